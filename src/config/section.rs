@@ -1,0 +1,206 @@
+//! One TOML table, read key by key: typed values with their line, and an error for every key nobody asked for.
+//!
+//! Both `hostler.toml` and the `[tool.hostler]` table of a tool file's header are read through this, so a misspelt
+//! key is answered the same way in both: by name, line and the nearest key that exists.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::origin::{Origin, Place, Setting};
+use super::value::FromToml;
+
+/// A TOML text and where it stands, so that a byte offset becomes a line a person can open.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file the text was read from.
+    pub file: Arc<PathBuf>,
+    /// The TOML text itself.
+    pub text: Arc<str>,
+    /// The line of `file` on which `text` begins (1 for a whole file; more for a header block).
+    pub first_line: usize,
+    /// Whether values read from here are a header's wishes or an operator's word.
+    pub is_header: bool,
+}
+
+impl Source {
+    /// The 1-based line of the file that holds this byte of the text.
+    pub fn line_at(&self, offset: usize) -> usize {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        self.first_line + before.split(|byte| *byte == b'\n').count() - 1
+    }
+
+    /// The file and line of a byte of the text.
+    pub fn place_at(&self, offset: usize) -> Place {
+        Place { file: Arc::clone(&self.file), line: self.line_at(offset) }
+    }
+
+    fn origin_at(&self, offset: usize) -> Origin {
+        let place = self.place_at(offset);
+        if self.is_header { Origin::Header(place) } else { Origin::File(place) }
+    }
+}
+
+/// One thing that is wrong in a settings file, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it stands.
+    pub place: Place,
+    /// The full key, `tool.brave.timeout`; empty when the text is not TOML at all.
+    pub key: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub fix: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "`{}`: ", self.key)?;
+        }
+        write!(f, "{}; {}", self.what, self.fix)
+    }
+}
+
+/// Parses a text into a table, or says on which line it stops being TOML.
+pub fn parse(source: &Source) -> Result<DeTable<'_>, Problem> {
+    DeTable::parse(&source.text).map(Spanned::into_inner).map_err(|error| Problem {
+        place: source.place_at(error.span().map_or(0, |span| span.start)),
+        key: String::new(),
+        what: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
+        fix: "correct this line".to_owned(),
+    })
+}
+
+/// A table being read. Every key that is asked for is remembered; [`Section::finish`] reports the rest.
+pub struct Section<'a> {
+    source: &'a Source,
+    prefix: String,
+    table: &'a DeTable<'a>,
+    asked: RefCell<Vec<&'static str>>,
+    problems: &'a RefCell<Vec<Problem>>,
+}
+
+impl<'a> Section<'a> {
+    /// Begins reading `table`; `prefix` is its full name (`""` for the top, `"limits"`, `"tool.hostler"`).
+    pub fn new(
+        source: &'a Source,
+        prefix: impl Into<String>,
+        table: &'a DeTable<'a>,
+        problems: &'a RefCell<Vec<Problem>>,
+    ) -> Self {
+        Self { source, prefix: prefix.into(), table, asked: RefCell::default(), problems }
+    }
+
+    /// The value of a key, or `None` when it is not there. A value of a wrong kind is reported and counts as absent.
+    pub fn take<T: FromToml>(&self, key: &'static str) -> Option<Setting<T>> {
+        self.asked.borrow_mut().push(key);
+        let value = self.table.get(key)?;
+        let at = value.span().start;
+        match T::from_toml(value.get_ref()) {
+            Ok(taken) => Some(Setting { value: taken, origin: self.source.origin_at(at) }),
+            Err(fix) => {
+                let found = describe(value.get_ref());
+                self.report(at, self.full_key(key), format!("{found} does not fit here"), fix);
+                None
+            }
+        }
+    }
+
+    /// A sub-table as a section of its own.
+    pub fn section(&self, key: &'static str) -> Option<Section<'a>> {
+        self.asked.borrow_mut().push(key);
+        self.subsection(key)
+    }
+
+    /// Every sub-table that no `take` or `section` asked for by name, in order: `[tool.NAME]`.
+    pub fn named_sections(&self) -> Vec<(String, Section<'a>)> {
+        let asked = self.asked.borrow().clone();
+        let tables = self.table.iter().filter(|(_, value)| value.get_ref().is_table());
+        let names = tables.map(|(key, _)| key.get_ref().to_string());
+        let unknown = names.filter(|name| !asked.contains(&name.as_str()));
+        unknown.filter_map(|name| self.subsection(&name).map(|section| (name, section))).collect()
+    }
+
+    /// Every key with its raw value, for tables whose keys are the person's own (`[secrets]`, `config`).
+    pub fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Spanned<DeValue<'a>>)> + '_ {
+        self.table.iter().map(|(key, value)| (key.get_ref().as_ref(), value))
+    }
+
+    /// The origin of a value that [`Section::entries`] gave.
+    pub fn origin_of(&self, value: &Spanned<DeValue<'_>>) -> Origin {
+        self.source.origin_at(value.span().start)
+    }
+
+    /// Reports something that is wrong with one of this table's values.
+    pub fn report_value(&self, key: &str, value: &Spanned<DeValue<'_>>, what: String, fix: String) {
+        self.report(value.span().start, self.full_key(key), what, fix);
+    }
+
+    /// Ends the reading: every key that was never asked for is reported, with the nearest one that was.
+    /// `named` allows sub-tables of any name ([`Section::named_sections`]).
+    pub fn finish(self, named: bool) {
+        let asked = self.asked.borrow();
+        for (key, value) in self.table {
+            let name = key.get_ref().as_ref();
+            if asked.contains(&name) || (named && value.get_ref().is_table()) {
+                continue;
+            }
+            let fix = unknown_key_fix(name, &asked);
+            self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+        }
+    }
+
+    fn subsection(&self, key: &str) -> Option<Section<'a>> {
+        let value = self.table.get(key)?;
+        let Some(table) = value.get_ref().as_table() else {
+            let fix = format!("write it as a table: [{}]", self.full_key(key));
+            let found = describe(value.get_ref());
+            self.report(value.span().start, self.full_key(key), format!("{found} does not fit here"), fix);
+            return None;
+        };
+        Some(Section::new(self.source, self.full_key(key), table, self.problems))
+    }
+
+    fn full_key(&self, key: &str) -> String {
+        if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) }
+    }
+
+    fn report(&self, at: usize, key: String, what: String, fix: String) {
+        self.problems.borrow_mut().push(Problem { place: self.source.place_at(at), key, what, fix });
+    }
+}
+
+fn unknown_key_fix(name: &str, known: &[&'static str]) -> String {
+    if let Some(near) = nearest(name, known.iter().copied()) {
+        return format!("did you mean `{near}`?");
+    }
+    let mut names = known.to_vec();
+    names.sort_unstable();
+    format!("remove it; the keys here are {}", names.join(", "))
+}
+
+/// The name nearest to `name`, when one is near enough to be what was meant.
+pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    let best = scored.max_by(|left, right| left.0.total_cmp(&right.0))?;
+    (best.0 >= 0.8).then_some(best.1)
+}
+
+fn describe(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the string \"{text}\""),
+        DeValue::Integer(number) => format!("the number {number}"),
+        DeValue::Float(number) => format!("the number {number}"),
+        DeValue::Boolean(flag) => format!("{flag}"),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

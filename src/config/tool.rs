@@ -1,0 +1,69 @@
+//! Settings of a tool: one layer of wishes (a header, `[tool]`, `[tool.NAME]`), and what comes out when layers are stacked.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::origin::Setting;
+use super::section::Section;
+use super::value::{FromToml, Patience, choice};
+
+/// What repeating a call does to the world; decides whether hostler may repeat one that died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effects {
+    /// Only looks; changes nothing.
+    Pure,
+    /// Changes something, and a second time changes nothing more.
+    Idempotent,
+    /// Must happen at most once.
+    #[default]
+    Once,
+}
+
+impl Effects {
+    /// The word that stands in files and in `--json`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pure => "pure",
+            Self::Idempotent => "idempotent",
+            Self::Once => "once",
+        }
+    }
+}
+
+impl FromToml for Effects {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        choice(value, &[("pure", Self::Pure), ("idempotent", Self::Idempotent), ("once", Self::Once)])
+    }
+}
+
+/// One layer of wishes about a tool: only what that layer says.
+#[derive(Debug, Clone, Default)]
+pub struct ToolLayer {
+    /// How long one call may run.
+    pub timeout: Option<Setting<Duration>>,
+    /// How long a worker may take from its start until it can serve.
+    pub startup_timeout: Option<Setting<Duration>>,
+    /// How long an idle worker stays, from the end of its last call.
+    pub idle_timeout: Option<Setting<Patience>>,
+    /// How many calls may wait for this tool file.
+    pub max_queue: Option<Setting<usize>>,
+    /// What repeating a call does.
+    pub effects: Option<Setting<Effects>>,
+    /// The secrets this tool file may receive, by name.
+    pub secrets: Option<Setting<Vec<String>>>,
+}
+
+impl ToolLayer {
+    /// Takes the keys that a header and a `[tool.NAME]` table have in common.
+    pub fn read(section: &Section<'_>) -> Self {
+        Self {
+            timeout: section.take("timeout"),
+            startup_timeout: section.take("startup_timeout"),
+            idle_timeout: section.take("idle_timeout"),
+            max_queue: section.take("max_queue"),
+            effects: section.take("effects"),
+            secrets: section.take("secrets"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How TOML values become typed settings. An error is the fix: the sentence says what would have been right.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+/// A type that a setting can have.
+pub trait FromToml: Sized {
+    /// Reads the value, or says what to write instead.
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String>;
+}
+
+impl FromToml for bool {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        value.as_bool().ok_or_else(|| "write true or false".to_owned())
+    }
+}
+
+impl FromToml for String {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        value.as_str().map(str::to_owned).ok_or_else(|| "write a string in quotes".to_owned())
+    }
+}
+
+impl FromToml for PathBuf {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        value.as_str().map(Self::from).ok_or_else(|| "write a path in quotes".to_owned())
+    }
+}
+
+impl FromToml for usize {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        integer(value).ok_or_else(|| "write a whole number, 0 or more".to_owned())
+    }
+}
+
+impl<T: FromToml> FromToml for Vec<T> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let items = value.as_array().ok_or_else(|| "write a list: [\"…\"]".to_owned())?;
+        items.iter().map(|item| T::from_toml(item.get_ref())).collect()
+    }
+}
+
+impl FromToml for Duration {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let fix = "write a duration like \"30s\", \"5m\" or \"1h 30m\" (a bare number is seconds)";
+        if let Some(seconds) = integer(value) {
+            return Ok(Self::from_secs(seconds as u64));
+        }
+        parse_duration(value.as_str().unwrap_or_default()).ok_or_else(|| fix.to_owned())
+    }
+}
+
+/// How long an idle worker stays: a time, or for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// Leave this long after the end of the last call; zero leaves at once.
+    For(Duration),
+    /// Stay until hostler ends.
+    Forever,
+}
+
+impl FromToml for Patience {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        if value.as_str() == Some("never") {
+            return Ok(Self::Forever);
+        }
+        let wish = Duration::from_toml(value).map(Self::For);
+        wish.map_err(|fix| format!("{fix}, or \"never\" to keep the worker"))
+    }
+}
+
+/// A number of bytes: `"64MB"`, `"1 GiB"` or a bare number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteCount(pub usize);
+
+impl FromToml for ByteCount {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let fix = "write a size like \"1MB\" or \"64MB\" (a bare number is bytes)";
+        let from_text = || value.as_str().and_then(parse_bytes);
+        integer(value).or_else(from_text).map(Self).ok_or_else(|| fix.to_owned())
+    }
+}
+
+/// A duration as people write one: `30s`, `5m`, `1h 30m`; a bare number is seconds.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    humantime::parse_duration(text).ok()
+}
+
+fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: usize = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "kib" => 1 << 10,
+        "m" | "mb" => 1_000_000,
+        "mib" => 1 << 20,
+        "g" | "gb" => 1_000_000_000,
+        "gib" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+fn integer(value: &DeValue<'_>) -> Option<usize> {
+    let number = value.as_integer()?;
+    usize::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// Reads one of a few words; the fix lists them all.
+pub fn choice<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
+    let found = value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        format!("write one of {}", list.join(", "))
+    })
+}

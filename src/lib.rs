@@ -1,0 +1,6 @@
+//! hostler supervises the tools that AI agents call.
+//!
+//! The modules stand in floor order: each may import those below it, never those above.
+
+pub mod pep723;
+pub mod config;
