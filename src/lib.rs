@@ -2,5 +2,8 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod process;
+pub mod protocol;
+pub mod outcome;
 pub mod pep723;
 pub mod config;

@@ -1,0 +1,97 @@
+//! The codes of faults, and what each means to a program: whether to repeat, and how the command line exits.
+
+use serde::Serialize;
+
+/// Why a call has no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Code {
+    /// No tool has this name.
+    ToolNotFound,
+    /// The arguments do not fit the tool's schema.
+    InvalidParams,
+    /// The queue is full.
+    Busy,
+    /// The tool did not answer within its time.
+    ToolTimeout,
+    /// The caller withdrew the call.
+    Cancelled,
+    /// The tool raised an exception.
+    ToolError,
+    /// The tool's process died by itself.
+    ToolCrashed,
+    /// Somebody killed the tool's process.
+    ProcessKilled,
+    /// What the tool returned cannot be passed on.
+    InvalidOutput,
+    /// A program that is needed is not there.
+    CommandNotFound,
+    /// The tool's environment could not be built.
+    EnvironmentFailed,
+    /// The tool file cannot be started: broken header, import error, no hello.
+    StartupFailed,
+    /// Memory, descriptors or disk ran out.
+    ResourceExhausted,
+    /// A declared secret was read and is not set.
+    MissingCredentials,
+    /// hostler is ending.
+    ShuttingDown,
+    /// A fault of hostler or of the machine.
+    SystemError,
+}
+
+impl Code {
+    /// The code as it stands in every envelope: `TOOL_TIMEOUT`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ToolNotFound => "TOOL_NOT_FOUND",
+            Self::InvalidParams => "INVALID_PARAMS",
+            Self::Busy => "BUSY",
+            Self::ToolTimeout => "TOOL_TIMEOUT",
+            Self::Cancelled => "CANCELLED",
+            Self::ToolError => "TOOL_ERROR",
+            Self::ToolCrashed => "TOOL_CRASHED",
+            Self::ProcessKilled => "PROCESS_KILLED",
+            Self::InvalidOutput => "INVALID_OUTPUT",
+            Self::CommandNotFound => "COMMAND_NOT_FOUND",
+            Self::EnvironmentFailed => "ENVIRONMENT_FAILED",
+            Self::StartupFailed => "STARTUP_FAILED",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::MissingCredentials => "MISSING_CREDENTIALS",
+            Self::ShuttingDown => "SHUTTING_DOWN",
+            Self::SystemError => "SYSTEM_ERROR",
+        }
+    }
+
+    /// The exit status of `hostler call` for this code.
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Self::ToolError
+            | Self::ToolCrashed
+            | Self::ProcessKilled
+            | Self::InvalidOutput
+            | Self::MissingCredentials => 1,
+            Self::InvalidParams => 2,
+            Self::ToolNotFound => 3,
+            Self::ToolTimeout => 5,
+            Self::Busy | Self::ResourceExhausted => 6,
+            Self::CommandNotFound | Self::EnvironmentFailed | Self::StartupFailed => 7,
+            Self::SystemError => 70,
+            Self::Cancelled | Self::ShuttingDown => 130,
+        }
+    }
+
+    /// Whether the same call may well succeed if it is made again unchanged.
+    pub const fn retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Busy | Self::ToolTimeout | Self::ProcessKilled | Self::ResourceExhausted | Self::ShuttingDown
+        )
+    }
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}

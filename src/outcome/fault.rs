@@ -1,0 +1,80 @@
+//! A fault: a code, a sentence for people and models, and the details a program can use.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::Code;
+
+/// Why a call has no result, and what to do about it.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// The kind of fault.
+    pub code: Code,
+    /// What happened and what to do next, in one or two sentences.
+    pub message: String,
+    /// What a program or a person with a debugger wants to know.
+    pub details: Details,
+}
+
+/// The known particulars of a fault; all optional.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Details {
+    /// The exit status of a process that ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The signal that ended a process: `SIGKILL`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// The last lines on the process's standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// The tool's own frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+    /// The exception's type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
+    /// Names near to the one that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<String>,
+    /// For BUSY: when a place is likely free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Fault {
+    /// A fault without particulars.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: Details::default() }
+    }
+
+    /// The same fault with particulars.
+    #[must_use]
+    pub fn with(mut self, details: Details) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Serialize for Fault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shape<'a> {
+            code: Code,
+            message: &'a str,
+            retryable: bool,
+            details: &'a Details,
+        }
+        let Self { code, message, details } = self;
+        Shape { code: *code, message, retryable: code.retryable(), details }.serialize(serializer)
+    }
+}

@@ -1,0 +1,163 @@
+//! How a process ended, and how that is learned without a race: a pidfd for waiting, `waitid` for the status.
+
+use std::fmt;
+use std::io;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+
+/// How a process ended: with an exit status or by a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It ended by itself with this status.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// It is gone and nobody can say how (its launcher died first).
+    Unknown,
+}
+
+impl Exit {
+    /// What a launcher's exit status says of the process it launched: shells and `uv run` give 128 + signal.
+    #[must_use]
+    pub fn behind_launcher(self) -> Self {
+        match self {
+            Self::Code(code) if (129..=128 + 64).contains(&code) => Self::Signal(code - 128),
+            other => other,
+        }
+    }
+
+    /// The signal's name, `SIGKILL`.
+    pub fn signal_name(self) -> Option<String> {
+        let Self::Signal(number) = self else { return None };
+        let name = match number {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            3 => "SIGQUIT",
+            4 => "SIGILL",
+            6 => "SIGABRT",
+            7 => "SIGBUS",
+            8 => "SIGFPE",
+            9 => "SIGKILL",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            14 => "SIGALRM",
+            15 => "SIGTERM",
+            24 => "SIGXCPU",
+            25 => "SIGXFSZ",
+            31 => "SIGSYS",
+            _ => return Some(format!("signal {number}")),
+        };
+        Some(name.to_owned())
+    }
+
+    /// The exit status, when it ended by itself.
+    pub const fn code(self) -> Option<i32> {
+        if let Self::Code(code) = self { Some(code) } else { None }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(_) => f.write_str(&self.signal_name().unwrap_or_default()),
+            Self::Unknown => f.write_str("unknown cause"),
+        }
+    }
+}
+
+impl From<WaitIdStatus> for Exit {
+    fn from(status: WaitIdStatus) -> Self {
+        let code = status.exit_status().map(Self::Code);
+        let signal = || status.terminating_signal().map(Self::Signal);
+        code.or_else(signal).unwrap_or(Self::Unknown)
+    }
+}
+
+/// Asks how a child ended, if it has. It stays a zombie, so its pid and group cannot be taken by anybody else.
+pub(super) fn peek(pid: Pid) -> Option<Exit> {
+    status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
+}
+
+/// Takes the dead child off the process table.
+pub(super) fn reap(pid: Pid) {
+    let _ = status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+}
+
+fn status_of(pid: Pid, options: WaitIdOptions) -> Option<Exit> {
+    match waitid(WaitId::Pid(pid), options) {
+        Ok(Some(status)) => Some(status.into()),
+        Ok(None) => None,
+        Err(_) => Some(Exit::Unknown),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod watch {
+    use std::os::fd::OwnedFd;
+
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::unix::AsyncFd;
+
+    use super::{Pid, io};
+
+    /// Tells when a process has died. Works for any process, not only for children.
+    #[derive(Debug)]
+    pub struct DeathWatch {
+        fd: AsyncFd<OwnedFd>,
+    }
+
+    impl DeathWatch {
+        pub fn on(pid: Pid) -> io::Result<Self> {
+            let fd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+            Ok(Self { fd: AsyncFd::register(fd)? })
+        }
+
+        pub async fn died(&self) {
+            // A pidfd becomes readable at death and stays so; an error here means the runtime is ending.
+            let _ = self.fd.readable().await;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod watch {
+    use std::time::Duration;
+
+    use super::{Pid, io};
+
+    /// Tells when a process has died, by asking: there is no pidfd on this system.
+    #[derive(Debug)]
+    pub struct DeathWatch {
+        pid: Pid,
+    }
+
+    impl DeathWatch {
+        pub fn on(pid: Pid) -> io::Result<Self> {
+            Ok(Self { pid })
+        }
+
+        pub async fn died(&self) {
+            let own_child_dead = || super::peek(self.pid).is_some_and(|exit| exit != super::Exit::Unknown);
+            while !own_child_dead() && rustix::process::test_kill_process(self.pid).is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+}
+
+pub(super) use watch::DeathWatch;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_hides_a_signal_is_seen_through() {
+        assert_eq!(Exit::Code(137).behind_launcher(), Exit::Signal(9));
+        assert_eq!(Exit::Code(139).behind_launcher().signal_name().as_deref(), Some("SIGSEGV"));
+        assert_eq!(Exit::Code(3).behind_launcher(), Exit::Code(3));
+        assert_eq!(Exit::Code(255).behind_launcher(), Exit::Code(255));
+        assert_eq!(Exit::Code(128).behind_launcher(), Exit::Code(128));
+    }
+}

@@ -1,0 +1,47 @@
+//! The kill ladder: ask, wait, insist, wait, kill. Returns how it ended.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::timeout;
+
+use super::child::Child;
+use super::exit::Exit;
+
+/// How long each rung may take. Zero skips the rung.
+#[derive(Debug, Clone, Copy)]
+pub struct Grace {
+    /// From the closing of standard input until TERM.
+    pub to_leave: Duration,
+    /// From TERM until KILL.
+    pub to_obey: Duration,
+}
+
+impl Grace {
+    /// For a worker that is no longer needed.
+    pub const RETIRE: Self = Self { to_leave: Duration::from_secs(2), to_obey: Duration::from_secs(1) };
+    /// For a worker that is stuck or in the way.
+    pub const NONE: Self = Self { to_leave: Duration::ZERO, to_obey: Duration::ZERO };
+}
+
+/// Ends a process and its group. When this returns, nothing of the group is left but what fled it.
+pub async fn stop(child: &mut Child, grace: Grace) -> Exit {
+    drop(child.stdin.take());
+    let exit = climb(child, grace).await;
+    child.clean_up();
+    exit
+}
+
+async fn climb(child: &Child, grace: Grace) -> Exit {
+    if let Ok(exit) = timeout(grace.to_leave, child.exited()).await {
+        return exit;
+    }
+    if !grace.to_obey.is_zero() {
+        child.signal_group(Signal::TERM);
+        if let Ok(exit) = timeout(grace.to_obey, child.exited()).await {
+            return exit;
+        }
+    }
+    child.signal_group(Signal::KILL);
+    child.exited().await
+}

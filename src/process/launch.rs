@@ -1,0 +1,84 @@
+//! What to start: program, arguments, the whole environment, the directory.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+
+/// A process to be started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program, as a path.
+    pub program: PathBuf,
+    /// Its arguments. Never a secret: arguments are public on a machine.
+    pub args: Vec<OsString>,
+    /// Its whole environment; nothing else is passed on.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Its working directory; hostler's own when none is given.
+    pub directory: Option<PathBuf>,
+}
+
+impl Launch {
+    /// A program with nothing said yet.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), args: Vec::new(), env: BTreeMap::new(), directory: None }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets one variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self
+    }
+
+    /// Sets many variables.
+    #[must_use]
+    pub fn envs(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
+        self.env.extend(variables);
+        self
+    }
+}
+
+/// A process that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("{program} could not be started: {source}")]
+pub struct SpawnError {
+    /// The program as it was asked for.
+    pub program: String,
+    /// The system's reason.
+    #[source]
+    pub source: io::Error,
+}
+
+/// Variables that every worker gets, where hostler itself has them.
+const WORKER_VARIABLES: [&str; 10] =
+    ["HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"];
+
+/// The environment of a worker: an allow-list out of hostler's own (`LC_*` and the names in `pass` included).
+pub fn worker_environment(pass: &[String]) -> BTreeMap<OsString, OsString> {
+    let allowed = |name: &str| {
+        WORKER_VARIABLES.contains(&name) || name.starts_with("LC_") || pass.iter().any(|wanted| wanted == name)
+    };
+    std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect()
+}
+
+/// hostler's own environment less the names in `without`: for uv while it builds, which needs the person's
+/// certificates, proxies and indexes but no tool's secrets.
+pub fn inherited_environment(without: &[String]) -> BTreeMap<OsString, OsString> {
+    let kept = |name: &OsStr| name.to_str().is_none_or(|name| !without.iter().any(|hidden| hidden == name));
+    std::env::vars_os().filter(|(name, _)| kept(name)).collect()
+}

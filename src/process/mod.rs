@@ -1,0 +1,16 @@
+//! The only place that starts, signals and reaps processes.
+//!
+//! Every process gets a group of its own, a complete environment that somebody wrote down, and pipes on all three
+//! streams. Nothing is inherited by accident.
+
+mod child;
+mod exit;
+mod ladder;
+mod launch;
+mod run;
+
+pub use child::{Child, Tracked};
+pub use exit::Exit;
+pub use ladder::{Grace, stop};
+pub use launch::{Launch, SpawnError, inherited_environment, worker_environment};
+pub use run::{Finished, run};

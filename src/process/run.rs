@@ -1,0 +1,108 @@
+//! Runs a helper program to its end: uv, pip, a command that gives a secret.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::unix::pipe;
+
+use super::child::Child;
+use super::exit::Exit;
+use super::ladder::{Grace, stop};
+use super::launch::{Launch, SpawnError};
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended; `None` when it took too long and was stopped.
+    pub exit: Option<Exit>,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Whether it ended by itself with status 0.
+    pub fn succeeded(&self) -> bool {
+        self.exit == Some(Exit::Code(0))
+    }
+}
+
+/// Runs a program with nothing on its standard input; every line of its standard error is shown to `on_line` at once.
+/// Dropping the future kills the program's group.
+pub async fn run(launch: &Launch, limit: Duration, mut on_line: impl FnMut(&str)) -> Result<Finished, SpawnError> {
+    let mut child = Child::spawn(launch)?;
+    drop(child.stdin.take());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let mut collected = (String::new(), String::new());
+    let work = async {
+        let ((), ()) =
+            tokio::join!(read_all(stdout, &mut collected.0), read_lines(stderr, &mut collected.1, &mut on_line));
+        child.exited().await
+    };
+    let exit = tokio::time::timeout(limit, work).await.ok();
+    if exit.is_none() {
+        stop(&mut child, Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) }).await;
+    }
+    child.clean_up();
+    Ok(Finished { exit, stdout: collected.0, stderr: collected.1 })
+}
+
+async fn read_all(pipe: Option<pipe::Receiver>, into: &mut String) {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.read_to_end(&mut bytes).await;
+    }
+    into.push_str(&String::from_utf8_lossy(&bytes));
+}
+
+async fn read_lines(pipe: Option<pipe::Receiver>, into: &mut String, on_line: &mut impl FnMut(&str)) {
+    let Some(pipe) = pipe else { return };
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    while let Ok(1..) = reader.read_until(b'\n', &mut line).await {
+        let text = String::from_utf8_lossy(&line);
+        on_line(text.trim_end());
+        into.push_str(&text);
+        line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Launch {
+        Launch::new("/bin/sh").args(["-c", script])
+    }
+
+    #[tokio::test]
+    async fn output_error_and_status_are_kept_apart() {
+        let mut lines = Vec::new();
+        let script = shell("echo out; echo one >&2; echo two >&2; exit 3");
+        let done = run(&script, Duration::from_secs(10), |line| lines.push(line.to_owned())).await.unwrap();
+        assert_eq!((done.stdout.as_str(), done.exit), ("out\n", Some(Exit::Code(3))));
+        assert_eq!(lines, ["one", "two"]);
+        assert!(!done.succeeded());
+    }
+
+    #[tokio::test]
+    async fn a_program_that_takes_too_long_is_stopped_with_its_children() {
+        let done = run(&shell("sleep 60 & echo $! >&2; wait"), Duration::from_millis(200), |_| {}).await.unwrap();
+        assert_eq!(done.exit, None);
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", done.stderr.trim())).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "the child outlived its group: {stat}");
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_says_so() {
+        let error = run(&Launch::new("/nowhere/at/all"), Duration::from_secs(1), |_| {}).await.unwrap_err();
+        assert!(error.to_string().starts_with("/nowhere/at/all could not be started"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn nothing_of_our_environment_is_inherited_by_accident() {
+        let done = run(&Launch::new("/usr/bin/env").env("ONE", "1"), Duration::from_secs(10), |_| {}).await.unwrap();
+        assert_eq!(done.stdout, "ONE=1\n");
+    }
+}

@@ -1,0 +1,246 @@
+//! Frames from worker to host.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A line that a worker wrote.
+#[derive(Debug)]
+pub enum Incoming {
+    /// The answer to a request of ours.
+    Reply {
+        /// The request's id.
+        id: u64,
+        /// The result as JSON text, or the error.
+        answer: Result<Box<RawValue>, WireError>,
+    },
+    /// Something the tool printed.
+    Output(OutputNote),
+    /// How far a call has come.
+    Progress(ProgressNote),
+    /// The worker asks something of the host.
+    Ask {
+        /// The worker's id for its request, to be sent back as it is.
+        id: Box<RawValue>,
+        /// What it asks.
+        method: HostMethod,
+        /// With what.
+        params: Box<RawValue>,
+    },
+    /// A notification that this version does not know; ignored, so that later workers may send more.
+    Unknown(String),
+}
+
+/// What a worker may ask of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostMethod {
+    /// Call another tool.
+    Call,
+    /// List the catalogue.
+    Tools,
+    /// Read hostler's configuration (secrets left out).
+    Config,
+    /// Ask the client's language model.
+    Llm,
+}
+
+impl HostMethod {
+    /// The word in `hello`'s `host` list.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Tools => "tools",
+            Self::Config => "config",
+            Self::Llm => "llm",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "host.call" => Some(Self::Call),
+            "host.tools" => Some(Self::Tools),
+            "host.config" => Some(Self::Config),
+            "host.llm" => Some(Self::Llm),
+            _ => None,
+        }
+    }
+}
+
+/// The error object of a reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WireError {
+    /// One of [`super::wire_code`].
+    pub code: i64,
+    /// `Type: text` for an exception, a sentence otherwise.
+    pub message: String,
+    /// What else is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+impl WireError {
+    /// A string field of `data`.
+    pub fn detail(&self, key: &str) -> Option<&str> {
+        self.data.as_ref()?.get(key)?.as_str()
+    }
+}
+
+/// The result of `hello`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HelloReply {
+    /// The version the worker speaks.
+    pub protocol: u32,
+    /// The worker's own process id, which is not that of its launcher.
+    pub pid: u32,
+    /// The names of the functions it serves.
+    #[serde(default)]
+    pub functions: Vec<String>,
+}
+
+/// Text that the tool wrote while a call ran.
+#[derive(Debug, Clone, Deserialize)]
+pub struct OutputNote {
+    /// The call, or none while the file was imported.
+    pub id: Option<u64>,
+    /// `stdout` or `stderr`.
+    #[serde(default)]
+    pub stream: String,
+    /// What was written.
+    pub text: String,
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ProgressNote {
+    /// The call.
+    pub id: Option<u64>,
+    /// A number that grows.
+    pub progress: f64,
+    /// What it grows towards.
+    #[serde(default)]
+    pub total: Option<f64>,
+    /// What is being done.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// A line that is not a frame of this protocol.
+#[derive(Debug, thiserror::Error)]
+#[error("not a frame of protocol v1: {0}")]
+pub struct BadFrame(pub String);
+
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<WireError>,
+}
+
+/// Keeps a `null` result apart from no result.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&'de RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads one line (without its newline).
+pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
+    if let Some(reply) = parse_plain_result(line) {
+        return Ok(reply);
+    }
+    let frame: Frame<'_> = serde_json::from_slice(line).map_err(|error| BadFrame(error.to_string()))?;
+    if let Some(method) = frame.method {
+        return parse_method(&method, frame.id, frame.params);
+    }
+    let id = frame.id.and_then(|id| id.get().parse().ok());
+    let id = id.ok_or_else(|| BadFrame("a reply without a number as its id".to_owned()))?;
+    match (frame.result, frame.error) {
+        (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(error) }),
+        (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
+        (None, None) => Err(BadFrame("neither method, result nor error".to_owned())),
+    }
+}
+
+const PLAIN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+
+/// The shape that nearly every line has, read without a map of fields. The result is still checked to be JSON.
+fn parse_plain_result(line: &[u8]) -> Option<Incoming> {
+    let rest = line.strip_prefix(PLAIN)?;
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    let id = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    let result = rest[digits..].strip_prefix(b",\"result\":")?.strip_suffix(b"}")?;
+    let result: Box<RawValue> = serde_json::from_slice(result).ok()?;
+    Some(Incoming::Reply { id, answer: Ok(result) })
+}
+
+fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) -> Result<Incoming, BadFrame> {
+    let text = params.map_or("{}", RawValue::get);
+    let bad = |error: serde_json::Error| BadFrame(format!("{method}: {error}"));
+    match (method, id) {
+        ("output", None) => serde_json::from_str(text).map(Incoming::Output).map_err(bad),
+        ("progress", None) => serde_json::from_str(text).map(Incoming::Progress).map_err(bad),
+        (_, None) => Ok(Incoming::Unknown(method.to_owned())),
+        (_, Some(id)) => {
+            let method = HostMethod::from_name(method).ok_or_else(|| BadFrame(format!("unknown request {method}")))?;
+            let params = params.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
+            Ok(Incoming::Ask { id: id.to_owned(), method, params })
+        }
+    }
+}
+
+/// The reply id at the beginning of a frame too long to be read whole.
+pub fn peek_id(beginning: &[u8]) -> Option<u64> {
+    let rest = beginning.strip_prefix(PLAIN)?;
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(line: &str) -> (u64, String) {
+        match parse(line.as_bytes()).unwrap() {
+            Incoming::Reply { id, answer: Ok(result) } => (id, result.get().to_owned()),
+            other => panic!("not a reply: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_in_any_order_of_fields() {
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":7,"result":[1,2]}"#), (7, "[1,2]".to_owned()));
+        assert_eq!(reply(r#"{ "result" : [1,2] , "id" : 7 }"#), (7, "[1,2]".to_owned()));
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":7,"result":1,"note":2}"#), (7, "1".to_owned()));
+    }
+
+    #[test]
+    fn null_is_a_result() {
+        assert_eq!(reply(r#"{"id":1,"result":null}"#).1, "null");
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).1, "null");
+    }
+
+    #[test]
+    fn noise_is_refused_with_a_reason() {
+        for line in ["", "hello", "{}", "[1]", r#"{"id":"x","result":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":}"#] {
+            assert!(parse(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn unknown_notifications_are_tolerated_and_unknown_requests_are_not() {
+        assert!(matches!(parse(br#"{"method":"sparkle"}"#), Ok(Incoming::Unknown(_))));
+        assert!(parse(br#"{"id":"w1","method":"sparkle"}"#).is_err());
+    }
+
+    #[test]
+    fn the_id_of_an_overlong_frame_can_be_read_from_its_beginning() {
+        assert_eq!(peek_id(br#"{"jsonrpc":"2.0","id":42,"result":"aaaa"#), Some(42));
+        assert_eq!(peek_id(b"aaaa"), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! The worker protocol, version 1: what goes over a worker's pipes. Bytes and values only, no I/O.
+//!
+//! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` is the description for people who write workers.
+
+mod frame;
+mod incoming;
+
+pub use frame::{CallFrame, Hello, cancel_frame, reply_frame, shutdown_frame};
+pub use incoming::{BadFrame, HelloReply, HostMethod, Incoming, OutputNote, ProgressNote, WireError, parse, peek_id};
+
+/// The protocol version that this hostler speaks.
+pub const VERSION: u32 = 1;
+
+/// The longest frame a worker may send, in bytes.
+pub const MAX_FRAME: usize = 64 * 1024 * 1024;
+
+/// The request id of `hello`; calls are numbered from 1.
+pub const HELLO_ID: u64 = 0;
+
+/// Error codes that a worker answers with.
+pub mod wire_code {
+    /// The tool raised an exception.
+    pub const TOOL_RAISED: i64 = -32_000;
+    /// The result cannot become JSON.
+    pub const INVALID_OUTPUT: i64 = -32_001;
+    /// A declared secret is not set.
+    pub const MISSING_SECRET: i64 = -32_002;
+    /// The call was cancelled.
+    pub const CANCELLED: i64 = -32_003;
+    /// The tool file could not be imported.
+    pub const IMPORT_FAILED: i64 = -32_010;
+    /// The worker has no such function.
+    pub const NO_FUNCTION: i64 = -32_601;
+    /// An argument could not be converted.
+    pub const BAD_ARGUMENT: i64 = -32_602;
+    /// hostler could not do what the worker asked of it.
+    pub const HOST_REFUSED: i64 = -32_020;
+}
