@@ -97,6 +97,7 @@ mod watch {
     use std::os::fd::OwnedFd;
 
     use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
     use super::{Pid, io};
@@ -110,7 +111,10 @@ mod watch {
     impl DeathWatch {
         pub fn on(pid: Pid) -> io::Result<Self> {
             let fd = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok(Self { fd: AsyncFd::register(fd)? })
+            // SAFETY: the AsyncFd owns the pidfd, which nothing else can close or replace while it lives.
+            #[expect(unsafe_code, reason = "registering a descriptor for readiness; argued above")]
+            let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+            Ok(Self { fd })
         }
 
         pub async fn died(&self) {
