@@ -2,5 +2,6 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod discovery;
 pub mod pep723;
 pub mod config;
