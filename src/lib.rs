@@ -2,6 +2,7 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod discovery;
 pub mod process;
 pub mod protocol;
 pub mod outcome;

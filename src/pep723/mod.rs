@@ -1,1 +1,58 @@
-//! The header block of a tool file: bytes in, metadata out. No I/O.
+//! The header block of a tool file (PEP 723 inline script metadata): bytes in, metadata out. No I/O.
+//!
+//! Whether a text is a header is decided by the PEP's reference regular expression and nothing else; a text that was
+//! meant to be one and is not is an error, so that a slip of the pen never turns a tool file into another kind of file.
+
+mod block;
+mod decode;
+mod metadata;
+mod mistake;
+mod requirement;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub use block::{Block, blocks};
+pub use decode::decode;
+pub use metadata::{Metadata, is_identifier, nearest_identifier};
+
+/// What is wrong with a header, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct HeaderError {
+    /// The 1-based line of the file.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl HeaderError {
+    fn new(line: usize, reason: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { line, reason: reason.into(), fix: fix.into() }
+    }
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}; {}", self.line, self.reason, self.fix)
+    }
+}
+
+/// Reads the header of a tool file whose bytes went through [`decode`]. `Ok(None)` is a file without one.
+pub fn read(source: &str, file: &Arc<PathBuf>) -> Result<Option<Metadata>, HeaderError> {
+    let blocks = blocks(source);
+    mistake::find(source, &blocks).map_or(Ok(()), Err)?;
+    blocks.iter().find(|block| block.kind == SCRIPT).map(|block| metadata::parse(block, file)).transpose()
+}
+
+/// The type of block that holds a script's metadata.
+const SCRIPT: &str = "script";
+/// The one line that opens it.
+const OPENING: &str = "# /// script";
+/// The one line that closes any block.
+const CLOSING: &str = "# ///";
+
+#[cfg(test)]
+mod tests;

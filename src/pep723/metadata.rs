@@ -1,0 +1,184 @@
+//! What a header says, once its TOML is read and its types are checked.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::HeaderError;
+use super::block::Block;
+use super::requirement::{dependency_problem, direct_reference, is_relative, is_version_specifier};
+use crate::config::origin::Setting;
+use crate::config::section::{self, Problem, Section, Source};
+use crate::config::tool::ToolLayer;
+
+/// The header of one tool file.
+#[derive(Debug, Clone)]
+pub struct Metadata {
+    /// The TOML text of the block, its comment marks stripped.
+    pub toml: String,
+    /// The 1-based line of the file on which that text begins.
+    pub first_line: usize,
+    /// Which interpreters the file runs on (a PEP 440 version specifier).
+    pub requires_python: Option<String>,
+    /// What the file needs installed (PEP 508), in the order it is written.
+    pub dependencies: Vec<String>,
+    /// The pack the header asks for.
+    pub pack: Option<Setting<String>>,
+    /// What `[tool.hostler]` asks for.
+    pub layer: ToolLayer,
+    /// Whether the environment depends on where the file lies: a dependency, source or index is a relative path.
+    pub relative_sources: bool,
+    /// The tables of other tools (`[tool.uv]`), as they are.
+    pub other_tools: toml::Table,
+}
+
+/// Reads a `script` block; several problems become one error that begins with the first of them.
+pub(super) fn parse(block: &Block<'_>, file: &Arc<PathBuf>) -> Result<Metadata, HeaderError> {
+    let text = block.text();
+    let first_line = block.opening_line + 1;
+    let source = Source { file: Arc::clone(file), text: Arc::from(text.as_str()), first_line, is_header: true };
+    let table = section::parse(&source).map_err(|problem| one_error(vec![problem]))?;
+    let problems = RefCell::default();
+    let top = Section::new(&source, "", &table, &problems);
+
+    let requires_python = read_requires_python(&top);
+    let dependencies = read_dependencies(&top);
+    let tools = top.section("tool");
+    let has_tools = tools.is_some();
+    let (pack, layer) = tools.as_ref().map(read_hostler).unwrap_or_default();
+    top.finish(false);
+
+    let problems = problems.into_inner();
+    if !problems.is_empty() {
+        return Err(one_error(problems));
+    }
+    let other_tools = if has_tools { other_tools(&text) } else { toml::Table::new() };
+    let relative_sources = dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&other_tools);
+    Ok(Metadata { toml: text, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
+}
+
+fn read_requires_python(top: &Section<'_>) -> Option<String> {
+    let wish: Option<Setting<String>> = top.take("requires-python");
+    if let (Some(wish), Some(value)) = (&wish, value_of(top, "requires-python"))
+        && !is_version_specifier(&wish.value)
+    {
+        let fix = format!("begin every clause with an operator: requires-python = \">={}\"", wish.value.trim());
+        top.report_value("requires-python", value, format!("\"{}\" is not a version specifier", wish.value), fix);
+    }
+    wish.map(|wish| wish.value)
+}
+
+fn read_dependencies(top: &Section<'_>) -> Vec<String> {
+    let list: Option<Setting<Vec<String>>> = top.take("dependencies");
+    let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
+    for item in items.into_iter().flat_map(|items| items.iter()) {
+        let text = item.get_ref().as_str().unwrap_or("unknown");
+        if let Some(what) = dependency_problem(text) {
+            let fix = "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned();
+            top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {what}"), fix);
+        }
+    }
+    list.map(|list| list.value).unwrap_or_default()
+}
+
+fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
+    for (name, value) in tools.entries() {
+        // Other tools own the rest of [tool]; only what was meant for hostler and would be lost is an error.
+        if name != "hostler" && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") <= 2 {
+            tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
+        }
+    }
+    let Some(wishes) = tools.section("hostler") else { return Default::default() };
+    let pack: Option<Setting<String>> = wishes.take("pack");
+    if let (Some(pack), Some(value)) = (&pack, value_of(&wishes, "pack"))
+        && !is_identifier(&pack.value)
+    {
+        let fix =
+            format!("use letters, digits and _ only, and no digit first: \"{}\"", nearest_identifier(&pack.value));
+        wishes.report_value("pack", value, format!("\"{}\" cannot be a pack's name", pack.value), fix);
+    }
+    let layer = ToolLayer::read(&wishes);
+    wishes.finish(false);
+    (pack, layer)
+}
+
+/// Whether a text is `[A-Za-z_][A-Za-z0-9_]*`, the form of pack and function names.
+pub fn is_identifier(text: &str) -> bool {
+    let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins_well && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The identifier nearest to a text, to suggest in a message.
+pub fn nearest_identifier(text: &str) -> String {
+    let mut name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    name
+}
+
+fn value_of<'a>(section: &Section<'a>, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    section.entries().find_map(|(name, value)| (name == key).then_some(value))
+}
+
+fn one_error(mut problems: Vec<Problem>) -> HeaderError {
+    problems.sort_by_key(|problem| problem.place.line);
+    let say = |problem: &Problem| {
+        if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) }
+    };
+    let mut problems = problems.iter();
+    let Some(first) = problems.next() else {
+        return HeaderError::new(1, "the header cannot be read", "compare it with PEP 723");
+    };
+    let mut fix = first.fix.clone();
+    for problem in problems {
+        fix = format!("{fix}; line {}: {}; {}", problem.place.line, say(problem), problem.fix);
+    }
+    HeaderError::new(first.place.line, say(first), fix)
+}
+
+/// The rest of `[tool]`. The text has been parsed once, so a second parse cannot fail in a way a person would need to hear.
+fn other_tools(text: &str) -> toml::Table {
+    let mut whole: toml::Table = text.parse().unwrap_or_default();
+    let Some(toml::Value::Table(mut tools)) = whole.remove("tool") else { return toml::Table::new() };
+    tools.remove("hostler");
+    tools
+}
+
+fn points_to_relative(dependency: &str) -> bool {
+    direct_reference(dependency).is_some_and(is_relative)
+}
+
+/// Whether `[tool.uv]` names a place relative to the file.
+fn uv_is_relative(tools: &toml::Table) -> bool {
+    let Some(uv) = tools.get("uv") else { return false };
+    let texts = |key: &str| strings(uv.get(key));
+    let places = ["find-links", "index-url", "extra-index-url"].into_iter().flat_map(texts);
+    let constraints = ["constraint-dependencies", "override-dependencies"].into_iter().flat_map(texts);
+    let sources = uv.get("sources").and_then(toml::Value::as_table);
+    let tables = sources.into_iter().flat_map(toml::Table::values).chain(uv.get("index")).flat_map(tables);
+    let of_tables =
+        tables.flat_map(|table| ["path", "url", "git"].into_iter().filter_map(|key| table.get(key)?.as_str()));
+    places.chain(of_tables).any(is_relative) || constraints.into_iter().any(points_to_relative)
+}
+
+/// A string, or a list of them.
+fn strings(value: Option<&toml::Value>) -> Vec<&str> {
+    match value {
+        Some(toml::Value::String(text)) => vec![text],
+        Some(toml::Value::Array(items)) => items.iter().filter_map(toml::Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A table, or a list of them.
+fn tables(value: &toml::Value) -> Vec<&toml::Table> {
+    match value {
+        toml::Value::Table(table) => vec![table],
+        toml::Value::Array(items) => items.iter().filter_map(toml::Value::as_table).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,116 @@
+//! Texts that were meant to be a header and are not: found, and answered with the line that would be right.
+
+use super::block::{Block, is_comment};
+use super::{CLOSING, HeaderError, OPENING, SCRIPT};
+
+/// The first mistake around the blocks of a text, if there is one.
+pub(super) fn find(source: &str, blocks: &[Block<'_>]) -> Option<HeaderError> {
+    let mut scripts = blocks.iter().filter(|block| is_meant_as_script(block.kind));
+    let first = scripts.next();
+    if let (Some(first), Some(second)) = (first, scripts.next()) {
+        let reason = format!("a second `script` block; the first begins on line {}", first.opening_line);
+        return Some(HeaderError::new(second.opening_line, reason, "keep one of them"));
+    }
+    if let Some(block) = first.filter(|block| block.kind != SCRIPT) {
+        let reason = format!("`{}` is not the block type `{SCRIPT}`", block.kind);
+        return Some(HeaderError::new(block.opening_line, reason, write_instead(OPENING)));
+    }
+    let mut suspects = source.split('\n').enumerate().filter(|(_, line)| looks_like_opening(line));
+    suspects.find_map(|(index, line)| judge(source, blocks, index + 1, line))
+}
+
+/// A block of type `Script` would be skipped without a word, and the file would be of another kind.
+fn is_meant_as_script(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case(SCRIPT)
+}
+
+/// `^#\s*///\s*script`, with either case of the word.
+fn looks_like_opening(line: &str) -> bool {
+    let after_slashes = line.strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("///"));
+    let word = after_slashes.and_then(|rest| rest.trim_start().get(..SCRIPT.len()));
+    word.is_some_and(|word| word.eq_ignore_ascii_case(SCRIPT))
+}
+
+fn looks_like_closing(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///")
+}
+
+fn judge(source: &str, blocks: &[Block<'_>], number: usize, line: &str) -> Option<HeaderError> {
+    let before = blocks.partition_point(|block| block.opening_line <= number);
+    let around = blocks[..before].last().filter(|block| number <= block.closing_line);
+    match around {
+        Some(block) if block.opening_line == number => None,
+        Some(block) => {
+            let reason = format!("a header begins inside the `{}` block of line {}", block.kind, block.opening_line);
+            let fix = format!("close that block with `{CLOSING}` and put an empty line between the two");
+            Some(HeaderError::new(number, reason, fix))
+        }
+        None if line != OPENING => {
+            let reason = format!("this looks like a header and {}", difference(line));
+            Some(HeaderError::new(number, reason, write_instead(OPENING)))
+        }
+        None => Some(unclosed(source, number)),
+    }
+}
+
+/// In what a line differs from the opening it was meant to be.
+fn difference(line: &str) -> &'static str {
+    if line.trim_end() == OPENING {
+        "has white space at its end"
+    } else if line.eq_ignore_ascii_case(OPENING) {
+        "is not in lower case"
+    } else if line.split_whitespace().collect::<String>() == "#///script" {
+        "is spaced differently"
+    } else {
+        "has more after the word `script`"
+    }
+}
+
+/// Why the right opening on line `opening` begins no block.
+fn unclosed(source: &str, opening: usize) -> HeaderError {
+    let after = source.split('\n').enumerate().map(|(index, line)| (index + 1, line)).skip(opening);
+    let mut interruption = None;
+    for (number, line) in after {
+        if looks_like_closing(line) {
+            return misplaced_closing(opening, number, line, interruption);
+        }
+        // A header's first line that is no comment ends it; look no further than the code it runs into.
+        if !is_comment(line) && interruption.is_none() {
+            interruption = Some((number, line));
+        }
+        if !line.trim().is_empty() && !line.starts_with('#') && looks_like_code(line) {
+            break;
+        }
+    }
+    let last = interruption.map_or_else(|| "the end of the file".to_owned(), |(number, _)| format!("line {number}"));
+    let fix = format!("write `{CLOSING}` on a line of its own before {last}");
+    HeaderError::new(opening, "this header is never closed", fix)
+}
+
+/// Header lines that lost their `#` look like TOML; anything else is the program.
+fn looks_like_code(line: &str) -> bool {
+    let starts = ["import ", "from ", "def ", "class ", "async ", "@", "\"\"\"", "'''", "if ", "try:", "with "];
+    starts.iter().any(|start| line.starts_with(start))
+}
+
+fn misplaced_closing(opening: usize, number: usize, line: &str, interruption: Option<(usize, &str)>) -> HeaderError {
+    if let Some((at, text)) = interruption {
+        let fix = if text.trim().is_empty() {
+            "write `#` there, or delete the line".to_owned()
+        } else {
+            format!("begin it with `# `: {}", write_instead(&format!("# {}", text.trim_start_matches('#').trim())))
+        };
+        let reason = format!("the header of line {opening} holds a line that is neither `#` nor `# …`");
+        return HeaderError::new(at, reason, fix);
+    }
+    if line != CLOSING {
+        let reason = format!("this is not quite the end of the header of line {opening}");
+        return HeaderError::new(number, reason, write_instead(CLOSING));
+    }
+    let fix = "put at least one line into it: `# dependencies = []`";
+    HeaderError::new(opening, "this header is empty, so it counts as none", fix)
+}
+
+fn write_instead(line: &str) -> String {
+    format!("write exactly `{line}`")
+}
