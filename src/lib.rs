@@ -2,6 +2,9 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod pool;
+pub mod worker;
+pub mod environment;
 pub mod discovery;
 pub mod process;
 pub mod protocol;

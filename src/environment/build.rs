@@ -1,0 +1,197 @@
+//! One build: staged aside, renamed only when uv reported success, thrown away otherwise.
+//!
+//! A uv that is killed while it installs leaves an environment that later looks whole and is not; a rename after
+//! success is what makes a killed build one that never was.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::failure::build_fault;
+use super::recipe::EnvironmentSpec;
+use super::store::{Environments, Said};
+use crate::outcome::{Code, Fault};
+use crate::process::{Launch, inherited_environment, run};
+
+/// The file that says that an environment is whole. Its lock says that it is in use, its time when it last was.
+pub(super) const MARKER: &str = "hostler-environment.json";
+
+/// What is known of a finished environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Marker {
+    format: u32,
+    header: String,
+    interpreter: PathBuf,
+    interpreter_modified_ms: u64,
+}
+
+impl Marker {
+    pub(super) fn read(home: &Path) -> Option<Self> {
+        let marker: Self = serde_json::from_slice(&std::fs::read(home.join(MARKER)).ok()?).ok()?;
+        (marker.format == 1).then_some(marker)
+    }
+
+    /// Whether the interpreter beneath the environment is still the one it was built on.
+    pub(super) fn interpreter_unchanged(&self) -> bool {
+        modified_ms(&self.interpreter) == Some(self.interpreter_modified_ms)
+    }
+
+    fn of(home: &Path, header: &str) -> Option<Self> {
+        let interpreter = home.join("bin/python").canonicalize().ok()?;
+        let interpreter_modified_ms = modified_ms(&interpreter)?;
+        Some(Self { format: 1, header: header.to_owned(), interpreter, interpreter_modified_ms })
+    }
+}
+
+fn modified_ms(path: &Path) -> Option<u64> {
+    let modified = path.metadata().ok()?.modified().ok()?;
+    u64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+}
+
+pub(super) struct Build<'a> {
+    pub store: &'a Environments,
+    pub spec: &'a EnvironmentSpec,
+    pub lock: Option<&'a [u8]>,
+    pub key: &'a str,
+    pub uv: &'a Path,
+}
+
+impl Build<'_> {
+    /// Builds the environment, unless another hostler does so meanwhile.
+    pub(super) async fn run(&self, said: Said<'_>) -> Result<(), Fault> {
+        let folder = &self.store.folder;
+        std::fs::create_dir_all(folder).map_err(|error| self.unwritable(folder, &error))?;
+        // Between processes: whoever holds this file's lock builds. The lock goes with the process, however it ends.
+        let gate = folder.join(format!(".{}.lock", self.key));
+        let gate_file = OpenOptions::new().create(true).truncate(false).write(true).open(&gate);
+        let gate_file = gate_file.map_err(|error| self.unwritable(&gate, &error))?;
+        let mut announced = false;
+        while gate_file.try_lock().is_err() {
+            if !announced {
+                said(&format!("another hostler is building the environment of {}", self.spec.name));
+                announced = true;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let home = folder.join(self.key);
+        if Marker::read(&home).is_some_and(|marker| marker.interpreter_unchanged()) {
+            return Ok(());
+        }
+        let staging = Staging::new(folder, self.key).map_err(|error| self.unwritable(folder, &error))?;
+        self.sync(&staging, said).await?;
+        self.finish(staging, &home)
+    }
+
+    async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
+        let script = self.stage_script(staging).map_err(|error| self.unwritable(&staging.0, &error))?;
+        said(&format!("building the environment of {}", self.spec.name));
+        let settings = &self.store.settings;
+        let mut launch = Launch::new(self.uv)
+            .args(["sync", "--script"])
+            .arg(script)
+            .args(["--active", "--no-config", "--compile-bytecode", "--color", "never"])
+            .envs(inherited_environment(&settings.hidden));
+        if self.lock.is_some() {
+            launch = launch.arg("--locked");
+        }
+        if let Some(python) = &settings.python {
+            launch = launch.args(["--python", python]);
+        }
+        for (name, value) in &settings.env {
+            launch = launch.env(name, value);
+        }
+        let launch = launch.env("VIRTUAL_ENV", staging.environment());
+        let done = run(&launch, settings.build_timeout, |line| {
+            if is_progress(line) {
+                said(&format!("{}: {}", self.spec.name, line.trim()));
+            }
+            tracing::debug!(line, tool = self.spec.name, "uv");
+        });
+        let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
+        match done.exit {
+            Some(_) if done.succeeded() => Ok(()),
+            Some(_) => Err(build_fault(self.spec, &done.stderr)),
+            None => {
+                let limit = humantime::format_duration(settings.build_timeout);
+                let text = format!(
+                    "the environment of {} was not built within {limit}; raise `build_timeout` under [environment]",
+                    self.spec.name
+                );
+                Err(Fault::new(Code::EnvironmentFailed, text))
+            }
+        }
+    }
+
+    /// uv reads the header from a file of its own: the tool file may have an encoding that uv does not take. Only where
+    /// the header names relative paths must it be read where it stands.
+    fn stage_script(&self, staging: &Staging) -> std::io::Result<PathBuf> {
+        if self.spec.relative_sources {
+            return Ok(self.spec.file.clone());
+        }
+        let script = staging.0.join("script.py");
+        std::fs::write(&script, &self.spec.header)?;
+        if let Some(lock) = self.lock {
+            std::fs::write(staging.0.join("script.py.lock"), lock)?;
+        }
+        Ok(script)
+    }
+
+    fn finish(&self, staging: Staging, home: &Path) -> Result<(), Fault> {
+        let built = staging.environment();
+        let marker = Marker::of(&built, &self.spec.header);
+        let marker = marker.ok_or_else(|| {
+            let text = format!("uv reported success and built no interpreter for {}; is the disk full?", self.spec.name);
+            Fault::new(Code::EnvironmentFailed, text)
+        })?;
+        let bytes = serde_json::to_vec_pretty(&marker).unwrap_or_default();
+        std::fs::write(built.join(MARKER), bytes).map_err(|error| self.unwritable(&built, &error))?;
+        // What stands there is unusable: no marker, or an interpreter that is gone.
+        let _ = std::fs::remove_dir_all(home);
+        std::fs::rename(&built, home).map_err(|error| self.unwritable(home, &error))
+    }
+
+    fn unwritable(&self, path: &Path, error: &std::io::Error) -> Fault {
+        let code = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Code::ResourceExhausted,
+            _ => Code::EnvironmentFailed,
+        };
+        let text = format!(
+            "the environment of {} cannot be written: {}: {error}. Make room or correct the permissions, or set \
+             XDG_CACHE_HOME to another place",
+            self.spec.name,
+            path.display()
+        );
+        Fault::new(code, text)
+    }
+}
+
+fn is_progress(line: &str) -> bool {
+    let line = line.trim_start();
+    ["Resolved", "Downloading", "Downloaded", "Building", "Built", "Prepared", "Installed", "Bytecode"]
+        .iter()
+        .any(|word| line.starts_with(word))
+}
+
+/// A folder beside the environments that goes when the build is over, however it is over.
+struct Staging(PathBuf);
+
+impl Staging {
+    fn new(folder: &Path, key: &str) -> std::io::Result<Self> {
+        let place = folder.join(format!(".staging.{key}.{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(&place)?;
+        Ok(Self(place))
+    }
+
+    fn environment(&self) -> PathBuf {
+        self.0.join("environment")
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

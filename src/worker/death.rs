@@ -1,0 +1,62 @@
+//! How a worker ended, in words: the fault of the call it was running.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::stack::Stack;
+use crate::outcome::{Code, Details, Fault};
+use crate::process::Exit;
+
+/// The end of a worker's process.
+#[derive(Debug, Clone)]
+pub struct Death {
+    /// How it ended.
+    pub exit: Exit,
+    /// The last lines of its standard error.
+    pub stderr: Option<String>,
+}
+
+/// Signals that somebody sends; any other death by signal is the tool's own doing.
+const SENT: [&str; 4] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
+
+/// The fault of a call whose worker died under it.
+pub fn died_fault(tool: &str, death: &Death) -> Fault {
+    let signal = death.exit.signal_name();
+    let details = Details {
+        exit_code: death.exit.code(),
+        signal: signal.clone(),
+        stderr: death.stderr.clone(),
+        ..Details::default()
+    };
+    let next = "the next call starts a new worker";
+    let fault = match (death.exit, signal) {
+        (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
+            Code::ProcessKilled,
+            format!("the process of {tool} was killed from outside with {signal} during this call; {next}"),
+        ),
+        (Exit::Signal(_), Some(signal)) => Fault::new(
+            Code::ToolCrashed,
+            format!("the process of {tool} crashed with {signal} during this call; {next}"),
+        ),
+        (Exit::Code(code), _) => Fault::new(
+            Code::ToolCrashed,
+            format!("the process of {tool} ended itself with exit code {code} during this call; {next}"),
+        ),
+        _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died during this call; {next}")),
+    };
+    fault.with(details)
+}
+
+/// The fault of a call that ran past its time.
+pub fn timeout_fault(tool: &str, file: &Path, timeout: Duration, stack: &Stack, stopped: bool) -> Fault {
+    let place = stack.place(file).map(|place| format!(" at {place}")).unwrap_or_default();
+    let end = if stopped { "its worker was stopped" } else { "it was interrupted" };
+    let message = format!(
+        "{tool} did not answer in {}; {end}{place}. Allow it more time with `timeout` in its header or under [tool] in \
+         hostler.toml, or make it do less",
+        humantime::format_duration(timeout)
+    );
+    let signal = stopped.then(|| "SIGKILL".to_owned());
+    let traceback = stack.listing("hostler_worker");
+    Fault::new(Code::ToolTimeout, message).with(Details { signal, traceback, ..Details::default() })
+}

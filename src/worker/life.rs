@@ -1,0 +1,83 @@
+//! A worker's life after hello: orders come in, death is noticed at once, and the last words are read to the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::process::Signal;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::death::Death;
+use super::news::{Control, News, NewsSender};
+use super::stderr::Tail;
+use crate::process::{Child, Exit, Grace, Tracked, stop};
+
+/// How long a launcher may outlive its interpreter.
+const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
+/// How long the pipes of a dead process may be held open by something that fled its group.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a worker that closed its standard output may take to die of it.
+const SILENT_GRACE: Duration = Duration::from_millis(500);
+
+/// Everything that lives as long as the process does.
+pub(super) struct Life {
+    pub child: Child,
+    pub interpreter: Tracked,
+    pub orders: mpsc::UnboundedReceiver<Control>,
+    pub reader: JoinHandle<()>,
+    pub stderr: JoinHandle<()>,
+    pub news: NewsSender,
+    pub tail: Arc<Mutex<Tail>>,
+}
+
+impl Life {
+    /// Lives until the process is dead, then tells so.
+    pub(super) async fn live(mut self) {
+        let exit = self.until_death().await;
+        self.child.clean_up();
+        let _ = timeout(LAST_WORDS, &mut self.reader).await;
+        let _ = timeout(LAST_WORDS, &mut self.stderr).await;
+        self.reader.abort();
+        self.stderr.abort();
+        let stderr = self.tail.lock().text();
+        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr }));
+    }
+
+    async fn until_death(&mut self) -> Exit {
+        loop {
+            tokio::select! {
+                () = self.interpreter.died() => break,
+                exit = self.child.exited() => return exit,
+                _ = &mut self.reader => return self.silent().await,
+                order = self.orders.recv() => match order {
+                    Some(Control::TakeStack) => self.interpreter.signal(Signal::USR2),
+                    Some(Control::Interrupt) => self.interpreter.signal(Signal::USR1),
+                    Some(Control::Stop(grace)) => return self.stop(grace).await,
+                    None => return self.stop(Grace::NONE).await,
+                },
+            }
+        }
+        timeout(LAUNCHER_GRACE, self.child.exited()).await.unwrap_or(Exit::Unknown)
+    }
+
+    /// Climbs the kill ladder; a harsher order while climbing takes its place.
+    async fn stop(&mut self, mut grace: Grace) -> Exit {
+        loop {
+            tokio::select! {
+                exit = stop(&mut self.child, grace) => return exit,
+                Some(Control::Stop(harsher)) = self.orders.recv() => grace = harsher,
+            }
+        }
+    }
+
+    /// A worker without standard output can never answer again.
+    async fn silent(&mut self) -> Exit {
+        self.reader = tokio::spawn(async {});
+        match timeout(SILENT_GRACE, self.child.exited()).await {
+            Ok(exit) => exit,
+            Err(_) => self.stop(Grace::NONE).await,
+        }
+    }
+}

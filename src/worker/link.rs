@@ -1,0 +1,184 @@
+//! The two halves of a worker's pipes. They are independent tasks: with 64 KiB pipes, a host that only writes while it
+//! does not read would wait for a worker that waits for the host.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use super::news::News;
+use crate::protocol::{self, MAX_FRAME};
+
+/// Writes frames to a worker, in order. Dropping the last one closes the worker's standard input.
+#[derive(Debug, Clone)]
+pub struct LinkWriter {
+    frames: mpsc::UnboundedSender<Vec<u8>>,
+}
+
+impl LinkWriter {
+    /// Hands a frame over. A worker that is gone takes no frames; its death is told elsewhere.
+    pub fn send(&self, frame: Vec<u8>) {
+        let _ = self.frames.send(frame);
+    }
+}
+
+/// Starts the writing half.
+pub fn start_writer(pipe: impl AsyncWrite + Unpin + Send + 'static) -> LinkWriter {
+    let (frames, queue) = mpsc::unbounded_channel();
+    tokio::spawn(write_frames(pipe, queue));
+    LinkWriter { frames }
+}
+
+async fn write_frames(mut pipe: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut bytes) = queue.recv().await {
+        // Frames that came meanwhile go with the same system call.
+        while bytes.len() < 32 * 1024
+            && let Ok(next) = queue.try_recv()
+        {
+            bytes.extend_from_slice(&next);
+        }
+        if pipe.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The reading half: bytes to lines to news.
+pub struct LinkReader<R> {
+    pipe: R,
+    buffer: Vec<u8>,
+    searched: usize,
+    dropped: Option<Dropped>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Dropped {
+    id: Option<u64>,
+    bytes: usize,
+}
+
+impl<R: AsyncRead + Unpin> LinkReader<R> {
+    /// Reads frames from a pipe.
+    pub fn new(pipe: R) -> Self {
+        Self { pipe, buffer: Vec::with_capacity(16 * 1024), searched: 0, dropped: None, limit: MAX_FRAME }
+    }
+
+    /// The same with another limit for a frame's length.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Waits for the next piece of news; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
+    pub async fn next(&mut self) -> io::Result<Option<News>> {
+        loop {
+            while let Some(line) = self.take_line() {
+                if let Some(news) = self.interpret(line) {
+                    return Ok(Some(news));
+                }
+            }
+            if self.pipe.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+            self.shed_overlong();
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(offset) = found else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let end = self.searched + offset;
+        let rest = self.buffer.split_off(end + 1);
+        let mut line = std::mem::replace(&mut self.buffer, rest);
+        line.truncate(end);
+        self.searched = 0;
+        if self.buffer.capacity() < 4 * 1024 {
+            self.buffer.reserve(16 * 1024);
+        }
+        Some(line)
+    }
+
+    /// Forgets the beginning of a line that is longer than any frame may be; only its length and id are kept.
+    fn shed_overlong(&mut self) {
+        let whole = self.buffer[self.searched..].contains(&b'\n');
+        if whole || self.buffer.len() <= self.limit {
+            return;
+        }
+        let id = protocol::peek_id(&self.buffer);
+        let dropped = self.dropped.get_or_insert(Dropped { id, bytes: 0 });
+        dropped.bytes += self.buffer.len();
+        self.buffer = Vec::with_capacity(16 * 1024);
+        self.searched = 0;
+    }
+
+    fn interpret(&mut self, line: Vec<u8>) -> Option<News> {
+        if let Some(dropped) = self.dropped.take() {
+            return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
+        }
+        if line.len() > self.limit {
+            return Some(News::Oversized { id: protocol::peek_id(&line), bytes: line.len() });
+        }
+        if line.is_empty() {
+            return None;
+        }
+        match protocol::parse(&line) {
+            Ok(frame) => Some(News::Frame(frame)),
+            Err(error) => {
+                let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+                tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(bytes: &'static [u8], limit: usize) -> Vec<String> {
+        let mut reader = LinkReader::new(bytes).with_limit(limit);
+        let mut seen = Vec::new();
+        while let Some(news) = reader.next().await.unwrap() {
+            seen.push(match news {
+                News::Frame(protocol::Incoming::Reply { id, answer: Ok(result) }) => format!("{id}={}", result.get()),
+                News::Oversized { id, bytes } => format!("{id:?} too long: {bytes}"),
+                other => format!("{other:?}"),
+            });
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn noise_between_frames_costs_no_frame() {
+        let seen = all(b"\nhello\n{\"id\":1,\"result\":1}\n{\"half\n{\"id\":2,\"result\":2}\n{\"id\":3", 1000).await;
+        assert_eq!(seen, ["1=1", "2=2"]);
+    }
+
+    #[tokio::test]
+    async fn an_overlong_frame_is_named_and_the_next_one_is_read() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}\n{\"id\":6,\"result\":6}\n";
+        assert_eq!(all(line, 50).await, ["Some(5) too long: 71", "6=6"]);
+    }
+
+    #[tokio::test]
+    async fn an_overlong_frame_is_not_kept_while_it_is_read() {
+        let (mut host, worker) = tokio::io::duplex(1024);
+        let mut reader = LinkReader::new(worker).with_limit(10_000);
+        let feed = async move {
+            host.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":\"").await.unwrap();
+            for _ in 0..100 {
+                host.write_all(&[b'x'; 1000]).await.unwrap();
+            }
+            host.write_all(b"\"}\n").await.unwrap();
+        };
+        let (news, ()) = tokio::join!(reader.next(), feed);
+        assert!(matches!(news, Ok(Some(News::Oversized { id: Some(9), bytes })) if bytes > 100_000), "{news:?}");
+        assert!(reader.buffer.capacity() < 64 * 1024);
+    }
+}

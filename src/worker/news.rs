@@ -1,0 +1,70 @@
+//! What a worker's tasks tell its owner, and what the owner tells them.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use super::death::Death;
+use super::link::LinkWriter;
+use super::stack::Stack;
+use crate::process::Grace;
+use crate::protocol::Incoming;
+
+/// Something that came from a worker.
+#[derive(Debug)]
+pub enum News {
+    /// A frame.
+    Frame(Incoming),
+    /// A frame over the limit; dropped while it was read.
+    Oversized {
+        /// The call it answered, when its beginning told.
+        id: Option<u64>,
+        /// How long it was, in bytes.
+        bytes: usize,
+    },
+    /// Text on its standard error.
+    Stderr(String),
+    /// A structured log line on its standard error.
+    Log(LogLine),
+    /// Its process is gone, and this was the last of its news.
+    Died(Death),
+}
+
+/// A JSON line that the tool logged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogLine {
+    /// `debug`, `info`, `warning`, `error`.
+    pub level: String,
+    /// The text.
+    pub message: String,
+    /// Everything else the line held.
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Where news goes. The owner tags it with the worker it belongs to.
+pub type NewsSender = Arc<dyn Fn(News) + Send + Sync>;
+
+/// An order to the worker's life task.
+#[derive(Debug, Clone, Copy)]
+pub enum Control {
+    /// Ask for the Python stack on standard error.
+    TakeStack,
+    /// Make it look at its standard input, where a cancellation waits.
+    Interrupt,
+    /// End it.
+    Stop(Grace),
+}
+
+/// A live worker, as its owner holds it. Dropping it ends the worker without grace.
+#[derive(Debug)]
+pub struct WorkerHandle {
+    /// The process id of the interpreter.
+    pub pid: u32,
+    /// The way to its standard input.
+    pub writer: LinkWriter,
+    /// Orders.
+    pub control: mpsc::UnboundedSender<Control>,
+    /// Where it was stuck, once it was asked.
+    pub stack: Arc<Mutex<Stack>>,
+}

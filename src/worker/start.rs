@@ -1,0 +1,234 @@
+//! From a tool file to a worker that has said hello: environment, process, pipes, handshake.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+
+use super::life::Life;
+use super::link::{LinkReader, LinkWriter, start_writer};
+use super::news::{News, NewsSender, WorkerHandle};
+use super::shim::Shims;
+use super::stack::Stack;
+use super::stderr::{self, Tail};
+use crate::config::tool::Launcher as LauncherKind;
+use crate::environment::{EnvironmentSpec, Environments, Lease};
+use crate::outcome::{Code, Details, Fault};
+use crate::process::{Child, Launch, Tracked, worker_environment};
+use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
+
+/// Something that happens on the way to a running worker, for people who wait.
+#[derive(Debug, Clone)]
+pub struct StartNote(pub String);
+
+/// Where start notes go.
+pub type StartNotes = Arc<dyn Fn(StartNote) + Send + Sync>;
+
+/// A start under way.
+pub type Starting = Pin<Box<dyn Future<Output = Result<WorkerHandle, Fault>> + Send>>;
+
+/// Starts workers. The pool knows only this; tests put memory in its place.
+pub trait Launcher: Send + Sync {
+    /// Starts one worker and waits for its hello. Dropping the future leaves nothing behind.
+    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting;
+}
+
+/// What a worker of a Python tool file is started with.
+#[derive(Debug, Clone)]
+pub struct WorkerSpec {
+    /// The pack it serves.
+    pub pack: String,
+    /// The tool file.
+    pub file: PathBuf,
+    /// Its environment.
+    pub environment: EnvironmentSpec,
+    /// Through `uv run`, or the interpreter itself.
+    pub launcher: LauncherKind,
+    /// The secrets it declared.
+    pub secrets: Vec<String>,
+    /// What it may ask of hostler.
+    pub host: Vec<&'static str>,
+    /// From the start of the process to its hello.
+    pub startup_timeout: Duration,
+    /// Variables of hostler's own environment that it may see beside the usual ones.
+    pub pass_env: Vec<String>,
+    /// Variables it is given.
+    pub env: Vec<(String, String)>,
+}
+
+/// Starts Python workers.
+pub struct PythonLauncher {
+    /// What to start.
+    pub spec: Arc<WorkerSpec>,
+    /// Where its environment comes from.
+    pub environments: Arc<Environments>,
+    /// Where its shim comes from.
+    pub shims: Shims,
+}
+
+impl Launcher for PythonLauncher {
+    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
+        let (spec, environments, shims) = (Arc::clone(&self.spec), Arc::clone(&self.environments), self.shims.clone());
+        Box::pin(async move {
+            let lease = environments.ensure(&spec.environment, &|line| notes(StartNote(line.to_owned()))).await?;
+            let shim = shims.lay_out().map_err(|error| {
+                let message = format!("the worker shim could not be written to hostler's cache: {error}");
+                Fault::new(Code::SystemError, message)
+            })?;
+            notes(StartNote(format!("starting {}", spec.pack)));
+            let launch = command(&spec, &environments, &lease, &shim).await?;
+            let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
+            Handshake::new(spec, child, news, lease).run().await
+        })
+    }
+}
+
+/// The command line of a worker, as `docs/architecture.md` explains it.
+async fn command(
+    spec: &WorkerSpec,
+    environments: &Environments,
+    lease: &Lease,
+    shim: &Path,
+) -> Result<Launch, Fault> {
+    let launch = match spec.launcher {
+        LauncherKind::Direct => Launch::new(&lease.python),
+        LauncherKind::Uv => Launch::new(environments.uv(&|_| {}).await?)
+            .args(["run", "--no-project", "--no-config", "--no-env-file", "--offline", "--no-python-downloads"])
+            .arg("--cache-dir")
+            .arg(environments.run_cache())
+            .arg("--python")
+            .arg(&lease.python)
+            .arg("python"),
+    };
+    let launch = launch.arg("-I").arg(shim).arg(&spec.file).envs(worker_environment(&spec.pass_env));
+    Ok(spec.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
+}
+
+/// A process that has not said hello yet.
+struct Handshake {
+    spec: Arc<WorkerSpec>,
+    child: Child,
+    news: NewsSender,
+    lease: Lease,
+    tail: Arc<Mutex<Tail>>,
+    stack: Arc<Mutex<Stack>>,
+}
+
+impl Handshake {
+    fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, lease: Lease) -> Self {
+        Self { spec, child, news, lease, tail: Arc::default(), stack: Arc::default() }
+    }
+
+    async fn run(mut self) -> Result<WorkerHandle, Fault> {
+        let pipes = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(Fault::new(Code::SystemError, "a new worker has no pipes"));
+        };
+        let errors = (Arc::clone(&self.news), Arc::clone(&self.tail), Arc::clone(&self.stack));
+        let stderr = tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2));
+        let writer = start_writer(stdin);
+        writer.send(Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host).frame());
+        let mut reader = LinkReader::new(stdout);
+        let limit = self.spec.startup_timeout;
+        let answer = tokio::time::timeout(limit, self.await_hello(&mut reader)).await;
+        let hello = match answer {
+            Ok(Some(Ok(hello))) => hello,
+            Ok(Some(Err(error))) => return Err(self.import_fault(&error)),
+            Ok(None) => return Err(self.death_fault(stderr).await),
+            Err(_) => return Err(self.slow_fault(limit)),
+        };
+        self.settle(&hello, writer, reader, stderr)
+    }
+
+    /// Waits for the answer to `hello`; `None` when the pipe ended first.
+    async fn await_hello(&self, reader: &mut LinkReader<pipe::Receiver>) -> Option<Result<HelloReply, WireError>> {
+        while let Ok(Some(news)) = reader.next().await {
+            match news {
+                News::Frame(Incoming::Reply { id: HELLO_ID, answer }) => {
+                    let hello = answer.and_then(|result| {
+                        serde_json::from_str(result.get()).map_err(|error| WireError {
+                            code: 0,
+                            message: format!("its hello is not one of protocol v{VERSION}: {error}"),
+                            data: None,
+                        })
+                    });
+                    return Some(hello);
+                }
+                other => (self.news)(other),
+            }
+        }
+        None
+    }
+
+    fn settle(
+        self,
+        hello: &HelloReply,
+        writer: LinkWriter,
+        mut reader: LinkReader<pipe::Receiver>,
+        stderr: tokio::task::JoinHandle<()>,
+    ) -> Result<WorkerHandle, Fault> {
+        if hello.protocol != VERSION {
+            let text = format!("its worker speaks protocol v{}, this hostler v{VERSION}", hello.protocol);
+            return Err(self.fault(&text, Details::default()));
+        }
+        let interpreter = Tracked::behind(&self.child, hello.pid)
+            .map_err(|error| self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))?;
+        let (control, orders) = mpsc::unbounded_channel();
+        let news = Arc::clone(&self.news);
+        // The lease keeps the environment from being pruned for as long as the worker reads from it.
+        let lease = self.lease;
+        let reader = tokio::spawn(async move {
+            let _in_use = lease;
+            while let Ok(Some(item)) = reader.next().await {
+                news(item);
+            }
+        });
+        let pid = interpreter.pid();
+        let life = Life { child: self.child, interpreter, orders, reader, stderr, news: self.news, tail: self.tail };
+        tokio::spawn(life.live());
+        Ok(WorkerHandle { pid, writer, control, stack: self.stack })
+    }
+
+    fn import_fault(&self, error: &WireError) -> Fault {
+        let line = error.data.as_ref().and_then(|data| data.get("line")?.as_u64());
+        let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = line.map(|line| format!(" ({file} line {line})")).unwrap_or_default();
+        let details = Details {
+            traceback: error.detail("traceback").map(str::to_owned),
+            exception: error.detail("type").map(str::to_owned),
+            stderr: self.tail.lock().text(),
+            ..Details::default()
+        };
+        self.fault(&format!("{}{place}", error.message), details)
+    }
+
+    async fn death_fault(mut self, stderr: tokio::task::JoinHandle<()>) -> Fault {
+        let exit = tokio::time::timeout(Duration::from_secs(1), self.child.exited()).await;
+        self.child.clean_up();
+        let _ = tokio::time::timeout(Duration::from_millis(200), stderr).await;
+        let how = exit.map_or_else(
+            |_| "it closed its output before it was ready".to_owned(),
+            |exit| format!("its process ended with {} before it was ready", exit.behind_launcher()),
+        );
+        let tail = self.tail.lock().text();
+        let last = tail.as_deref().and_then(|text| text.lines().last().map(|line| format!("; it last said: {line}")));
+        let text = format!("{how}{}", last.unwrap_or_default());
+        self.fault(&text, Details { stderr: tail, ..Details::default() })
+    }
+
+    fn slow_fault(&self, limit: Duration) -> Fault {
+        let limit = humantime::format_duration(limit);
+        let text = format!("it was not ready within {limit}; raise `startup_timeout`, or do less while it is imported");
+        self.fault(&text, Details { stderr: self.tail.lock().text(), ..Details::default() })
+    }
+
+    fn fault(&self, why: &str, details: Details) -> Fault {
+        let message = format!("{} could not be started: {why}", self.spec.pack);
+        Fault::new(Code::StartupFailed, message).with(details)
+    }
+}
