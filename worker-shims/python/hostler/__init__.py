@@ -1,0 +1,138 @@
+"""What a tool file may import: ``import hostler``. Needs nothing installed; a tool needs none of it.
+
+    hostler.config["issuer"]          this tool's settings, during a call
+    hostler.secret("API_KEY")         a secret the file's header declares
+    hostler.log("fetched", pages=3)   one line in hostler's log
+    hostler.progress(3, 10)           how far the running call is
+    hostler.call("text.slug", text=…) another tool, where the file has host access
+    hostler.tools()                   the catalogue, likewise
+    hostler.llm("Summarise …")        the client's model, likewise
+
+The last three wait for the host on the thread that runs the call. In an `async def` they hold up
+the event loop meanwhile; from other threads they raise HostlerError.
+"""
+
+import os
+import time
+from _collections_abc import Mapping  # collections.abc, without importing collections
+
+from hostler_worker import host as _host
+from hostler_worker.encode import NotJson as _NotJson, encode as _encode
+from hostler_worker.state import state as _state
+
+__all__ = ["HostlerError", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "secret", "tools"]
+
+
+class HostlerError(Exception):
+    """Something was asked of hostler that it does not do here; the message says what to do."""
+
+
+class MissingSecret(HostlerError):
+    """A declared secret that is not set. Let it pass: hostler tells the caller where to put it."""
+
+    def __init__(self, name):
+        super().__init__("the secret %s is not set" % name)
+        self.name = name
+
+
+class ToolError(HostlerError):
+    """A tool called by `hostler.call` failed. `code` is hostler's (`TOOL_TIMEOUT`) where it gave one."""
+
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+    def __str__(self):
+        return "%s: %s" % (self.code, self.message)
+
+
+class _Config(Mapping):
+    """The settings of `[tool.NAME.config]`, read-only. They come with each call."""
+
+    def _values(self):
+        params = _state.params
+        if params is None:
+            raise HostlerError("hostler.config is there during a call only; read it inside the function")
+        return params.get("config") or {}
+
+    def __getitem__(self, key):
+        return self._values()[key]
+
+    def __iter__(self):
+        return iter(self._values())
+
+    def __len__(self):
+        return len(self._values())
+
+    def __repr__(self):
+        return "hostler.config" if _state.params is None else "hostler.config(%r)" % self._values()
+
+
+config = _Config()
+
+
+def secret(name):
+    """The value of a secret the header declares, during a call."""
+    if name not in _state.secrets:
+        raise HostlerError(
+            "the secret %s is not declared; add it to `secrets = [...]` in the `[tool.hostler]` table of the "
+            "file's header" % name)
+    params = _state.params
+    if params is None:
+        raise HostlerError("hostler.secret works during a call only; read it inside the function")
+    value = (params.get("secrets") or {}).get(name)
+    if value is None:
+        raise MissingSecret(name)
+    return value
+
+
+def log(message, level="info", **fields):
+    """Write one line to hostler's log. Never fails the call: what is not JSON is logged as text."""
+    now = time.time()
+    moment = "%s.%03dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)), now % 1 * 1000)
+    call_of = ((_state.params or {}).get("call") or {}).get("id")
+    line = {"hostler": "log", "level": level, "message": message, "fields": fields, "call": call_of, "time": moment}
+    try:
+        text = _encode(line)
+    except _NotJson:
+        line["message"], line["fields"] = str(message), {key: repr(value) for key, value in fields.items()}
+        text = _encode(line)
+    os.write(2, (text + "\n").encode("utf-8", "replace"))
+
+
+def progress(progress, total=None, message=None):
+    """Say how far the running call is; `progress` grows, `total` is what it grows to."""
+    params = {"progress": progress, "total": total, "message": message}
+    _host.progress({key: value for key, value in params.items() if value is not None})
+
+
+def _ask(method, params):
+    try:
+        return _host.request(method, params)
+    except _host.Refused as refused:
+        if refused.code is None:
+            raise HostlerError(str(refused)) from None
+        data = refused.data
+        code = data["code"] if isinstance(data, dict) and isinstance(data.get("code"), str) else refused.code
+        raise ToolError(code, str(refused), data) from None
+
+
+def call(tool, /, **arguments):
+    """Call another tool by name and return its result; ToolError when it fails."""
+    return _ask("host.call", {"tool": tool, "arguments": arguments})
+
+
+def tools():
+    """The catalogue: a list of tools, each with name, description and input schema."""
+    return _ask("host.tools", {})
+
+
+def host_config():
+    """hostler's own settings, as far as the operator lets tools see them."""
+    return _ask("host.config", {})
+
+
+def llm(prompt, system=None, max_tokens=1000):
+    """Ask the model of the client that made this call. `prompt` is text or a list of messages."""
+    params = {"prompt" if isinstance(prompt, str) else "messages": prompt, "system": system, "max_tokens": max_tokens}
+    return _ask("host.llm", {key: value for key, value in params.items() if value is not None})

@@ -1,0 +1,140 @@
+"""One call: from its arguments to the bytes of its answer."""
+
+from . import faults
+from .encode import NotJson, encode
+from .interrupt import Cancelled, cancel_task, deliver
+from .state import state
+from .wire import id_text, wire
+
+
+async def _coroutine():
+    pass
+
+
+async def _async_generator():
+    yield
+
+
+def _generator():
+    yield
+
+
+_probe = _coroutine()
+COROUTINE = type(_probe)
+_probe.close()
+ASYNC_GENERATOR = type(_async_generator())
+UNFINISHED = frozenset((COROUTINE, ASYNC_GENERATOR, type(_generator())))
+
+_loop = None
+
+
+def run(id, params, function, kwargs):
+    state.params = params
+    state.cancel = state.raised = False
+    state.call_id = id
+    try:
+        try:
+            state.guard = 0
+            if state.signalled:
+                deliver()
+            if function.plan is None:
+                value = function.call(**kwargs)
+            else:
+                value = function.call_converted(kwargs)
+            if type(value) in UNFINISHED:
+                value = _finish(value)
+        finally:
+            # Until this line a cancellation may still raise, and does so inside the outer try. It
+            # raises once a call, so not again in the clauses below.
+            state.guard = 1
+    except Cancelled:
+        state.guard = 1
+        return faults.reply(id, -32003, "the call was cancelled")
+    except BaseException as error:
+        state.guard = 1
+        if state.terminating:
+            raise
+        if wire.forked:
+            _leave_child(error)
+        if state.raised:  # what the tool made of its cancellation
+            return faults.reply(id, -32003, "the call was cancelled")
+        return faults.raised(id, error, kwargs)
+    try:
+        return ('{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id_text(id), encode(value))).encode("utf-8", "replace")
+    except NotJson as error:
+        return faults.reply(id, -32001, str(error))
+
+
+def _finish(value):
+    """The value of what a generator or a coroutine function returned."""
+    kind = type(value)
+    if kind is COROUTINE:
+        return _run_async(value)
+    if kind is ASYNC_GENERATOR:
+        return _run_async(_collect(value))
+    return list(value)
+
+
+async def _collect(generator):
+    return [item async for item in generator]
+
+
+def _run_async(coroutine):
+    """On one event loop for the worker's whole life, so that clients a tool keeps stay usable."""
+    global _loop
+    import asyncio
+
+    if _loop is None:
+        import atexit
+
+        _loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_loop)
+        atexit.register(_close_loop)
+    try:
+        _loop.add_reader(wire.source, _arrived)
+    except OSError:
+        pass  # a source that cannot be watched; the signal still tells
+    state.task = _loop.create_task(coroutine)
+    try:
+        return _loop.run_until_complete(state.task)
+    except asyncio.CancelledError:
+        if state.raised:
+            raise Cancelled("the call was cancelled") from None
+        raise
+    finally:
+        state.task = None
+        _loop.remove_reader(wire.source)
+
+
+def _arrived():
+    """The loop saw something arrive while an async call runs."""
+    state.guard += 1
+    try:
+        wire.take_in()
+        if wire.eof:
+            _loop.remove_reader(wire.source)
+    finally:
+        state.guard -= 1
+    cancel_task()
+
+
+def _close_loop():
+    try:
+        _loop.run_until_complete(_loop.shutdown_asyncgens())
+        _loop.close()
+    except Exception:
+        pass  # closed by the tool, or left running by SIGTERM: nothing to save at exit
+
+
+def _leave_child(error):
+    """A forked child ends here with the status it asked for: the call is its parent's to answer."""
+    import os
+
+    code = 1
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    else:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__)
+    os._exit(code & 0xFF)

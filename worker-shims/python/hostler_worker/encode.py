@@ -1,0 +1,211 @@
+"""A tool's value as JSON text: one pass in C, and a slow walk only when that fails."""
+
+import sys
+
+from .wire import quote
+
+try:
+    from _json import make_encoder
+except ImportError:
+    make_encoder = None
+
+_DEEPEST = 300  # only the slow walk counts
+_SHOWN = 12  # path segments in a message
+
+
+class NotJson(Exception):
+    """The message names the place in the value and what to return instead."""
+
+
+def encode(value):
+    try:
+        chunks = _encode(value, 0)
+    except Exception as error:
+        _markers.clear()
+        return _explain(value, error)
+    text = chunks[0] if len(chunks) == 1 else "".join(chunks)
+    if '":' in text and _numeric_key(text):
+        # {1: "a", "1": "b"} would be an object with one name twice, which readers cut down in
+        # silence. Only keys that read like a number or constant can do it, so only they are walked.
+        _check_keys(value)
+    return text
+
+
+def default(value):
+    """What JSON has no word for, as something it has."""
+    kind = type(value)
+    for module, names, convert in _KNOWN:
+        loaded = sys.modules.get(module)  # not imported: then nothing can be of its types
+        if loaded is not None:
+            for name in names:
+                if isinstance(value, getattr(loaded, name)):
+                    return convert(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        from binascii import b2a_base64
+
+        return b2a_base64(value, newline=False).decode()
+    if hasattr(kind, "model_dump"):
+        return value.model_dump(mode="json")
+    if hasattr(kind, "__dataclass_fields__"):
+        return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
+    if hasattr(kind, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
+
+
+def _advice(value):
+    if isinstance(value, (set, frozenset)) or hasattr(type(value), "__iter__"):
+        return "return a list"
+    if isinstance(value, complex):
+        return "return [real, imag]"
+    return "return a dict, list, string, number, bool or None"
+
+
+def _duration(value):
+    """ISO 8601 in seconds, exact: 90 s and a half is PT90.5S."""
+    whole, micro = divmod(abs(value.days * 86400000000 + value.seconds * 1000000 + value.microseconds), 1000000)
+    text = "PT%d%sS" % (whole, (".%06d" % micro).rstrip("0") if micro else "")
+    return "-" + text if value.days < 0 else text
+
+
+_KNOWN = (
+    ("enum", ("Enum",), lambda value: value.value),
+    ("datetime", ("date", "time"), lambda value: value.isoformat()),
+    ("datetime", ("timedelta",), _duration),
+    ("decimal", ("Decimal",), str),
+    ("uuid", ("UUID",), str),
+    ("pathlib", ("PurePath",), str),
+)
+
+_markers = {}
+
+
+def _make():
+    if make_encoder is not None:
+        return make_encoder(_markers, default, quote, None, ":", ",", False, False, False)
+    from json import JSONEncoder
+
+    plain = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
+    return lambda value, _: [plain.encode(value)]
+
+
+_encode = _make()
+_pattern = None
+
+
+def _numeric_key(text):
+    global _pattern
+    if _pattern is None:
+        import re
+
+        _pattern = re.compile(r'"(?:-?[0-9][-+.0-9e]*|true|false|null)":').search
+    return _pattern(text)
+
+
+def _explain(value, error):
+    """Find the place that C could not encode; keys C does not know may turn out well."""
+    plain = walk(value)
+    try:
+        return "".join(_encode(plain, 0))
+    except Exception:
+        _markers.clear()
+        raise NotJson("result: %s: %s" % (type(error).__name__, error)) from None
+
+
+def _check_keys(value):
+    try:
+        walk(value)
+    except NotJson as error:
+        if "nested deeper" not in str(error):
+            raise
+
+
+def walk(value):
+    """A copy made of JSON's own types; NotJson with the path where that is not possible."""
+    path = ["result"]
+    try:
+        return _walk(value, path, set())
+    except NotJson as error:
+        problem = error
+    except RecursionError:
+        problem = "nested deeper than %d levels" % _DEEPEST
+    except Exception as error:  # a model's own serializer
+        problem = "%s: %s" % (type(error).__name__, error)
+    shown = path if len(path) <= _SHOWN else path[:_SHOWN] + ["…"]
+    raise NotJson("%s: %s" % ("".join(shown), problem)) from None
+
+
+def _walk(value, path, above):
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return _int(value)
+    if isinstance(value, float):
+        return _float(value)
+    if id(value) in above:
+        raise NotJson("it contains itself; return the id or name of what it refers back to")
+    if len(path) > _DEEPEST:
+        raise NotJson("nested deeper than %d levels" % _DEEPEST)
+    above.add(id(value))
+    if isinstance(value, dict):
+        plain = _object(value, path, above)
+    elif isinstance(value, (list, tuple)):
+        plain = []
+        for index, item in enumerate(value):
+            path.append("[%d]" % index)
+            plain.append(_walk(item, path, above))
+            path.pop()
+    else:
+        plain = _walk(default(value), path, above)
+    above.discard(id(value))
+    return plain
+
+
+def _int(value):
+    try:
+        int.__repr__(value)
+    except ValueError:  # longer than the interpreter is willing to print
+        raise NotJson("an integer too long for JSON; return it as a string in hexadecimal") from None
+    return value
+
+
+def _float(value):
+    if value - value != 0:
+        raise NotJson("%s is not JSON; return None instead" % float.__repr__(value))
+    return value
+
+
+def _object(value, path, above):
+    plain = {}
+    for key, item in value.items():
+        text = _key(key)
+        path.append("." + text if text.isidentifier() else "[%s]" % quote(text))
+        if text in plain:
+            raise NotJson("two keys become the same text %s; make all keys strings" % quote(text))
+        plain[text] = _walk(item, path, above)
+        path.pop()
+    return plain
+
+
+def _key(key):
+    if isinstance(key, str):
+        return str.__str__(key)
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    if isinstance(key, int):
+        return int.__repr__(_int(key))
+    if isinstance(key, float):
+        return float.__repr__(_float(key))
+    try:
+        return _key(_scalar_key(key))
+    except NotJson:
+        raise NotJson("a key of type %s is not JSON; make it a string" % type(key).__name__) from None
+
+
+def _scalar_key(key):
+    plain = default(key)
+    if isinstance(plain, (str, int, float)) or plain is None:
+        return plain
+    raise NotJson("not a scalar")

@@ -1,0 +1,83 @@
+"""What a tool may ask of its host while a call runs."""
+
+from _thread import get_ident
+
+from .encode import NotJson, encode
+from .interrupt import leave
+from .state import state
+from .wire import Gone, id_text, quote, wire
+
+_count = 0
+
+
+class Refused(Exception):
+    """The host answered with an error, or cannot be asked; `code` is None in the latter case."""
+
+    def __init__(self, message, code=None, data=None):
+        super().__init__(message)
+        self.code, self.data = code, data
+
+
+def request(method, params):
+    """Ask the host and wait. Calls that arrive meanwhile are queued, cancellations are heeded."""
+    global _count
+    _check(method)
+    try:
+        encoded = [quote(name) + ":" + encode(value) for name, value in params.items()]
+    except NotJson as error:
+        raise Refused("cannot send this to the host: " + str(error).replace("result", "the arguments", 1)) from None
+    from .loop import waiting
+
+    state.guard += 1
+    try:
+        _count += 1
+        key = "w%d" % _count
+        encoded.append('"id":' + id_text(state.call_id))
+        frame = '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{%s}}\n' % (key, method, ",".join(encoded))
+        waiting[key] = None
+        try:
+            wire.send(frame.encode("utf-8", "replace"))
+            while waiting[key] is None and not state.cancel:
+                wire.wait()
+            answer = waiting[key]
+        except (Gone, BrokenPipeError):
+            raise Refused("the host is gone") from None
+        finally:
+            del waiting[key]
+    finally:
+        leave()  # raises when the call was cancelled meanwhile
+    if answer is None:
+        # An async call: its task is cancelled at the next await, which this is not.
+        raise Refused("the call was cancelled")
+    if "error" in answer:
+        error = answer["error"] if type(answer["error"]) is dict else {}
+        raise Refused(str(error.get("message", "the host refused")), error.get("code", 0), error.get("data"))
+    return answer["result"]
+
+
+def _check(method):
+    if get_ident() != state.main:
+        raise Refused("hostler.%s works only on the thread that runs the call; ask there and hand the "
+                      "answer to your thread" % method[5:])
+    if state.call_id is None:
+        raise Refused("the host can be asked only while a call runs, not at import")
+    if method[5:] not in state.host:
+        raise Refused("this tool file may not use hostler.%s: only internal tool files (without a header) have "
+                      "host access, unless the operator sets `host_access = true` under `[tool.NAME]`" % method[5:])
+
+
+def progress(params):
+    """Tell the host how far the running call is. From any thread."""
+    id = state.call_id
+    if id is None:
+        return
+    text = '{"jsonrpc":"2.0","method":"progress","params":{"id":%s,%s}}\n' % (id_text(id), encode(params)[1:-1])
+    data = text.encode("utf-8", "replace")
+    if get_ident() != state.main:
+        wire.send(data)
+        return
+    state.guard += 1
+    try:
+        wire.send(data)
+    finally:
+        leave()

@@ -1,0 +1,90 @@
+"""Signals: SIGUSR1 looks for cancellations, SIGTERM ends the worker, SIGUSR2 prints the stack."""
+
+import faulthandler
+import os
+import sys
+
+import _signal  # `signal` would import enum, 4 ms
+
+from .state import state
+from .wire import wire
+
+
+class Cancelled(BaseException):
+    """Raised in a tool whose call was cancelled. Not an Exception, so that `except Exception` in
+    a tool does not hold it up."""
+
+
+def install():
+    _signal.signal(_signal.SIGUSR1, _on_cancel)
+    _signal.signal(_signal.SIGTERM, _on_term)
+    # Written by C from the signal handler itself: works inside a regex that holds the GIL.
+    faulthandler.register(_signal.SIGUSR2, file=2, all_threads=True, chain=False)
+    faulthandler.enable(file=2)
+
+
+def _on_cancel(_signum, _frame):
+    if state.guard:
+        state.signalled = True
+    else:
+        deliver()
+
+
+def _on_term(_signum, _frame):
+    if state.terminating:
+        return
+    state.terminating = True
+    # Out of whatever runs, also out of a blocked write: the worker is about to die anyway.
+    raise SystemExit(143)
+
+
+def deliver():
+    """Take in what has arrived; leave the running call when it is among the cancelled."""
+    state.guard += 1
+    try:
+        state.signalled = True
+        while state.signalled:
+            state.signalled = False
+            wire.take_in()
+    finally:
+        state.guard -= 1
+    if state.cancel and not state.raised and not state.guard:
+        _stop_running()
+
+
+def leave():
+    """Lower the guard, and do what waited for that."""
+    state.guard -= 1
+    if not state.guard and (state.signalled or state.cancel and not state.raised):
+        deliver()
+
+
+def _stop_running():
+    task = state.task
+    if task is not None:
+        current = sys.modules["asyncio"].current_task(task.get_loop())
+        if current is not task:
+            # Between two steps, or in another task: the loop must not be torn.
+            cancel_task()
+            return
+    state.raised = True
+    raise Cancelled("the call was cancelled")
+
+
+def cancel_task():
+    """Cancel the running async call by asyncio's own means."""
+    if state.cancel and not state.raised:
+        state.raised = True
+        # Threadsafe, because this may be a signal handler while the loop sleeps in its selector.
+        state.task.get_loop().call_soon_threadsafe(state.task.cancel)
+
+
+def die_by_term():
+    """Die by the signal itself, so that whoever waits for this process sees what it was."""
+    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+    os.kill(os.getpid(), _signal.SIGTERM)
+
+
+def reset_in_child():
+    _signal.signal(_signal.SIGUSR1, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)

@@ -1,0 +1,78 @@
+"""The tool file as a module, and which of its functions are tools."""
+
+import os
+import sys
+
+from .state import state
+
+_NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
+
+
+class Function:
+    """One tool. `plan` is None when every argument passes as it came."""
+
+    __slots__ = ("name", "call", "_plan", "_planned")
+
+    def __init__(self, name, call):
+        self.name = name
+        self.call = call
+        self._planned = False
+
+    @property
+    def plan(self):
+        if not self._planned:
+            from .convert import plan_of
+
+            self._plan = plan_of(self.call, sys.modules[state.module_name].__dict__)
+            self._planned = True
+        return self._plan
+
+    def call_converted(self, kwargs):
+        args, kwargs = self._plan.apply(kwargs)
+        return self.call(*args, **kwargs)
+
+
+def load(path):
+    """Import the tool file; (functions by name, None) or (None, what went wrong)."""
+    folder = os.path.dirname(path)
+    if folder not in sys.path:
+        sys.path.append(folder)  # last: `markdown.py` shall still import the real `markdown`
+    stem = os.path.splitext(os.path.basename(path))[0]
+    state.module_name = name = "_hostler_tool_" + stem  # shadows nothing anybody imports
+    module = type(sys)(name)
+    module.__file__ = path
+    sys.modules[name] = module  # before it runs: dataclasses and pickle look there
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+        # From bytes, so that BOM and coding line are read by Python's own rules.
+        code = compile(source, path, "exec", dont_inherit=True)
+        state.guard -= 1  # the author's code: a print here may be interrupted like any other
+        try:
+            exec(code, module.__dict__)
+        finally:
+            state.guard += 1
+        return _tools(module, code), None
+    except BaseException as error:
+        if state.terminating:
+            raise
+        return None, error
+
+
+def _tools(module, code):
+    # What a top-level `def` made, however decorated; an imported name is never among it.
+    made_here = {
+        const.co_name: None for const in code.co_consts
+        if type(const) is type(code) and const.co_flags & _NEWLOCALS
+    }
+    names = getattr(module, "__all__", None)
+    if not isinstance(names, (list, tuple)):
+        names = [name for name in made_here if not name.startswith("_")]
+    found = {}
+    for name in names:
+        value = getattr(module, name, None) if isinstance(name, str) else None
+        if callable(value) and not isinstance(value, type) and (
+            name in made_here or getattr(value, "__module__", None) == module.__name__
+        ):
+            found[name] = Function(name, value)
+    return found

@@ -1,0 +1,164 @@
+"""The worker's life: hello, then one message after the other until the host is gone."""
+
+import os
+import sys
+from _collections import deque  # `collections` would cost 1.6 ms
+
+from . import calls, faults, interrupt
+from .output import streams
+from .state import state
+from .wire import Gone, id_text
+
+PROTOCOL = 1
+FEATURES = '["cancel","progress","output"]'
+MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
+
+queue = deque()
+waiting = {}  # id of a host request -> its response, once it is there
+
+
+def main(wire, tool_file):
+    streams.install()
+    interrupt.install()
+    sys.argv = [tool_file]
+    state.tool_file = os.path.abspath(tool_file)
+    wire.receive = lambda message: _receive(wire, message)
+    try:
+        _serve(wire)
+    except (Gone, BrokenPipeError):
+        pass
+    except BaseException:
+        if not state.terminating:
+            raise
+    if wire.forked:  # a child that came back out of the tool: it must not run the parent's exit
+        os._exit(0)
+    if state.terminating:
+        _terminate()
+
+
+def _terminate():
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+        streams.flush()
+    finally:
+        interrupt.die_by_term()
+
+
+def _receive(wire, message):
+    """Sort one arrived message. Runs in the loop, and in the signal handler during a call."""
+    if type(message) is not dict:
+        wire.fail(None, -32600, "a message is one JSON object")
+        return
+    method = message.get("method")
+    if method == "call":
+        queue.append(message)
+    elif method is None and ("result" in message or "error" in message):
+        id = message.get("id")
+        if isinstance(id, str) and id in waiting:
+            waiting[id] = message
+    elif method == "cancel":
+        params = message.get("params")
+        if type(params) is dict:
+            _cancel(params.get("id"))
+    elif isinstance(method, str):
+        queue.append(message)
+    else:
+        wire.fail(message.get("id"), -32600, "a request has a method")
+
+
+def _cancel(id):
+    # A cancel follows its call on the same stream, so the call runs, waits here, or is answered.
+    if id is None:
+        return
+    if id == state.call_id:
+        state.cancel = True
+    elif any(message.get("id") == id for message in queue):
+        state.cancelled.add(id)
+
+
+def _serve(wire):
+    functions = None
+    while not state.terminating:
+        if queue:
+            wire.take_in()
+            if wire.eof and not any(message["method"] == "shutdown" for message in queue):
+                return  # nothing new is begun for a host that is gone without a word
+        else:
+            wire.wait()
+            continue
+        message = queue.popleft()
+        method = message["method"]
+        if method == "call":
+            answer = _call(message, functions)
+        elif method == "hello":
+            functions, answer = _hello(message, functions)
+        elif method == "shutdown":
+            if "id" in message:
+                wire.send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message["id"]).encode())
+            return
+        elif "id" in message:
+            answer = faults.reply(message["id"], -32601, "no such method: " + method)
+        else:
+            continue
+        if streams.dirty:
+            streams.end_call()
+        state.call_id = state.params = None
+        if wire.forked:
+            return
+        wire.send(answer)
+        if functions is None and method == "hello":
+            sys.exit(1)
+
+
+def _call(message, functions):
+    id = message.get("id")
+    if functions is None:
+        return faults.reply(id, -32600, "say hello first")
+    if state.cancelled and id in state.cancelled:
+        state.cancelled.discard(id)
+        return faults.reply(id, -32003, "cancelled before it began")
+    params = message.get("params")
+    try:
+        name = params["function"]
+        kwargs = params.get("kwargs") or {}
+    except (TypeError, KeyError, AttributeError):
+        return faults.reply(id, -32600, "call needs params {function, kwargs}")
+    if type(id) is not int and not isinstance(id, str):
+        return faults.reply(None, -32600, "call needs an id")
+    if type(kwargs) is not dict:
+        return faults.reply(id, -32602, "kwargs: expected an object")
+    try:
+        function = functions[name]
+    except (KeyError, TypeError):
+        return faults.no_function(id, name, functions)
+    answer = calls.run(id, params, function, kwargs)
+    if len(answer) > MAX_FRAME:
+        return faults.reply(id, -32001, "result is %d MB of JSON; at most 64 MB pass: return a part, or "
+                            "write it to a file and return the path" % (len(answer) >> 20))
+    return answer
+
+
+def _hello(message, functions):
+    id = message.get("id")
+    params = message.get("params")
+    if type(params) is not dict:
+        params = {}
+    if functions is not None:
+        return functions, faults.reply(id, -32600, "hello was said already")
+    if params.get("protocol") != PROTOCOL:
+        return None, faults.reply(id, -32602, "this worker speaks protocol %d" % PROTOCOL)
+    state.secrets = frozenset(params.get("secrets") or ())
+    state.host = frozenset(params.get("host") or ())
+
+    from .loading import load
+    from .wire import quote
+
+    functions, problem = load(state.tool_file)
+    if problem is not None:
+        return None, faults.import_failed(id, problem)
+    text = '{"jsonrpc":"2.0","id":%s,"result":{"protocol":%d,"pid":%d,"python":"%d.%d.%d","functions":[%s],"features":%s}}\n'
+    return functions, (text % (
+        id_text(id), PROTOCOL, os.getpid(), *sys.version_info[:3], ",".join(map(quote, functions)), FEATURES,
+    )).encode()

@@ -1,0 +1,122 @@
+"""sys.stdout and sys.stderr as `output` notifications, in exact order with the replies."""
+
+import codecs
+import io
+import os
+import sys
+from _thread import get_ident
+
+from .interrupt import leave, reset_in_child
+from .state import state
+from .wire import id_text, quote, wire
+
+_PIECE = 65536  # characters of a frame: no print, however long, makes a frame the host refuses
+
+
+def _guarded(method):
+    """Hold cancellations off until the whole stack of buffers has returned. Raised in the middle,
+    the buffer would believe its bytes unwritten and write them again."""
+
+    def run(self, *args):
+        if get_ident() != state.main:
+            return method(self, *args)
+        state.guard += 1
+        try:
+            return method(self, *args)
+        finally:
+            leave()
+
+    return run
+
+
+class _Raw(io.RawIOBase):
+    def __init__(self, name):
+        self.name = "<%s>" % name
+        self._stream = name
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return 2  # so that subprocess accepts the stream
+
+    @_guarded
+    def write(self, data):
+        data = bytes(data)
+        if wire.forked:
+            return os.write(2, data)
+        self._send(self._decoder.decode(data))
+        return len(data)
+
+    def finish(self):
+        """A character cut by the end of the call will not be completed."""
+        self._send(self._decoder.decode(b"", True))
+
+    def _send(self, text):
+        head = '{"jsonrpc":"2.0","method":"output","params":{"id":%s,"stream":"%s","text":' % (
+            id_text(state.call_id), self._stream)
+        for start in range(0, len(text), _PIECE):
+            frame = head + quote(text[start:start + _PIECE]) + "}}\n"
+            try:
+                wire.send(frame.encode("utf-8", "replace"))
+            except OSError:
+                return  # nobody is there to read it; the loop notices by itself
+
+
+class _Buffer(io.BufferedWriter):
+    def write(self, data):
+        streams.dirty = True
+        return self._write(data)
+
+    _write = _guarded(io.BufferedWriter.write)
+    flush = _guarded(io.BufferedWriter.flush)
+
+
+class _Text(io.TextIOWrapper):
+    def write(self, text):
+        streams.dirty = True
+        return self._write(text)
+
+    _write = _guarded(io.TextIOWrapper.write)
+    flush = _guarded(io.TextIOWrapper.flush)
+
+    def close(self):
+        self.flush()  # a tool that closes stdout must not make the next print fail
+
+
+class _Streams:
+    dirty = False  # something may be buffered; saves the flush of every quiet call
+
+    def install(self):
+        self.stdout = sys.stdout = sys.__stdout__ = self._make("stdout")
+        self.stderr = sys.stderr = sys.__stderr__ = self._make("stderr")
+        os.register_at_fork(before=self.flush, after_in_child=_after_fork)
+
+    @staticmethod
+    def _make(name):
+        return _Text(_Buffer(_Raw(name)), "utf-8", "backslashreplace", line_buffering=True)
+
+    def flush(self):
+        self.dirty = False
+        self.stdout.flush()
+        self.stderr.flush()
+
+    def end_call(self):
+        """Everything the call printed goes out before its answer."""
+        self.flush()
+        self.stdout.buffer.raw.finish()
+        self.stderr.buffer.raw.finish()
+
+
+def _after_fork():
+    wire.after_fork()
+    reset_in_child()
+    # New objects: another thread may have held the old ones' locks at the fork.
+    for name in ("stdout", "stderr"):
+        stream = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
+streams = _Streams()

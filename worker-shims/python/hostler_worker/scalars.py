@@ -1,0 +1,129 @@
+"""Converters for single values that JSON writes as a string or number."""
+
+import sys
+
+from .convert import Mismatch
+
+
+def converter(cls):
+    """The converter of a class, or None when it is not one of these."""
+    if cls is float:
+        return _float
+    if cls is bytes or cls is bytearray:
+        return _bytes(cls)
+    enum = sys.modules.get("enum")
+    if enum is not None and issubclass(cls, enum.Enum):
+        return _enum(cls)
+    for module, name, parse, expected in _KNOWN:
+        loaded = sys.modules.get(module)
+        base = getattr(loaded, name, None)
+        if base is not None and (cls is base or name == "PurePath" and issubclass(cls, base)):
+            return _parsed(cls, parse, expected)
+    return None
+
+
+def _float(value, path):
+    if type(value) is int:
+        try:
+            return float(value)
+        except OverflowError:
+            raise Mismatch(path, "a number that fits a float", value) from None
+    if type(value) is float:
+        return value
+    raise Mismatch(path, "a number", value)
+
+
+def from_text(kind):
+    """For the keys of dict[int, X]: an object's keys are text."""
+    words = {int: "a whole number", float: "a number", bool: "true or false"}
+
+    def convert(value, path):
+        try:
+            return {"true": True, "false": False}[value] if kind is bool else kind(value)
+        except (ValueError, KeyError):
+            raise Mismatch(path, words[kind], value) from None
+
+    return convert
+
+
+def _parsed(cls, parse, expected):
+    def convert(value, path):
+        try:
+            return parse(cls, value)
+        except (ValueError, TypeError, ArithmeticError, AttributeError):
+            raise Mismatch(path, expected, value) from None
+
+    return convert
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _iso(cls, value):
+    text = _text(value)
+    if text[-1:] in "zZ" and text:  # Python 3.10 and older do not read it
+        text = text[:-1] + "+00:00"
+    return cls.fromisoformat(text)
+
+
+def _duration(cls, value):
+    if type(value) in (int, float):
+        return cls(seconds=value)
+    import re
+
+    number = r"(?:(\d+(?:\.\d+)?)%s)?"
+    pattern = "([-+])?P" + number % "W" + number % "D" + "(?:T" + number % "H" + number % "M" + number % "S" + ")?"
+    found = re.fullmatch(pattern, _text(value))
+    if found is None or value[-1] in "PT":
+        raise ValueError
+    sign, *parts = found.groups()
+    names = ("weeks", "days", "hours", "minutes", "seconds")
+    total = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -total if sign == "-" else total
+
+
+def _decimal(cls, value):
+    if type(value) not in (str, int, float):
+        raise TypeError
+    return cls(str(value))
+
+
+_KNOWN = (
+    ("pathlib", "PurePath", lambda cls, value: cls(_text(value)), "a path as a string"),
+    ("datetime", "datetime", _iso, "a date and time such as 2026-01-31T12:00:00Z"),
+    ("datetime", "date", lambda cls, value: cls.fromisoformat(_text(value)), "a date such as 2026-01-31"),
+    ("datetime", "time", _iso, "a time such as 12:30:00"),
+    ("datetime", "timedelta", _duration, "a duration such as PT90S, or a number of seconds"),
+    ("uuid", "UUID", lambda cls, value: cls(_text(value)), "a UUID"),
+    ("decimal", "Decimal", _decimal, "a decimal number, best as a string"),
+)
+
+
+def _bytes(cls):
+    def convert(value, path):
+        from base64 import b64decode
+
+        try:
+            return cls(b64decode(_text(value), validate=True))
+        except (ValueError, TypeError):
+            raise Mismatch(path, "bytes as base64", value) from None
+
+    return convert
+
+
+def _enum(cls):
+    def convert(value, path):
+        plain = tuple(value) if type(value) is list else value
+        try:
+            return cls(plain)
+        except (ValueError, TypeError, KeyError):
+            pass
+        if isinstance(value, str) and value in cls.__members__:
+            return cls[value]
+        choices = ", ".join(repr(member.value) for member in cls)
+        raise Mismatch(path, "one of " + choices, value)
+
+    return convert

@@ -1,0 +1,31 @@
+"""What the worker is doing now: one object, because a worker runs one call at a time."""
+
+from _thread import get_ident
+
+
+class State:
+    __slots__ = (
+        "guard", "signalled", "call_id", "params", "cancel", "raised", "task",
+        "cancelled", "terminating", "secrets", "host", "tool_file", "module_name", "main",
+    )
+
+    def __init__(self):
+        # Above zero while the main thread is in the shim's own code, where a signal handler must
+        # not raise: a half-written frame would spoil the stream for every later call.
+        self.guard = 1
+        self.signalled = False  # a SIGUSR1 came while the guard was up
+        self.call_id = None  # JSON-RPC id of the running call
+        self.params = None  # its params, for hostler.config and hostler.secret
+        self.cancel = False  # the host wants the running call to stop
+        self.raised = False  # ... and it was told so; it is told once
+        self.task = None  # its asyncio task, when it is async
+        self.cancelled = set()  # ids of queued calls that must never begin
+        self.terminating = False
+        self.secrets = frozenset()  # declared names
+        self.host = frozenset()  # host requests that are allowed
+        self.tool_file = ""
+        self.module_name = ""
+        self.main = get_ident()
+
+
+state = State()

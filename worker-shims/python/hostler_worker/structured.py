@@ -1,0 +1,108 @@
+"""Converters for classes that JSON writes as an object: dataclass, TypedDict, NamedTuple, pydantic."""
+
+from .convert import Mismatch, _annotations
+
+
+def converter(cls, builder):
+    if hasattr(cls, "model_validate"):
+        return _pydantic(cls)
+    if hasattr(cls, "__dataclass_fields__"):
+        return _dataclass(cls, builder)
+    if issubclass(cls, dict) and hasattr(cls, "__total__"):
+        return _typed_dict(cls, builder)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _named_tuple(cls, builder)
+    return None
+
+
+def _hints(cls, builder):
+    """Converters by field, of the class and those it is made from."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        for name, hint in (_annotations(base) if base.__dict__ is not object.__dict__ else {}).items():
+            found[name] = builder.build(hint)
+    return found
+
+
+def _dataclass(cls, builder):
+    import dataclasses
+
+    hints = {} if hasattr(cls, "__pydantic_validator__") else _hints(cls, builder)
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+    missing = dataclasses.MISSING
+    required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
+    initial = [name for name, field in cls.__dataclass_fields__.items() if field._field_type is dataclasses._FIELD_INITVAR]
+
+    def convert(value, path):
+        if isinstance(value, cls):
+            return value
+        _need_object(value, path)
+        for name in value:
+            if name not in fields and name not in initial:
+                raise Mismatch("%s.%s" % (path, name), "one of the fields " + ", ".join(fields), shown=False)
+        for name in required:
+            if name not in value:
+                raise Mismatch("%s.%s" % (path, name), "a value: it is required", shown=False)
+        return _construct(cls, _each(value, hints, path), path, value)
+
+    return convert
+
+
+def _typed_dict(cls, builder):
+    hints = _hints(cls, builder)
+
+    def convert(value, path):
+        return _each(_need_object(value, path), hints, path)
+
+    return convert
+
+
+def _named_tuple(cls, builder):
+    hints = _hints(cls, builder)
+
+    def convert(value, path):
+        if type(value) is list:
+            if len(value) > len(cls._fields):
+                raise Mismatch(path, "at most %d items: %s" % (len(cls._fields), ", ".join(cls._fields)), value)
+            value = dict(zip(cls._fields, value))
+        elif type(value) is not dict:
+            raise Mismatch(path, "a list or an object with " + ", ".join(cls._fields), value)
+        return _construct(cls, _each(value, hints, path), path, value)
+
+    return convert
+
+
+def _pydantic(cls):
+    def convert(value, path):
+        try:
+            return cls.model_validate(value)
+        except ValueError as error:
+            details = error.errors() if hasattr(error, "errors") else []
+            if not details:
+                raise Mismatch(path, "%s (%s)" % (cls.__name__, error), value) from None
+            first = details[0]
+            for part in first["loc"]:
+                path += "[%d]" % part if isinstance(part, int) else ".%s" % part
+            raise Mismatch(path, "a valid value: " + first["msg"], first.get("input")) from None
+
+    return convert
+
+
+def _need_object(value, path):
+    if type(value) is not dict:
+        raise Mismatch(path, "an object", value)
+    return value
+
+
+def _each(value, hints, path):
+    return {
+        name: item if hints.get(name) is None else hints[name](item, "%s.%s" % (path, name))
+        for name, item in value.items()
+    }
+
+
+def _construct(cls, fields, path, value):
+    try:
+        return cls(**fields)
+    except (ValueError, TypeError) as error:
+        raise Mismatch(path, "%s (%s)" % (cls.__name__, error), value) from error

@@ -1,0 +1,190 @@
+"""From an annotation to a converter: `convert(value, path)`, or None where values pass as they come.
+
+An annotation nobody here knows passes too: a guess would turn a good argument into a fault.
+"""
+
+import sys
+import typing
+from _collections_abc import Iterable, Mapping, Set
+
+from . import scalars
+from .convert import Mismatch
+
+_NONE = type(None)
+_EXACT = {str: "a string", int: "a whole number", bool: "true or false", list: "a list", dict: "an object", _NONE: "null"}
+_UNION = {typing.Union}
+if hasattr(sys.modules["types"] if "types" in sys.modules else None, "UnionType"):
+    _UNION.add(sys.modules["types"].UnionType)
+
+
+class Builder:
+    """Builds within one namespace, the globals where the annotation was written."""
+
+    def __init__(self, namespace, made=None):
+        self.namespace = namespace
+        self.made = {} if made is None else made  # classes begun or done: a class may contain itself
+
+    def build(self, hint):
+        hint = self._resolve(hint)
+        if hint is None or hint is typing.Any:
+            return None
+        origin = typing.get_origin(hint)
+        if origin is not None:
+            return self._generic(hint, origin, typing.get_args(hint))
+        if hasattr(hint, "__supertype__"):  # NewType
+            return self.build(hint.__supertype__)
+        if hasattr(hint, "__value__"):  # type X = ...
+            return self.build(hint.__value__)
+        if not isinstance(hint, type) or hint in _EXACT:
+            return None
+        return self._class(hint)
+
+    def _resolve(self, hint):
+        text = getattr(hint, "__forward_arg__", hint)
+        if not isinstance(text, str):
+            return hint
+        try:
+            return self._resolve(eval(text, self.namespace))
+        except Exception:
+            return None  # a name for type checkers only, or newer syntax than this Python has
+
+    def _generic(self, hint, origin, args):
+        if hasattr(hint, "__metadata__") or getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
+            return self.build(args[0] if not hasattr(hint, "__metadata__") else hint.__origin__)
+        if origin in _UNION:
+            return self._union(args)
+        if origin is typing.Literal:
+            return _literal(args)
+        if not isinstance(origin, type):
+            return self.build(origin) if hasattr(origin, "__value__") else None
+        if origin is tuple:
+            return self._tuple(args)
+        if issubclass(origin, Set):
+            return self._items(args, frozenset if origin is frozenset else set)
+        if issubclass(origin, Mapping):
+            return self._mapping(args)
+        if issubclass(origin, Iterable) and (origin is list or origin.__module__ == "collections.abc"):
+            return self._items(args, list)
+        return self._class(origin)
+
+    def _class(self, cls):
+        if cls in self.made:
+            return self.made[cls]
+        known = scalars.converter(cls)
+        if known is None and cls in (set, frozenset, tuple):
+            known = self._items((), cls)
+        if known is not None:
+            return known
+        # Stands in for the class inside itself until it is built.
+        self.made[cls] = lambda value, path: done(value, path) if done is not None else value
+        done = self._structured(cls)
+        self.made[cls] = done
+        return done
+
+    def _structured(self, cls):
+        from . import structured
+
+        namespace = getattr(sys.modules.get(cls.__module__), "__dict__", self.namespace)
+        return structured.converter(cls, Builder(namespace, self.made))
+
+    def _union(self, args):
+        args = [self._resolve(arg) for arg in args]
+        exact = frozenset(arg for arg in args if isinstance(arg, type) and arg in _EXACT)
+        built = [(arg, self.build(arg)) for arg in args if arg is not None]
+        if any(convert is None and arg not in exact and not _is_plain_generic(arg) for arg, convert in built):
+            return None  # one member takes anything
+        others = [(convert or _exactly(typing.get_origin(arg))) for arg, convert in built if arg not in exact]
+        if not others:
+            return None  # all plain: the host has checked them against the schema
+        optional = exact == {_NONE} and len(others) == 1
+
+        def convert(value, path):
+            if type(value) in exact:
+                return value
+            if optional:
+                return others[0](value, path)
+            expected = [_EXACT[kind] for kind in exact]
+            for other in others:
+                try:
+                    return other(value, path)
+                except Mismatch as error:
+                    expected.append(str(error).partition(": expected ")[2].partition(", got ")[0])
+            raise Mismatch(path, " or ".join(part for part in expected if part), value)
+
+        return convert
+
+    def _items(self, args, make):
+        each = self.build(args[0]) if args else None
+        if each is None and make is list:
+            return None
+
+        def convert(value, path):
+            if type(value) is not list:
+                raise Mismatch(path, "a list", value)
+            if each is not None:
+                value = [each(item, "%s[%d]" % (path, index)) for index, item in enumerate(value)]
+            try:
+                return make(value)
+            except TypeError:
+                raise Mismatch(path, "a list of values that can be in a set", value) from None
+
+        return convert
+
+    def _tuple(self, args):
+        if len(args) == 2 and args[1] is Ellipsis:
+            return self._items(args[:1], tuple)
+        each = [] if args in ((), ((),)) else [self.build(arg) for arg in args]
+
+        def convert(value, path):
+            if type(value) is not list or len(value) != len(each):
+                raise Mismatch(path, "a list of %d" % len(each), value)
+            return tuple(
+                item if one is None else one(item, "%s[%d]" % (path, index))
+                for index, (one, item) in enumerate(zip(each, value))
+            )
+
+        return convert
+
+    def _mapping(self, args):
+        if len(args) != 2:
+            return None
+        kind = self._resolve(args[0])
+        key = scalars.from_text(kind) if kind in (int, float, bool) else self.build(kind)
+        item = self.build(args[1])
+        if key is None and item is None:
+            return None
+
+        def convert(value, path):
+            if type(value) is not dict:
+                raise Mismatch(path, "an object", value)
+            return {
+                (name if key is None else key(name, "%s key %s" % (path, name))):
+                (one if item is None else item(one, "%s.%s" % (path, name)))
+                for name, one in value.items()
+            }
+
+        return convert
+
+
+def _is_plain_generic(hint):
+    return typing.get_origin(hint) in (list, dict)
+
+
+def _exactly(kind):
+    def convert(value, path):
+        if type(value) is not kind:
+            raise Mismatch(path, _EXACT[kind], value)
+        return value
+
+    return convert
+
+
+def _literal(args):
+    def convert(value, path):
+        for one in args:
+            plain = getattr(one, "value", one)
+            if type(value) is type(plain) and value == plain or value == getattr(one, "name", one) and plain is not one:
+                return one
+        raise Mismatch(path, "one of " + ", ".join(repr(getattr(one, "value", one)) for one in args), value)
+
+    return convert
