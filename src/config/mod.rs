@@ -1,6 +1,14 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
+pub mod effective;
+pub mod layer;
+pub mod load;
 pub mod origin;
+pub mod paths;
+pub mod secrets;
 pub mod section;
 pub mod tool;
 pub mod value;
+
+pub use effective::{EffectiveTool, FunctionSettings};
+pub use load::{Config, ConfigError, Wanted};

@@ -133,6 +133,12 @@ impl<'a> Section<'a> {
         self.table.iter().map(|(key, value)| (key.get_ref().as_ref(), value))
     }
 
+    /// Where the table begins.
+    pub fn place(&self) -> Place {
+        let first = self.table.iter().map(|(key, _)| key.span().start).min();
+        self.source.place_at(first.unwrap_or(0))
+    }
+
     /// The origin of a value that [`Section::entries`] gave.
     pub fn origin_of(&self, value: &Spanned<DeValue<'_>>) -> Origin {
         self.source.origin_at(value.span().start)

@@ -93,3 +93,18 @@ impl ToolLayer {
         }
     }
 }
+
+impl ToolLayer {
+    /// This layer with a stronger one laid over it.
+    #[must_use]
+    pub fn under(self, over: Self) -> Self {
+        Self {
+            timeout: over.timeout.or(self.timeout),
+            startup_timeout: over.startup_timeout.or(self.startup_timeout),
+            idle_timeout: over.idle_timeout.or(self.idle_timeout),
+            max_queue: over.max_queue.or(self.max_queue),
+            effects: over.effects.or(self.effects),
+            secrets: over.secrets.or(self.secrets),
+        }
+    }
+}

@@ -29,6 +29,30 @@ impl FromToml for PathBuf {
     }
 }
 
+impl FromToml for toml::Table {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let table = value.as_table().ok_or_else(|| "write a table".to_owned())?;
+        Ok(table.iter().map(|(key, item)| (key.get_ref().to_string(), plain(item.get_ref()))).collect())
+    }
+}
+
+/// A value without its places.
+fn plain(value: &DeValue<'_>) -> toml::Value {
+    match value {
+        DeValue::String(text) => toml::Value::String(text.to_string()),
+        DeValue::Integer(number) => {
+            toml::Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
+        }
+        DeValue::Float(number) => toml::Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
+        DeValue::Datetime(time) => toml::Value::Datetime(*time),
+        DeValue::Array(items) => toml::Value::Array(items.iter().map(|item| plain(item.get_ref())).collect()),
+        DeValue::Table(table) => toml::Value::Table(
+            table.iter().map(|(key, item)| (key.get_ref().to_string(), plain(item.get_ref()))).collect(),
+        ),
+    }
+}
+
 impl FromToml for usize {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
         integer(value).ok_or_else(|| "write a whole number, 0 or more".to_owned())

@@ -142,7 +142,8 @@ impl Build<'_> {
         let built = staging.environment();
         let marker = Marker::of(&built, &self.spec.header);
         let marker = marker.ok_or_else(|| {
-            let text = format!("uv reported success and built no interpreter for {}; is the disk full?", self.spec.name);
+            let text =
+                format!("uv reported success and built no interpreter for {}; is the disk full?", self.spec.name);
             Fault::new(Code::EnvironmentFailed, text)
         })?;
         let bytes = serde_json::to_vec_pretty(&marker).unwrap_or_default();

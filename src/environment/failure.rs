@@ -23,7 +23,8 @@ fn reason(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let start = lines.iter().position(|line| line.trim_start().starts_with(['×', 'x']) || line.starts_with("error"));
     let error = lines[start.unwrap_or(0)..].iter().filter(|line| !is_talk(line));
-    let words = error.flat_map(|line| line.split_whitespace()).filter(|word| !["×", "│", "├─▶", "╰─▶", "x"].contains(word));
+    let words =
+        error.flat_map(|line| line.split_whitespace()).filter(|word| !["×", "│", "├─▶", "╰─▶", "x"].contains(word));
     let text = words.collect::<Vec<_>>().join(" ");
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     if text.is_empty() { "uv gave no reason".to_owned() } else { text.trim_end_matches('.').to_owned() }
@@ -38,7 +39,8 @@ fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
         return ". Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml"
             .to_owned();
     }
-    if stderr.contains("error sending request") || stderr.contains("Could not connect") || stderr.contains("dns error") {
+    if stderr.contains("error sending request") || stderr.contains("Could not connect") || stderr.contains("dns error")
+    {
         return ". The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
                 [environment.env] in hostler.toml"
             .to_owned();

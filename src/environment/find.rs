@@ -16,7 +16,10 @@ pub(super) fn find_uv(configured: Option<&Path>, own_copies: &Path) -> Result<Op
             Ok(found) => Ok(Some(found)),
             Err(_) => Err(Fault::new(
                 Code::EnvironmentFailed,
-                format!("[environment] uv = \"{}\" is not a program; correct the path or remove the line", path.display()),
+                format!(
+                    "[environment] uv = \"{}\" is not a program; correct the path or remove the line",
+                    path.display()
+                ),
             )),
         };
     }

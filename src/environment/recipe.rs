@@ -105,10 +105,7 @@ mod tests {
     #[test]
     fn the_staged_header_is_a_header() {
         let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
-        assert_eq!(
-            spec.header,
-            "# /// script\n# requires-python = \">=3.9\"\n# dependencies = []\n# ///\n"
-        );
+        assert_eq!(spec.header, "# /// script\n# requires-python = \">=3.9\"\n# dependencies = []\n# ///\n");
         assert_eq!(spec.lock_file(), Path::new("/t/a.py.lock"));
     }
 }

@@ -170,8 +170,7 @@ impl Machine {
             && !first.settled
         {
             let overdue = seat.strike != Strike::None;
-            let verdict =
-                if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
+            let verdict = if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
             effects.push(Effect::Finish { call: first.call, verdict });
         }
         self.requeue(seat.line, effects);

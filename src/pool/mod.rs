@@ -1,8 +1,14 @@
 //! All workers of one tool file, with their queue: a pure state machine and the loop that performs what it says.
 
+mod actor;
+mod desk;
 mod event;
+mod handle;
+mod job;
 mod machine;
 mod seat;
 
 pub use event::{CallId, Effect, Event, Manner, Moment, Rules, Verdict, WorkerId};
+pub use handle::Pool;
+pub use job::{Deaf, Job, Listener, Settled};
 pub use machine::Machine;

@@ -20,9 +20,14 @@ pub(super) enum State {
 pub(super) enum Strike {
     None,
     /// The worker was asked for its stack.
-    Stack { until: Moment },
+    Stack {
+        until: Moment,
+    },
     /// The call was interrupted.
-    Interrupted { until: Moment, overdue: bool },
+    Interrupted {
+        until: Moment,
+        overdue: bool,
+    },
 }
 
 /// A call written to the worker.

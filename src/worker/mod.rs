@@ -1,5 +1,6 @@
 //! One worker: how it is started, its pipes, its errors, its life and its end.
 
+mod answer;
 mod death;
 mod host;
 mod life;
@@ -10,6 +11,7 @@ mod stack;
 mod start;
 mod stderr;
 
+pub use answer::{error_fault, is_cancelled, oversized_fault};
 pub use death::{Death, died_fault, timeout_fault};
 pub use host::{Ask, HostAccess};
 pub use link::{LinkReader, LinkWriter, start_writer};

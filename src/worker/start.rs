@@ -89,12 +89,7 @@ impl Launcher for PythonLauncher {
 }
 
 /// The command line of a worker, as `docs/architecture.md` explains it.
-async fn command(
-    spec: &WorkerSpec,
-    environments: &Environments,
-    lease: &Lease,
-    shim: &Path,
-) -> Result<Launch, Fault> {
+async fn command(spec: &WorkerSpec, environments: &Environments, lease: &Lease, shim: &Path) -> Result<Launch, Fault> {
     let launch = match spec.launcher {
         LauncherKind::Direct => Launch::new(&lease.python),
         LauncherKind::Uv => Launch::new(environments.uv(&|_| {}).await?)

@@ -1,0 +1,135 @@
+//! What is in force for one tool: default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flags; the last wins.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::load::Config;
+use super::origin::{Origin, Setting};
+use super::tool::{Effects, Launcher, ToolLayer};
+use super::value::Patience;
+
+/// Settings of a tool file.
+#[derive(Debug, Clone)]
+pub struct EffectiveTool {
+    /// How long one call may run.
+    pub timeout: Setting<Duration>,
+    /// From the start of a worker to its hello.
+    pub startup_timeout: Setting<Duration>,
+    /// How long an idle worker stays.
+    pub idle_timeout: Setting<Patience>,
+    /// How many calls may wait.
+    pub max_queue: Setting<usize>,
+    /// What repeating a call does.
+    pub effects: Setting<Effects>,
+    /// The secrets it may receive.
+    pub secrets: Setting<Vec<String>>,
+    /// How the interpreter is started.
+    pub launcher: Setting<Launcher>,
+    /// Whether arguments are checked.
+    pub validate: Setting<bool>,
+    /// Whether it may use hostler.
+    pub host_access: Setting<bool>,
+    /// Variables passed on.
+    pub pass_env: Setting<Vec<String>>,
+    /// Variables set.
+    pub env: BTreeMap<String, Setting<String>>,
+    /// Handed to the tool as it is.
+    pub config: Setting<toml::Table>,
+}
+
+/// Settings of one function; what is not said for it is its file's.
+#[derive(Debug, Clone)]
+pub struct FunctionSettings {
+    /// How long one call may run.
+    pub timeout: Setting<Duration>,
+    /// What repeating a call does.
+    pub effects: Setting<Effects>,
+    /// Whether arguments are checked.
+    pub validate: Setting<bool>,
+}
+
+impl Config {
+    /// What is in force for a pack. `header` is what its file asks for; `internal` files have access to hostler.
+    pub fn tool(&self, pack: &str, header: Option<&ToolLayer>, internal: bool) -> EffectiveTool {
+        let none = super::layer::PackLayer::default();
+        let (every, own) = (&self.layer.every, self.layer.packs.get(pack).unwrap_or(&none));
+        let asked = header.cloned().unwrap_or_default();
+        let wishes = asked.under(every.wishes.clone()).under(own.wishes.clone());
+        let seconds = Duration::from_secs;
+        let or = |value| Setting::default_value(value);
+        EffectiveTool {
+            timeout: self.call_timeout.clone().or(wishes.timeout).unwrap_or(or(seconds(300))),
+            startup_timeout: wishes.startup_timeout.unwrap_or(or(seconds(60))),
+            idle_timeout: wishes.idle_timeout.unwrap_or(Setting::default_value(Patience::For(seconds(600)))),
+            max_queue: wishes.max_queue.unwrap_or(Setting::default_value(256)),
+            effects: wishes.effects.unwrap_or(Setting::default_value(Effects::Once)),
+            secrets: wishes.secrets.unwrap_or(Setting::default_value(Vec::new())),
+            launcher: pick(&own.launcher, &every.launcher, Launcher::Uv),
+            validate: pick(&own.validate, &every.validate, true),
+            host_access: pick(&own.host_access, &every.host_access, internal),
+            pass_env: pick(&own.pass_env, &every.pass_env, Vec::new()),
+            env: own.env.clone(),
+            config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
+        }
+    }
+
+    /// What is in force for one function of a pack.
+    pub fn function(&self, pack: &str, function: &str, tool: &EffectiveTool) -> FunctionSettings {
+        let own = self.layer.functions.get(&format!("{pack}.{function}"));
+        let timeout = own.and_then(|own| own.timeout.clone());
+        FunctionSettings {
+            timeout: self.call_timeout.clone().or(timeout).unwrap_or_else(|| tool.timeout.clone()),
+            effects: own.and_then(|own| own.effects.clone()).unwrap_or_else(|| tool.effects.clone()),
+            validate: own.and_then(|own| own.validate.clone()).unwrap_or_else(|| tool.validate.clone()),
+        }
+    }
+}
+
+fn pick<T: Clone>(own: &Option<Setting<T>>, every: &Option<Setting<T>>, otherwise: T) -> Setting<T> {
+    own.clone().or_else(|| every.clone()).unwrap_or(Setting::default_value(otherwise))
+}
+
+/// A setting for `show`: its name, its value as it would be written, and where it came from.
+#[derive(Debug, Clone)]
+pub struct ShownSetting {
+    /// The key.
+    pub key: &'static str,
+    /// The value.
+    pub value: String,
+    /// Who decided it.
+    pub origin: Origin,
+}
+
+impl EffectiveTool {
+    /// Every setting, for people. Values of `config` and `env` are left out: they may be private.
+    pub fn shown(&self, function: &FunctionSettings) -> Vec<ShownSetting> {
+        fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
+            ShownSetting { key, value, origin: setting.origin.clone() }
+        }
+        let time = |value: Duration| humantime::format_duration(value).to_string();
+        let idle = match self.idle_timeout.value {
+            Patience::For(value) => time(value),
+            Patience::Forever => "never".to_owned(),
+        };
+        let names = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+        let keys: Vec<String> = self.config.value.keys().cloned().collect();
+        let variables: Vec<String> = self.env.keys().cloned().collect();
+        let mut rows = vec![
+            row("timeout", &function.timeout, time(function.timeout.value)),
+            row("startup_timeout", &self.startup_timeout, time(self.startup_timeout.value)),
+            row("idle_timeout", &self.idle_timeout, idle),
+            row("max_queue", &self.max_queue, self.max_queue.value.to_string()),
+            row("effects", &function.effects, function.effects.value.word().to_owned()),
+            row("validate", &function.validate, function.validate.value.to_string()),
+            row("launcher", &self.launcher, self.launcher.value.word().to_owned()),
+            row("secrets", &self.secrets, names(&self.secrets.value)),
+            row("host_access", &self.host_access, self.host_access.value.to_string()),
+            row("pass_env", &self.pass_env, names(&self.pass_env.value)),
+            row("config", &self.config, names(&keys)),
+        ];
+        if let Some(first) = self.env.values().next() {
+            rows.push(row("env", first, names(&variables)));
+        }
+        rows
+    }
+}

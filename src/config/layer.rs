@@ -1,0 +1,233 @@
+//! One `hostler.toml` as it was written: only what it says, nothing filled in.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::origin::{Place, Setting};
+use super::secrets::SecretSource;
+use super::section::{Problem, Section, Source, parse};
+use super::tool::{Effects, Launcher, ToolLayer};
+use super::value::ByteCount;
+
+/// What one file says.
+#[derive(Debug, Clone, Default)]
+pub struct FileLayer {
+    /// Folders of tools.
+    pub tools: Option<Setting<Vec<PathBuf>>>,
+    /// How much is logged.
+    pub log: Option<Setting<String>>,
+    /// Where uv is.
+    pub uv: Option<Setting<PathBuf>>,
+    /// The interpreter that environments are built on.
+    pub python: Option<Setting<String>>,
+    /// The longest a build may take.
+    pub build_timeout: Option<Setting<Duration>>,
+    /// How long an unused environment is kept.
+    pub keep: Option<Setting<Duration>>,
+    /// Variables for uv while it builds.
+    pub build_env: BTreeMap<String, Setting<String>>,
+    /// Calls that run at once, over all tools.
+    pub max_concurrent_calls: Option<Setting<usize>>,
+    /// The most output kept of one call.
+    pub max_output: Option<Setting<ByteCount>>,
+    /// `[tool]`: for every tool.
+    pub every: PackLayer,
+    /// `[tool.NAME]`: for a pack.
+    pub packs: BTreeMap<String, PackLayer>,
+    /// `[tool."pack.function"]`: for one function.
+    pub functions: BTreeMap<String, FunctionLayer>,
+    /// Where secrets are.
+    pub secrets: BTreeMap<String, Setting<SecretSource>>,
+}
+
+/// What a file says of a pack, or of all.
+#[derive(Debug, Clone, Default)]
+pub struct PackLayer {
+    /// Where the table stands.
+    pub place: Option<Place>,
+    /// What a header could say too.
+    pub wishes: ToolLayer,
+    /// How the interpreter is started.
+    pub launcher: Option<Setting<Launcher>>,
+    /// Whether arguments are checked against the schema.
+    pub validate: Option<Setting<bool>>,
+    /// Whether its functions may use hostler.
+    pub host_access: Option<Setting<bool>>,
+    /// Variables passed on from hostler's own environment.
+    pub pass_env: Option<Setting<Vec<String>>>,
+    /// Variables set.
+    pub env: BTreeMap<String, Setting<String>>,
+    /// Handed to the tool as it is.
+    pub config: Option<Setting<toml::Table>>,
+}
+
+/// What a file says of one function.
+#[derive(Debug, Clone, Default)]
+pub struct FunctionLayer {
+    /// Where the table stands.
+    pub place: Option<Place>,
+    /// How long one call may run.
+    pub timeout: Option<Setting<Duration>>,
+    /// What repeating a call does.
+    pub effects: Option<Setting<Effects>>,
+    /// Whether arguments are checked against the schema.
+    pub validate: Option<Setting<bool>>,
+}
+
+impl FileLayer {
+    /// Reads a whole file; every problem in it is reported, not only the first.
+    pub fn read(source: &Source) -> Result<Self, Vec<Problem>> {
+        let table = parse(source).map_err(|problem| vec![problem])?;
+        let problems = RefCell::default();
+        let top = Section::new(source, "", &table, &problems);
+        let layer = Self::take(&top, source);
+        top.finish(false);
+        let problems = problems.into_inner();
+        if problems.is_empty() { Ok(layer) } else { Err(problems) }
+    }
+
+    fn take(top: &Section<'_>, source: &Source) -> Self {
+        let folder = source.file.parent().unwrap_or(Path::new("")).to_owned();
+        let mut layer = Self {
+            tools: top.take::<Vec<PathBuf>>("tools").map(|tools| absolute(tools, &folder)),
+            log: top.take("log"),
+            ..Self::default()
+        };
+        if let Some(section) = top.section("environment") {
+            layer.uv = section.take("uv");
+            layer.python = section.take("python");
+            layer.build_timeout = section.take("build_timeout");
+            layer.keep = section.take("keep");
+            layer.build_env = section.section("env").map(|env| strings(&env)).unwrap_or_default();
+            section.finish(false);
+        }
+        if let Some(section) = top.section("limits") {
+            layer.max_concurrent_calls = section.take("max_concurrent_calls");
+            layer.max_output = section.take("max_output");
+            section.finish(false);
+        }
+        if let Some(section) = top.section("secrets") {
+            layer.secrets = super::secrets::read(&section, &folder);
+        }
+        if let Some(section) = top.section("tool") {
+            layer.take_tools(section);
+        }
+        layer
+    }
+
+    fn take_tools(&mut self, section: Section<'_>) {
+        self.every.take_common(&section);
+        for (name, table) in section.named_sections() {
+            if name.contains('.') {
+                let function = FunctionLayer {
+                    place: Some(table.place()),
+                    timeout: table.take("timeout"),
+                    effects: table.take("effects"),
+                    validate: table.take("validate"),
+                };
+                table.finish(false);
+                self.functions.insert(name, function);
+            } else {
+                let mut pack = PackLayer { place: Some(table.place()), ..PackLayer::default() };
+                pack.take_common(&table);
+                pack.env = table.section("env").map(|env| strings(&env)).unwrap_or_default();
+                pack.config = table.take("config");
+                table.finish(false);
+                self.packs.insert(name, pack);
+            }
+        }
+        section.finish(true);
+    }
+
+    /// This layer with a stronger one laid over it.
+    #[must_use]
+    pub fn under(mut self, over: Self) -> Self {
+        self.every = self.every.under(over.every);
+        for (name, pack) in over.packs {
+            let weaker = self.packs.remove(&name).unwrap_or_default();
+            self.packs.insert(name, weaker.under(pack));
+        }
+        for (name, function) in over.functions {
+            let weaker = self.functions.remove(&name).unwrap_or_default();
+            self.functions.insert(name, weaker.under(function));
+        }
+        self.build_env.extend(over.build_env);
+        self.secrets.extend(over.secrets);
+        Self {
+            tools: over.tools.or(self.tools),
+            log: over.log.or(self.log),
+            uv: over.uv.or(self.uv),
+            python: over.python.or(self.python),
+            build_timeout: over.build_timeout.or(self.build_timeout),
+            keep: over.keep.or(self.keep),
+            max_concurrent_calls: over.max_concurrent_calls.or(self.max_concurrent_calls),
+            max_output: over.max_output.or(self.max_output),
+            ..self
+        }
+    }
+}
+
+impl PackLayer {
+    fn take_common(&mut self, section: &Section<'_>) {
+        self.wishes = ToolLayer::read(section);
+        self.launcher = section.take("launcher");
+        self.validate = section.take("validate");
+        self.host_access = section.take("host_access");
+        self.pass_env = section.take("pass_env");
+    }
+
+    fn under(mut self, over: Self) -> Self {
+        self.env.extend(over.env);
+        Self {
+            place: over.place.or(self.place),
+            wishes: self.wishes.under(over.wishes),
+            launcher: over.launcher.or(self.launcher),
+            validate: over.validate.or(self.validate),
+            host_access: over.host_access.or(self.host_access),
+            pass_env: over.pass_env.or(self.pass_env),
+            env: self.env,
+            config: over.config.or(self.config),
+        }
+    }
+}
+
+impl FunctionLayer {
+    fn under(self, over: Self) -> Self {
+        Self {
+            place: over.place.or(self.place),
+            timeout: over.timeout.or(self.timeout),
+            effects: over.effects.or(self.effects),
+            validate: over.validate.or(self.validate),
+        }
+    }
+}
+
+/// A table of names and strings.
+fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
+    let mut found = BTreeMap::new();
+    for (name, value) in section.entries() {
+        match value.get_ref().as_str() {
+            Some(text) => {
+                let origin = section.origin_of(value);
+                found.insert(name.to_owned(), Setting { value: text.to_owned(), origin });
+            }
+            None => section.report_value(name, value, "not a string".to_owned(), "write it in quotes".to_owned()),
+        }
+    }
+    found
+}
+
+fn absolute(paths: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
+    let value = paths.value.into_iter().map(|path| folder.join(expand_home(&path))).collect();
+    Setting { value, origin: paths.origin }
+}
+
+/// `~/tools` as a shell would read it.
+pub(super) fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Finding and stacking configuration files: the project's over the person's own over the defaults.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::layer::FileLayer;
+use super::origin::{Origin, Setting};
+use super::paths;
+use super::section::{Problem, Source};
+use super::value::ByteCount;
+
+/// The name that is looked for upwards from the working directory.
+pub const FILE_NAME: &str = "hostler.toml";
+
+/// What the command line says about configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--tools`, which replaces every other folder.
+    pub tools: Vec<PathBuf>,
+    /// `--timeout`, for the calls of this run.
+    pub timeout: Option<Duration>,
+}
+
+/// The configuration in force.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The files it was read from, strongest first.
+    pub files: Vec<PathBuf>,
+    /// Folders of tools, weakest first.
+    pub tools: Setting<Vec<PathBuf>>,
+    /// How much is logged.
+    pub log: Setting<String>,
+    /// Where uv is, when somebody said.
+    pub uv: Option<Setting<PathBuf>>,
+    /// The interpreter that environments are built on, when somebody said.
+    pub python: Option<Setting<String>>,
+    /// The longest a build may take.
+    pub build_timeout: Setting<Duration>,
+    /// How long an unused environment is kept.
+    pub keep: Setting<Duration>,
+    /// Calls that run at once, over all tools.
+    pub max_concurrent_calls: Setting<usize>,
+    /// The most output kept of one call.
+    pub max_output: Setting<ByteCount>,
+    /// Everything about single tools, as the files say it.
+    pub layer: FileLayer,
+    /// `--timeout`.
+    pub call_timeout: Option<Setting<Duration>>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: {error}; {fix}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        error: std::io::Error,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// The file says things that hostler does not understand.
+    #[error("{}", list(.0))]
+    Problems(Vec<Problem>),
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl Config {
+    /// Reads the configuration that is in force in a directory.
+    pub fn load(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
+        let project = project_file(wanted, directory);
+        let mut files = Vec::new();
+        let mut layer = FileLayer::default();
+        let user = paths::user_config();
+        if user.is_file() {
+            layer = read(&user)?;
+            files.push(user);
+        }
+        if let Some(path) = &project {
+            layer = layer.under(read(path)?);
+            files.insert(0, path.clone());
+        }
+        Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
+    }
+
+    fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        let environment_log = std::env::var("HOSTLER_LOG").ok().filter(|level| !level.is_empty());
+        let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
+        Self {
+            tools: tool_folders(&layer, project, wanted, directory),
+            log: log.or_else(|| layer.log.clone()).unwrap_or(Setting::default_value("warn".to_owned())),
+            uv: layer.uv.clone(),
+            python: layer.python.clone(),
+            build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
+            keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
+            max_concurrent_calls: layer.max_concurrent_calls.clone().unwrap_or(Setting::default_value(16)),
+            max_output: layer.max_output.clone().unwrap_or(Setting::default_value(ByteCount(1_000_000))),
+            call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
+            files,
+            layer,
+        }
+    }
+}
+
+/// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
+fn project_file(wanted: &Wanted, directory: &Path) -> Option<PathBuf> {
+    let from_environment = || std::env::var_os("HOSTLER_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
+    let path = wanted.config.clone().or_else(from_environment).or_else(nearest)?;
+    Some(directory.join(path))
+}
+
+fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Setting<Vec<PathBuf>> {
+    if !wanted.tools.is_empty() {
+        let value = wanted.tools.iter().map(|path| directory.join(path)).collect();
+        return Setting { value, origin: Origin::Flag("--tools") };
+    }
+    if let Some(tools) = &layer.tools {
+        return tools.clone();
+    }
+    let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
+    let usual = [paths::user_tools(), beside_project];
+    Setting::default_value(usual.into_iter().filter(|folder| folder.is_dir()).collect())
+}
+
+fn read(path: &Path) -> Result<FileLayer, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
+        path: path.display().to_string(),
+        error,
+        fix: "give a readable file with --config or $HOSTLER_CONFIG, or leave both out",
+    })?;
+    let source = Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false };
+    FileLayer::read(&source).map_err(ConfigError::Problems)
+}

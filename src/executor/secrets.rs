@@ -1,0 +1,53 @@
+//! Secrets are looked up at the moment of a call, so that a person who sets one need not restart anything. Values go into
+//! the call's request and nowhere else.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::config::secrets::SecretSource;
+use crate::outcome::{Code, Fault};
+use crate::process::{Launch, inherited_environment, run};
+
+/// The longest a secret's command may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+
+/// Looks a secret up; `None` when it is not set.
+pub(super) async fn look_up(name: &str, source: Option<&SecretSource>) -> Result<Option<String>, Fault> {
+    let failed =
+        |reason: String| Fault::new(Code::MissingCredentials, format!("the secret {name} cannot be read: {reason}"));
+    match source {
+        None => Ok(variable(name)),
+        Some(SecretSource::Environment(variable_name)) => Ok(variable(variable_name)),
+        Some(SecretSource::File(path)) => read_file(path).map_err(failed),
+        Some(SecretSource::Command(words)) => run_command(words).await.map_err(failed),
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read_file(path: &Path) -> Result<Option<String>, String> {
+    let metadata = match path.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("{}: {error}", path.display())),
+    };
+    if metadata.mode() & 0o077 != 0 {
+        return Err(format!("others may read {}; run `chmod 600` on it", path.display()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+async fn run_command(words: &[String]) -> Result<Option<String>, String> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(None) };
+    let path = which::which(program).map_err(|_| format!("`{program}` is not on PATH"))?;
+    let launch = Launch::new(path).args(arguments).envs(inherited_environment(&[]));
+    let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| error.to_string())?;
+    if !done.succeeded() {
+        return Err(format!("`{program}` did not succeed within 10 s; run it by hand to see why"));
+    }
+    Ok(done.stdout.lines().next().map(str::to_owned))
+}

@@ -1,0 +1,131 @@
+//! An open call's papers: its job, its clock, what it printed, and the sentences of verdicts that are the pool's own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::event::CallId;
+use super::job::{Job, Printed, Settled};
+use crate::outcome::{Code, Details, Fault, Metadata, milliseconds};
+use crate::protocol::{CallFrame, WireError, wire_code};
+use crate::worker::LogLine;
+
+pub(super) struct Open {
+    pub job: Box<Job>,
+    pub answer: Option<Result<Box<RawValue>, Fault>>,
+    /// Questions that the tool asked of hostler; dropped with the call.
+    pub questions: JoinSet<()>,
+    reply: oneshot::Sender<Settled>,
+    printed: Printed,
+    cold: bool,
+    attempt: u32,
+    worker: Option<u32>,
+    submitted: Instant,
+    ready: Option<Instant>,
+    began: Option<Instant>,
+}
+
+impl Open {
+    pub fn new(job: Box<Job>, reply: oneshot::Sender<Settled>, cold: bool) -> Self {
+        Self {
+            job,
+            answer: None,
+            questions: JoinSet::new(),
+            reply,
+            printed: Printed::default(),
+            cold,
+            attempt: 0,
+            worker: None,
+            submitted: Instant::now(),
+            ready: None,
+            began: None,
+        }
+    }
+
+    /// The worker this call waited for is there.
+    pub fn started(&mut self) {
+        self.ready = Some(Instant::now());
+    }
+
+    pub fn sent_to(&mut self, pid: u32, first: bool) {
+        self.worker = Some(pid);
+        self.attempt += 1;
+        self.began = first.then(Instant::now);
+    }
+
+    /// It is the first in its worker's line now.
+    pub fn begins(&mut self) {
+        self.began.get_or_insert_with(Instant::now);
+    }
+
+    pub fn print(&mut self, stream: &str, text: &str) {
+        self.job.listener.output(stream, text);
+        self.printed.push(text, self.job.output_limit);
+    }
+
+    pub fn frame(&self, call: CallId) -> Vec<u8> {
+        let deadline_ms = u64::try_from(self.job.timeout.as_millis()).unwrap_or(u64::MAX);
+        let Job { call_id, function, kwargs, config, secrets, .. } = &*self.job;
+        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }.frame()
+    }
+
+    pub fn settle(self, ended: Result<Box<RawValue>, Fault>) {
+        let now = Instant::now();
+        let began = self.began.unwrap_or(now);
+        let start = self.ready.map_or(Duration::ZERO, |ready| ready - self.submitted);
+        let metadata = Metadata {
+            cold: self.cold,
+            queue_ms: milliseconds((began - self.submitted).saturating_sub(start)),
+            start_ms: milliseconds(start),
+            run_ms: milliseconds(now - began),
+            worker: self.worker,
+            attempt: self.attempt.max(1),
+            output: self.printed.take(),
+        };
+        // A caller that is gone wants no answer.
+        let _ = self.reply.send(Settled { ended, metadata });
+    }
+}
+
+/// A log line of a tool goes to hostler's own log and to the caller of the call that runs.
+pub(super) fn log(running: Option<&Open>, file: &Path, line: &LogLine) {
+    let call = running.map(|open| open.job.call_id.as_str()).unwrap_or_default();
+    let fields = serde_json::to_string(&line.fields).unwrap_or_default();
+    let (file, message) = (file.display(), &line.message);
+    match line.level.as_str() {
+        "error" | "critical" | "fatal" => tracing::error!(target: "tool", %file, call, fields, "{message}"),
+        "warning" | "warn" => tracing::warn!(target: "tool", %file, call, fields, "{message}"),
+        "debug" | "trace" => tracing::debug!(target: "tool", %file, call, fields, "{message}"),
+        _ => tracing::info!(target: "tool", %file, call, fields, "{message}"),
+    }
+    if let Some(open) = running {
+        open.job.listener.log(line);
+    }
+}
+
+/// The answer to a question from a tool that may ask none.
+pub(super) fn refusal() -> WireError {
+    let message =
+        "this tool file has no access to hostler: only internal tool files (without a header) have, unless the \
+                   operator sets host_access = true for it under [tool] in hostler.toml"
+            .to_owned();
+    WireError { code: wire_code::HOST_REFUSED, message, data: None }
+}
+
+pub(super) fn busy(tool: &str, waiting: usize, retry_after: Duration) -> Fault {
+    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+    let message = format!(
+        "{waiting} calls wait for {tool} already, which is its limit; try again in {retry_after_ms} ms, or raise \
+         `max_queue` under [tool] in hostler.toml"
+    );
+    let details = Details { retry_after_ms: Some(retry_after_ms), ..Details::default() };
+    Fault::new(Code::Busy, message).with(details)
+}
+
+pub(super) fn closed(tool: &str) -> Fault {
+    Fault::new(Code::ShuttingDown, format!("hostler is ending and did not finish the call of {tool}"))
+}

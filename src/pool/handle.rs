@@ -1,0 +1,77 @@
+//! The way into a pool: calls go in, their ends come out; a caller that goes away takes its call with it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::actor::{Actor, Message};
+use super::desk;
+use super::event::{CallId, Rules};
+use super::job::{Job, Settled};
+use super::machine::Machine;
+use crate::outcome::Metadata;
+use crate::worker::Launcher;
+
+/// A running pool.
+#[derive(Debug)]
+pub struct Pool {
+    sender: mpsc::UnboundedSender<Message>,
+    next_call: AtomicU64,
+    running: parking_lot::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Pool {
+    /// Starts the pool of a tool file. No worker is started before the first call.
+    pub fn start(file: PathBuf, rules: Rules, launcher: Arc<dyn Launcher>) -> Self {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone());
+        let running = tokio::spawn(actor.run(inbox));
+        Self { sender, next_call: AtomicU64::new(1), running: Some(running).into() }
+    }
+
+    /// Makes a call. Dropping the future cancels it.
+    pub async fn call(&self, job: Job) -> Settled {
+        let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
+        let tool = job.tool.clone();
+        let (reply, answer) = oneshot::channel();
+        let mut guard = CancelOnDrop { sender: &self.sender, call: Some(call) };
+        let _ = self.sender.send(Message::Submit(call, Box::new(job), reply));
+        let settled = answer.await;
+        guard.call = None;
+        settled.unwrap_or_else(|_| Settled { ended: Err(desk::closed(&tool)), metadata: Metadata::default() })
+    }
+
+    /// Takes no more calls; those inside are finished, then the workers leave.
+    pub fn close(&self) {
+        let _ = self.sender.send(Message::Close);
+    }
+
+    /// Answers every call inside with SHUTTING_DOWN and kills the workers.
+    pub fn end(&self) {
+        let _ = self.sender.send(Message::End);
+    }
+
+    /// Waits until a closed or ended pool is empty.
+    pub async fn emptied(&self) {
+        let running = self.running.lock().take();
+        if let Some(running) = running {
+            let _ = running.await;
+        }
+    }
+}
+
+struct CancelOnDrop<'a> {
+    sender: &'a mpsc::UnboundedSender<Message>,
+    call: Option<CallId>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call {
+            let _ = self.sender.send(Message::Cancel(call));
+        }
+    }
+}

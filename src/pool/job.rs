@@ -1,0 +1,98 @@
+//! A call on its way through the pool, and what its caller hears of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::outcome::{Fault, Metadata};
+use crate::protocol::ProgressNote;
+use crate::worker::{HostAccess, LogLine};
+
+/// A call to be made in a worker.
+pub struct Job {
+    /// The call's id, unique across runs.
+    pub call_id: String,
+    /// The tool's full name, for messages.
+    pub tool: String,
+    /// The function.
+    pub function: String,
+    /// The arguments, a JSON object.
+    pub kwargs: Box<RawValue>,
+    /// The tool's configuration, a JSON object.
+    pub config: Arc<RawValue>,
+    /// The declared secrets that are set, a JSON object.
+    pub secrets: Arc<RawValue>,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// The most output that is kept, in bytes.
+    pub output_limit: usize,
+    /// Who hears of its progress.
+    pub listener: Arc<dyn Listener>,
+    /// What it may ask of hostler, if anything.
+    pub host: Option<Arc<dyn HostAccess>>,
+}
+
+/// Hears what happens while a call is under way. Must not block.
+pub trait Listener: Send + Sync {
+    /// Something happens before the tool runs: an environment is built, a worker starts.
+    fn note(&self, _text: &str) {}
+    /// The tool says how far it is.
+    fn progress(&self, _note: &ProgressNote) {}
+    /// The tool printed something.
+    fn output(&self, _stream: &str, _text: &str) {}
+    /// The tool logged something.
+    fn log(&self, _line: &LogLine) {}
+}
+
+/// A listener that hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Deaf;
+
+impl Listener for Deaf {}
+
+/// How a job ended.
+#[derive(Debug)]
+pub struct Settled {
+    /// The result as JSON text, or the fault.
+    pub ended: Result<Box<RawValue>, Fault>,
+    /// How it went.
+    pub metadata: Metadata,
+}
+
+/// What a call printed, up to a limit; the cut is marked, never silent.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    text: String,
+    dropped: usize,
+}
+
+impl Printed {
+    pub fn push(&mut self, text: &str, limit: usize) {
+        let room = limit.saturating_sub(self.text.len());
+        let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.text.push_str(&text[..end]);
+        self.dropped += text.len() - end;
+    }
+
+    pub fn take(self) -> Option<String> {
+        match (self.text.is_empty(), self.dropped) {
+            (true, 0) => None,
+            (_, 0) => Some(self.text),
+            (_, dropped) => Some(format!("{}\n[output cut: {dropped} more bytes]", self.text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_over_the_limit_is_marked() {
+        let mut printed = Printed::default();
+        printed.push("äöü", 5);
+        printed.push("more", 5);
+        assert_eq!(printed.take().unwrap(), "äöm\n[output cut: 5 more bytes]");
+    }
+}

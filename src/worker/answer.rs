@@ -1,0 +1,48 @@
+//! What a worker answered, made into a result or a fault with a sentence.
+
+use serde_json::value::RawValue;
+
+use crate::outcome::{Code, Details, Fault};
+use crate::protocol::{MAX_FRAME, WireError, wire_code};
+
+/// Whether the answer says that the call was cancelled.
+pub fn is_cancelled(answer: &Result<Box<RawValue>, WireError>) -> bool {
+    matches!(answer, Err(error) if error.code == wire_code::CANCELLED)
+}
+
+/// The fault that a worker's error means for the caller of `tool`.
+pub fn error_fault(tool: &str, error: &WireError) -> Fault {
+    let details = Details {
+        exception: error.detail("type").map(str::to_owned),
+        traceback: error.detail("traceback").map(str::to_owned),
+        ..Details::default()
+    };
+    let text = &error.message;
+    let (code, message) = match error.code {
+        wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("what {tool} returned cannot become JSON: {text}")),
+        wire_code::MISSING_SECRET => (Code::MissingCredentials, missing_secret(tool, error)),
+        wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
+        wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
+        wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is not in its file any more: {text}")),
+        _ => (Code::ToolError, text.clone()),
+    };
+    Fault::new(code, message).with(details)
+}
+
+fn missing_secret(tool: &str, error: &WireError) -> String {
+    let name = error.detail("secret").unwrap_or("it needs");
+    format!(
+        "{tool} needs the secret {name}, which is not set. Put it into hostler's environment, or add a line to [secrets] \
+         in hostler.toml: {name} = {{ file = \"/path/to/it\" }}"
+    )
+}
+
+/// The fault of a result that is longer than any may be.
+pub fn oversized_fault(tool: &str, bytes: usize) -> Fault {
+    let (size, limit) = (bytes / 1_000_000, MAX_FRAME / (1024 * 1024));
+    let message = format!(
+        "{tool} returned {size} MB and the limit is {limit} MB; write the result to a file and return its path, or return a \
+         part of it"
+    );
+    Fault::new(Code::InvalidOutput, message)
+}
