@@ -2,9 +2,12 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod dispatch;
+pub mod executor;
 pub mod pool;
 pub mod worker;
 pub mod environment;
+pub mod registry;
 pub mod discovery;
 pub mod process;
 pub mod protocol;

@@ -28,8 +28,6 @@ pub struct FileLayer {
     pub keep: Option<Setting<Duration>>,
     /// Variables for uv while it builds.
     pub build_env: BTreeMap<String, Setting<String>>,
-    /// Calls that run at once, over all tools.
-    pub max_concurrent_calls: Option<Setting<usize>>,
     /// The most output kept of one call.
     pub max_output: Option<Setting<ByteCount>>,
     /// `[tool]`: for every tool.
@@ -104,7 +102,6 @@ impl FileLayer {
             section.finish(false);
         }
         if let Some(section) = top.section("limits") {
-            layer.max_concurrent_calls = section.take("max_concurrent_calls");
             layer.max_output = section.take("max_output");
             section.finish(false);
         }
@@ -162,7 +159,6 @@ impl FileLayer {
             python: over.python.or(self.python),
             build_timeout: over.build_timeout.or(self.build_timeout),
             keep: over.keep.or(self.keep),
-            max_concurrent_calls: over.max_concurrent_calls.or(self.max_concurrent_calls),
             max_output: over.max_output.or(self.max_output),
             ..self
         }

@@ -41,8 +41,6 @@ pub struct Config {
     pub build_timeout: Setting<Duration>,
     /// How long an unused environment is kept.
     pub keep: Setting<Duration>,
-    /// Calls that run at once, over all tools.
-    pub max_concurrent_calls: Setting<usize>,
     /// The most output kept of one call.
     pub max_output: Setting<ByteCount>,
     /// Everything about single tools, as the files say it.
@@ -102,7 +100,6 @@ impl Config {
             python: layer.python.clone(),
             build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
             keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
-            max_concurrent_calls: layer.max_concurrent_calls.clone().unwrap_or(Setting::default_value(16)),
             max_output: layer.max_output.clone().unwrap_or(Setting::default_value(ByteCount(1_000_000))),
             call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             files,

@@ -54,6 +54,11 @@ impl Pool {
         let _ = self.sender.send(Message::End);
     }
 
+    /// Whether a closed or ended pool has let its last worker go.
+    pub fn is_empty(&self) -> bool {
+        self.running.lock().as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Waits until a closed or ended pool is empty.
     pub async fn emptied(&self) {
         let running = self.running.lock().take();

@@ -1,0 +1,116 @@
+//! The way of a call, the same for every face and every kind of tool: resolve, validate, execute, and the outcome back.
+
+mod host;
+mod request;
+mod validate;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+pub use host::{Llm, LlmRequest};
+pub use request::CallRequest;
+
+use crate::config::Config;
+use crate::executor::{Pools, Prepared};
+use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
+use crate::pool::Settled;
+use crate::registry::{NotFound, Registry, Tool};
+
+/// Takes calls from the faces.
+pub struct Dispatcher {
+    /// The catalogue.
+    pub registry: Registry,
+    /// The workers.
+    pub pools: Pools,
+    pub(crate) config: Arc<Config>,
+    run: String,
+    next: AtomicU64,
+}
+
+impl Dispatcher {
+    /// Puts the parts together.
+    pub fn new(config: Arc<Config>, registry: Registry, pools: Pools) -> Arc<Self> {
+        // Calls are told apart across runs: the time of this one, and a counter within it.
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
+        Arc::new(Self { registry, pools, config, run, next: AtomicU64::new(1) })
+    }
+
+    /// Makes a call. Never fails: whatever happens is in the outcome. Dropping the future cancels the call.
+    pub async fn call(self: &Arc<Self>, request: CallRequest) -> Outcome {
+        let began = Instant::now();
+        let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
+        let (tool, settled) = match self.prepare(&request) {
+            Ok((tool, kwargs)) => {
+                let settled = self.execute(&tool, kwargs, &call_id, request).await;
+                (tool.name.clone(), settled)
+            }
+            Err(fault) => (request.tool, Settled { ended: Err(fault), metadata: Metadata::default() }),
+        };
+        if let Err(fault) = &settled.ended {
+            tracing::info!(call_id, tool, code = %fault.code, message = fault.message, "call failed");
+        }
+        Outcome { call_id, tool, ended: settled.ended, latency: began.elapsed(), metadata: settled.metadata }
+    }
+
+    /// Everything that can be said of a call before anybody runs it.
+    fn prepare(&self, request: &CallRequest) -> Result<(Arc<Tool>, Box<RawValue>), Fault> {
+        self.registry.refresh_if_changed();
+        let tool = self.resolve(&request.tool)?;
+        if let Some(reason) = tool.entry.broken() {
+            return Err(broken_fault(&request.tool, &tool.entry.file.path, &reason));
+        }
+        if tool.settings.validate.value {
+            validate::arguments(&tool, &request.arguments)?;
+        }
+        let kwargs = to_raw_value(&request.arguments).map_err(|error| {
+            Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
+        })?;
+        Ok((tool, kwargs))
+    }
+
+    fn resolve(&self, name: &str) -> Result<Arc<Tool>, Fault> {
+        let catalogue = self.registry.catalogue();
+        match catalogue.resolve(name) {
+            Ok(tool) => Ok(Arc::clone(tool)),
+            Err(NotFound::Broken(path, reason)) => Err(broken_fault(name, &path, &reason)),
+            Err(NotFound::Unknown(near)) => Err(not_found_fault(name, near, catalogue.ready().next().is_none())),
+        }
+    }
+
+    async fn execute(
+        self: &Arc<Self>,
+        tool: &Arc<Tool>,
+        kwargs: Box<RawValue>,
+        call_id: &str,
+        request: CallRequest,
+    ) -> Settled {
+        let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
+        let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, &request));
+        let prepared =
+            Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
+        self.pools.call(tool, prepared).await
+    }
+}
+
+fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {
+    Fault::new(Code::StartupFailed, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
+}
+
+fn not_found_fault(name: &str, near: Vec<String>, empty: bool) -> Fault {
+    let advice = match near.split_first() {
+        _ if empty => "there are no tools at all: give a folder of tools with --tools DIR".to_owned(),
+        Some((first, [])) => format!("did you mean {first}?"),
+        Some((first, more)) => format!("did you mean {first}? Others near it: {}", more.join(", ")),
+        None => "`hostler list` shows every tool".to_owned(),
+    };
+    let details = Details { near, ..Details::default() };
+    Fault::new(Code::ToolNotFound, format!("there is no tool {name}; {advice}")).with(details)
+}
+
+/// Arguments as every face gives them.
+pub type Arguments = Map<String, Value>;

@@ -1,0 +1,6 @@
+//! Which kind of tool runs a call, and with what: here pooled Python workers.
+
+mod pooled;
+mod secrets;
+
+pub use pooled::{Pools, Prepared};

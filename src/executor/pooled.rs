@@ -1,0 +1,204 @@
+//! One pool for each version of a tool file. A changed file gets a new pool; the old one finishes what it has and leaves.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::secrets::look_up;
+use crate::config::Config;
+use crate::config::value::Patience;
+use crate::discovery::Kind;
+use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
+use crate::outcome::{Code, Fault, Metadata};
+use crate::pool::{Job, Listener, Pool, Rules, Settled};
+use crate::registry::{FileEntry, Tool};
+use crate::worker::{HostAccess, PythonLauncher, Shims, WorkerSpec};
+
+/// A call that is ready to run.
+pub struct Prepared {
+    /// The call's id.
+    pub call_id: String,
+    /// The arguments, a JSON object.
+    pub kwargs: Box<RawValue>,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Who hears of it.
+    pub listener: Arc<dyn Listener>,
+    /// What it may ask.
+    pub host: Option<Arc<dyn HostAccess>>,
+}
+
+/// All pools.
+pub struct Pools {
+    config: Arc<Config>,
+    environments: Arc<Environments>,
+    shims: Shims,
+    /// Held only to look up or replace an entry.
+    open: Mutex<Open>,
+    nothing: Arc<RawValue>,
+}
+
+#[derive(Default)]
+struct Open {
+    current: HashMap<PathBuf, Current>,
+    /// Pools of older versions that still have calls inside.
+    retired: Vec<Arc<Pool>>,
+    ended: bool,
+}
+
+struct Current {
+    version: [u8; 32],
+    pool: Arc<Pool>,
+    config: Arc<RawValue>,
+}
+
+impl Pools {
+    /// No pools yet; they start with the first call of their tool file.
+    pub fn new(config: Arc<Config>, environments: Arc<Environments>, shims: Shims) -> Self {
+        let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        Self { config, environments, shims, open: Mutex::default(), nothing: Arc::from(nothing) }
+    }
+
+    /// Makes a call in a worker of the tool's file.
+    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
+        let secrets = match self.secrets(&tool.entry).await {
+            Ok(secrets) => secrets,
+            Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
+        };
+        let Some((pool, config)) = self.pool(&tool.entry) else {
+            let fault = Fault::new(Code::ShuttingDown, format!("hostler is ending and did not call {}", tool.name));
+            return Settled { ended: Err(fault), metadata: Metadata::default() };
+        };
+        let job = Job {
+            call_id: prepared.call_id,
+            tool: tool.name.clone(),
+            function: tool.function().name.clone(),
+            kwargs: prepared.kwargs,
+            config,
+            secrets,
+            timeout: prepared.timeout,
+            output_limit: self.config.max_output.value.0,
+            listener: prepared.listener,
+            host: prepared.host,
+        };
+        pool.call(job).await
+    }
+
+    /// Builds the environment of a tool file ahead of its first call.
+    pub async fn warm(&self, entry: &FileEntry, said: Said<'_>) -> Result<Lease, Fault> {
+        self.environments.ensure(&environment_spec(entry), said).await
+    }
+
+    /// The environments these pools build.
+    pub fn environments(&self) -> &Environments {
+        &self.environments
+    }
+
+    /// Lets every call inside finish and every worker leave.
+    pub fn close(&self) {
+        self.each(Pool::close);
+    }
+
+    /// Answers every call inside with SHUTTING_DOWN and kills every worker.
+    pub fn end(&self) {
+        self.each(Pool::end);
+    }
+
+    /// Waits until closed or ended pools are empty.
+    pub async fn emptied(&self) {
+        let pools: Vec<Arc<Pool>> = {
+            let mut open = self.open.lock();
+            let retired = std::mem::take(&mut open.retired);
+            open.current.drain().map(|(_, current)| current.pool).chain(retired).collect()
+        };
+        for pool in pools {
+            pool.emptied().await;
+        }
+    }
+
+    fn each(&self, order: impl Fn(&Pool)) {
+        let mut open = self.open.lock();
+        open.ended = true;
+        open.current.values().for_each(|current| order(&current.pool));
+        open.retired.iter().for_each(|pool| order(pool));
+    }
+
+    fn pool(&self, entry: &FileEntry) -> Option<(Arc<Pool>, Arc<RawValue>)> {
+        let file = &entry.file;
+        let mut open = self.open.lock();
+        if open.ended {
+            return None;
+        }
+        if let Some(current) = open.current.get(&file.path)
+            && current.version == file.fingerprint
+        {
+            return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
+        }
+        let pool = Arc::new(Pool::start(file.path.clone(), rules(entry), Arc::new(self.launcher(entry))));
+        let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
+        let current = Current { version: file.fingerprint, pool: Arc::clone(&pool), config: Arc::clone(&config) };
+        if let Some(old) = open.current.insert(file.path.clone(), current) {
+            tracing::info!(file = %file.path.display(), "the file changed: new calls go to a new worker");
+            old.pool.close();
+            open.retired.push(old.pool);
+        }
+        open.retired.retain(|pool| !pool.is_empty());
+        Some((pool, config))
+    }
+
+    fn launcher(&self, entry: &FileEntry) -> PythonLauncher {
+        let settings = &entry.settings;
+        let host = if settings.host_access.value { vec!["call", "tools", "config", "llm"] } else { Vec::new() };
+        let spec = WorkerSpec {
+            pack: entry.file.pack.clone(),
+            file: entry.file.path.clone(),
+            environment: environment_spec(entry),
+            launcher: settings.launcher.value,
+            secrets: settings.secrets.value.clone(),
+            host,
+            startup_timeout: settings.startup_timeout.value,
+            pass_env: settings.pass_env.value.clone(),
+            env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        };
+        PythonLauncher {
+            spec: Arc::new(spec),
+            environments: Arc::clone(&self.environments),
+            shims: self.shims.clone(),
+        }
+    }
+
+    async fn secrets(&self, entry: &FileEntry) -> Result<Arc<RawValue>, Fault> {
+        let names = &entry.settings.secrets.value;
+        if names.is_empty() {
+            return Ok(Arc::clone(&self.nothing));
+        }
+        let mut found = serde_json::Map::new();
+        for name in names {
+            let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+            if let Some(value) = look_up(name, source).await? {
+                found.insert(name.clone(), value.into());
+            }
+        }
+        Ok(to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from))
+    }
+}
+
+fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
+    let file = &entry.file;
+    match (&file.header, file.kind) {
+        (Some(header), Kind::Python) => EnvironmentSpec::from_header(&file.pack, &file.path, header),
+        _ => EnvironmentSpec::house(&file.pack, &file.path),
+    }
+}
+
+fn rules(entry: &FileEntry) -> Rules {
+    let idle = match entry.settings.idle_timeout.value {
+        Patience::For(time) => Some(time),
+        Patience::Forever => None,
+    };
+    Rules { max_queue: entry.settings.max_queue.value.max(1), idle, ..Rules::default() }
+}

@@ -1,0 +1,168 @@
+//! One snapshot: tool files with the settings in force, tools by both of their names.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use crate::config::section::nearest;
+use crate::config::{Config, EffectiveTool, FunctionSettings};
+use crate::discovery::{FolderProblem, Function, Scan, Status, ToolFile, resolve_collisions};
+
+/// A tool file and what is in force for it.
+#[derive(Debug)]
+pub struct FileEntry {
+    /// The file, as it was read.
+    pub file: ToolFile,
+    /// Its settings.
+    pub settings: EffectiveTool,
+}
+
+impl FileEntry {
+    /// Why it cannot be called, if it cannot.
+    pub fn broken(&self) -> Option<String> {
+        match &self.file.status {
+            Status::Ready => None,
+            Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
+            Status::Broken { line: None, reason } => Some(reason.clone()),
+        }
+    }
+}
+
+/// One callable function.
+#[derive(Debug)]
+pub struct Tool {
+    /// `pack.function`.
+    pub name: String,
+    /// `pack_function`: model providers accept no dot.
+    pub mcp_name: String,
+    /// The file it is in.
+    pub entry: Arc<FileEntry>,
+    /// What is in force for it.
+    pub settings: FunctionSettings,
+    place: usize,
+    validator: OnceLock<Option<jsonschema::Validator>>,
+}
+
+impl Tool {
+    /// The function as it was read.
+    pub fn function(&self) -> &Function {
+        &self.entry.file.functions[self.place]
+    }
+
+    /// The text a model reads.
+    pub fn description(&self) -> Option<&str> {
+        let function = self.function();
+        function.description.as_deref().or(function.summary.as_deref())
+    }
+
+    /// The schema's validator, compiled at the first call. `None` when the schema cannot be compiled, which is ours to
+    /// mend and no reason to refuse a call.
+    pub fn validator(&self) -> Option<&jsonschema::Validator> {
+        let compile = || {
+            let schema = Value::Object(self.function().input_schema.clone());
+            let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema);
+            built.inspect_err(|error| tracing::error!(tool = self.name, %error, "schema does not compile")).ok()
+        };
+        self.validator.get_or_init(compile).as_ref()
+    }
+}
+
+/// Every tool there is at one moment.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    /// The files, in path order, broken ones too.
+    pub files: Vec<Arc<FileEntry>>,
+    /// The tools, sorted by name, those of broken files too.
+    pub tools: Vec<Arc<Tool>>,
+    /// Folders that could not be read.
+    pub problems: Vec<FolderProblem>,
+    by_name: HashMap<String, usize>,
+}
+
+/// A name that is no tool's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotFound {
+    /// Nothing has such a name; these are near.
+    Unknown(Vec<String>),
+    /// The pack is there and broken, so its functions are not known: the file and why.
+    Broken(PathBuf, String),
+}
+
+impl Catalogue {
+    /// Makes a snapshot from what a scan found.
+    pub fn build(mut scan: Scan, config: &Config) -> Self {
+        resolve_collisions(&mut scan.files);
+        let mut catalogue = Self { problems: scan.problems, ..Self::default() };
+        for file in scan.files {
+            let internal = file.kind == crate::discovery::Kind::Internal;
+            let layer = file.header.as_ref().map(|header| &header.layer);
+            let settings = config.tool(&file.pack, layer, internal);
+            catalogue.add(Arc::new(FileEntry { file, settings }), config);
+        }
+        catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
+        for (place, tool) in catalogue.tools.iter().enumerate() {
+            // A broken file may claim names that a good one has; the good one answers.
+            for name in [&tool.name, &tool.mcp_name] {
+                let taken = catalogue.by_name.get(name);
+                if taken.is_none_or(|other| catalogue.tools[*other].entry.broken().is_some()) {
+                    catalogue.by_name.insert(name.clone(), place);
+                }
+            }
+        }
+        catalogue
+    }
+
+    fn add(&mut self, entry: Arc<FileEntry>, config: &Config) {
+        let pack = &entry.file.pack;
+        for (place, function) in entry.file.functions.iter().enumerate() {
+            self.tools.push(Arc::new(Tool {
+                name: format!("{pack}.{}", function.name),
+                mcp_name: format!("{pack}_{}", function.name),
+                settings: config.function(pack, &function.name, &entry.settings),
+                entry: Arc::clone(&entry),
+                place,
+                validator: OnceLock::new(),
+            }));
+        }
+        self.files.push(entry);
+    }
+
+    /// Tools that can be called.
+    pub fn ready(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter().filter(|tool| tool.entry.file.is_ready())
+    }
+
+    /// Finds a tool by either of its names.
+    pub fn resolve(&self, name: &str) -> Result<&Arc<Tool>, NotFound> {
+        if let Some(place) = self.by_name.get(name) {
+            return Ok(&self.tools[*place]);
+        }
+        let pack_of = |entry: &&Arc<FileEntry>| {
+            let rest = name.strip_prefix(entry.file.pack.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
+        };
+        let broken = self.files.iter().filter(|entry| entry.file.functions.is_empty()).find(pack_of);
+        if let Some((entry, reason)) = broken.and_then(|entry| Some((entry, entry.broken()?))) {
+            return Err(NotFound::Broken(entry.file.path.clone(), reason));
+        }
+        Err(NotFound::Unknown(self.near(name)))
+    }
+
+    /// Names that may have been meant: a function of the same pack, the same function elsewhere, a near spelling.
+    fn near(&self, name: &str) -> Vec<String> {
+        let spelling = nearest(name, self.ready().map(|tool| tool.name.as_str()));
+        let function = name.rsplit('.').next().unwrap_or(name);
+        let same_function = self.ready().filter(|tool| tool.function().name == function);
+        let same_pack = self.ready().filter(|tool| name.split('.').next() == Some(tool.entry.file.pack.as_str()));
+        let mut names: Vec<String> = spelling.map(str::to_owned).into_iter().collect();
+        for tool in same_function.chain(same_pack).take(8) {
+            if !names.contains(&tool.name) {
+                names.push(tool.name.clone());
+            }
+        }
+        names.truncate(5);
+        names
+    }
+}

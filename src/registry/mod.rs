@@ -1,0 +1,8 @@
+//! The catalogue: an immutable snapshot of every tool, swapped whole when a tool file changes.
+
+mod catalogue;
+mod live;
+mod stamp;
+
+pub use catalogue::{Catalogue, FileEntry, NotFound, Tool};
+pub use live::Registry;
