@@ -1,1 +1,128 @@
-//! x
+//! Tool folders read statically: which files hold tools, and what a client may know about them before anything runs.
+//!
+//! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
+
+mod classes;
+mod collisions;
+mod defaults;
+mod docstring;
+mod exports;
+mod fields;
+mod helpers;
+mod hints;
+mod known;
+mod lines;
+mod members;
+mod module;
+mod names;
+mod read;
+mod scan;
+mod schema;
+mod signature;
+mod standard_library;
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::pep723::Metadata;
+
+pub use collisions::resolve_collisions;
+pub use read::{read_bytes, read_file};
+pub use scan::{FolderProblem, Scan, scan};
+
+/// One Python tool file, as its text describes it.
+#[derive(Debug, Clone)]
+pub struct ToolFile {
+    /// Where it lies, as the folder was named.
+    pub path: PathBuf,
+    /// The name its functions live under. When it cannot be a pack's name, the status says so.
+    pub pack: String,
+    /// Which interpreter and environment it gets.
+    pub kind: Kind,
+    /// Its header, when it has a valid one.
+    pub header: Option<Metadata>,
+    /// The summary of its module docstring.
+    pub description: Option<String>,
+    /// Its tools, in the order they stand in the file. Known as far as possible for a broken file too, so that a call
+    /// of one of them can be answered with what is wrong.
+    pub functions: Vec<Function>,
+    /// Whether it can be called.
+    pub status: Status,
+    /// SHA-256 of its bytes; zeros when they could not be read.
+    pub fingerprint: [u8; 32],
+    /// What `check` has to say about it besides its status.
+    pub warnings: Vec<Warning>,
+    /// The modules it imports anywhere, dotted, sorted.
+    pub imports: Vec<String>,
+    /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
+    pub helpers: Vec<PathBuf>,
+}
+
+/// Which interpreter and environment a tool file gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It has a header (or was meant to have one): an environment of its own.
+    Python,
+    /// It has none: the house interpreter, no dependencies.
+    Internal,
+}
+
+/// Whether a tool file can be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// It can.
+    Ready,
+    /// It cannot until somebody mends it.
+    Broken {
+        /// The line that is wrong, when it is one line.
+        line: Option<usize>,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+}
+
+/// Something worth a word that does not stop a file from working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The 1-based line.
+    pub line: usize,
+    /// What it is and what to do.
+    pub text: String,
+}
+
+/// One tool: a public function of a tool file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// Its name within the pack.
+    pub name: String,
+    /// The first paragraph of its docstring, on one line.
+    pub summary: Option<String>,
+    /// Its docstring up to the arguments, for a model to read.
+    pub description: Option<String>,
+    /// What it takes: a JSON Schema (2020-12) object.
+    pub input_schema: Map<String, Value>,
+    /// What it returns, when that is certain.
+    pub output_schema: Option<Value>,
+    /// Whether it is an `async def`.
+    pub is_async: bool,
+    /// The 1-based line of its `def`.
+    pub line: usize,
+}
+
+impl ToolFile {
+    /// Whether it can be called.
+    pub fn is_ready(&self) -> bool {
+        self.status == Status::Ready
+    }
+
+    /// Marks the file broken, unless it already is: the first reason is the one to mend first.
+    fn break_with(&mut self, line: Option<usize>, reason: String) {
+        if self.is_ready() {
+            self.status = Status::Broken { line, reason };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Names that two files claim, or that no client accepts: the later file by path is broken, and says why.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::ToolFile;
+use crate::pep723::is_identifier;
+
+/// Model providers accept no longer tool names.
+const LONGEST_NAME: usize = 64;
+
+/// Marks every file broken whose pack or tools collide with those of an earlier one (by path), or whose tools' names are
+/// too long for MCP. A file that is broken already keeps its reason, and its claim: mending it must break no other.
+pub fn resolve_collisions(files: &mut [ToolFile]) {
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by(|left, right| files[*left].path.cmp(&files[*right].path));
+    let mut packs: HashMap<String, PathBuf> = HashMap::new();
+    let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
+    for index in order {
+        let file = &mut files[index];
+        if !is_identifier(&file.pack) {
+            continue;
+        }
+        if let Some(earlier) = packs.get(&file.pack) {
+            let reason = format!(
+                "the pack `{}` is already taken by {}; give this file another name or `pack = \"…\"`",
+                file.pack,
+                earlier.display()
+            );
+            file.break_with(None, reason);
+            continue;
+        }
+        packs.insert(file.pack.clone(), file.path.clone());
+        if let Some((line, reason)) = claim_tools(file, &mut tools) {
+            file.break_with(Some(line), reason);
+        }
+    }
+}
+
+/// Enters a file's tools under the names MCP clients see; the first that cannot have its name ends it.
+fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, String)> {
+    let mut problem = None;
+    for function in &file.functions {
+        let own_name = format!("{}.{}", file.pack, function.name);
+        let mcp_name = format!("{}_{}", file.pack, function.name);
+        let found = if mcp_name.len() > LONGEST_NAME {
+            let length = mcp_name.len();
+            Some(format!(
+                "`{own_name}` is `{mcp_name}` to MCP clients, {length} characters where {LONGEST_NAME} are allowed; \
+                 shorten the pack or the function"
+            ))
+        } else {
+            tools.get(&mcp_name).map(|(other, path)| {
+                format!(
+                    "`{own_name}` and `{other}` of {} are both `{mcp_name}` to MCP clients; rename one of them",
+                    path.display()
+                )
+            })
+        };
+        match found {
+            Some(reason) => problem = problem.or(Some((function.line, reason))),
+            None => drop(tools.insert(mcp_name, (own_name, file.path.clone()))),
+        }
+    }
+    problem
+}

@@ -1,0 +1,133 @@
+//! The types that are known by name, and what each of them is in JSON.
+
+use serde_json::json;
+
+use super::schema::{Schema, of_type, schema};
+
+/// A type or a type form of the standard library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    Null,
+    Bytes,
+    Decimal,
+    /// Text of a certain form, by the name JSON Schema has for it.
+    Format(&'static str),
+    List,
+    Set,
+    Tuple,
+    Mapping,
+    /// A mapping from values to how often they occur.
+    Counter,
+    Optional,
+    Union,
+    Literal,
+    Annotated,
+    /// A qualifier that says nothing about the value: `Final[X]`, `Required[X]`.
+    Qualifier,
+    /// `ClassVar[X]`: no field at all.
+    ClassVariable,
+    NewType,
+}
+
+impl Known {
+    /// The type of a full dotted name.
+    pub(super) fn named(full: &str) -> Option<Self> {
+        let (module, name) = full.rsplit_once('.')?;
+        match module {
+            "builtins" => Self::builtin(name),
+            "typing" | "typing_extensions" => Self::from_typing(name).or_else(|| Self::collection(name)),
+            "collections" | "collections.abc" => Self::collection(name),
+            "types" if name == "NoneType" => Some(Self::Null),
+            "datetime" => Self::of_time(name),
+            "uuid" if name == "UUID" => Some(Self::Format("uuid")),
+            "decimal" if name == "Decimal" => Some(Self::Decimal),
+            "pathlib" if name.ends_with("Path") => Some(Self::Format("path")),
+            "os" if name == "PathLike" => Some(Self::Format("path")),
+            "dataclasses" if name == "InitVar" => Some(Self::Qualifier),
+            _ => None,
+        }
+    }
+
+    fn builtin(name: &str) -> Option<Self> {
+        Some(match name {
+            "str" => Self::Text,
+            "int" => Self::Integer,
+            "float" => Self::Number,
+            "bool" => Self::Boolean,
+            "bytes" | "bytearray" => Self::Bytes,
+            "list" => Self::List,
+            "set" | "frozenset" => Self::Set,
+            "tuple" => Self::Tuple,
+            "dict" => Self::Mapping,
+            _ => return None,
+        })
+    }
+
+    fn from_typing(name: &str) -> Option<Self> {
+        Some(match name {
+            "Text" | "LiteralString" => Self::Text,
+            "List" => Self::List,
+            "FrozenSet" => Self::Set,
+            "Tuple" => Self::Tuple,
+            "Dict" | "DefaultDict" => Self::Mapping,
+            "Optional" => Self::Optional,
+            "Union" => Self::Union,
+            "Literal" => Self::Literal,
+            "Annotated" => Self::Annotated,
+            "Required" | "NotRequired" | "ReadOnly" | "Final" => Self::Qualifier,
+            "ClassVar" => Self::ClassVariable,
+            "NewType" => Self::NewType,
+            _ => return None,
+        })
+    }
+
+    fn collection(name: &str) -> Option<Self> {
+        Some(match name {
+            "Sequence" | "MutableSequence" | "Iterable" | "Collection" | "deque" | "Deque" => Self::List,
+            "Set" | "AbstractSet" | "MutableSet" => Self::Set,
+            "Mapping" | "MutableMapping" | "OrderedDict" | "defaultdict" => Self::Mapping,
+            "Counter" => Self::Counter,
+            _ => return None,
+        })
+    }
+
+    fn of_time(name: &str) -> Option<Self> {
+        Some(Self::Format(match name {
+            "datetime" => "date-time",
+            "date" => "date",
+            "time" => "time",
+            "timedelta" => "duration",
+            _ => return None,
+        }))
+    }
+
+    /// The type when it stands alone, without anything in brackets.
+    pub(super) fn bare(self) -> Schema {
+        match self {
+            Self::Text => of_type("string"),
+            Self::Integer => of_type("integer"),
+            Self::Number => of_type("number"),
+            Self::Boolean => of_type("boolean"),
+            Self::Null => of_type("null"),
+            Self::Bytes => schema(json!({"type": "string", "contentEncoding": "base64"})),
+            // A decimal is written as text where its digits matter, and as a number where they do not.
+            Self::Decimal => schema(json!({"anyOf": [{"type": "string"}, {"type": "number"}]})),
+            Self::Format(format) => schema(json!({"type": "string", "format": format})),
+            Self::List | Self::Tuple => of_type("array"),
+            Self::Set => schema(json!({"type": "array", "uniqueItems": true})),
+            Self::Mapping => of_type("object"),
+            Self::Counter => schema(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+            Self::Optional
+            | Self::Union
+            | Self::Literal
+            | Self::Annotated
+            | Self::Qualifier
+            | Self::ClassVariable
+            | Self::NewType => Schema::new(),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What the top level of a module says: its names and what they are bound to, its pack, its `__all__`, its imports.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
+use ruff_python_ast::{Alias, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
+
+use super::Warning;
+use super::exports::Exports;
+use super::lines::Lines;
+
+/// What a top-level name stands for when the module has been run.
+#[derive(Debug, Clone)]
+pub(super) enum Binding<'a> {
+    /// Something imported, by its dotted name.
+    Import(String),
+    /// A function of this file.
+    Function(&'a StmtFunctionDef),
+    /// A class of this file.
+    Class(&'a StmtClassDef),
+    /// The value of its only assignment.
+    Value(&'a Expr),
+    /// Something that cannot be told statically.
+    Unknown,
+}
+
+/// A module, read from top to bottom once.
+pub(super) struct Module<'a> {
+    pub(super) bindings: HashMap<&'a str, Binding<'a>>,
+    /// Modules imported with `*`, dotted.
+    pub(super) star_imports: Vec<String>,
+    pub(super) exports: Exports<'a>,
+    /// `pack = …` and its line; `None` inside when it is no literal text.
+    pub(super) pack: Option<(usize, Option<&'a str>)>,
+    pub(super) docstring: Option<&'a str>,
+    pub(super) imports: BTreeSet<String>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) lines: Lines,
+}
+
+/// Deeper than any program is indented; `CPython` itself stops at 100.
+const DEEPEST_BLOCK: usize = 100;
+
+impl<'a> Module<'a> {
+    pub(super) fn read(source: &str, body: &'a [Stmt]) -> Self {
+        let mut module = Self {
+            bindings: HashMap::new(),
+            star_imports: Vec::new(),
+            exports: Exports::default(),
+            pack: None,
+            docstring: docstring_of(body),
+            imports: BTreeSet::new(),
+            warnings: Vec::new(),
+            lines: Lines::of(source),
+        };
+        module.block(body, Reach::Runs, 0);
+        let mut imports = Imports { found: &mut module.imports, depth: 0 };
+        imports.visit_body(body);
+        module
+    }
+
+    /// The top-level functions that exist once the module has been run, in the order of their lines.
+    pub(super) fn functions(&self) -> Vec<&'a StmtFunctionDef> {
+        let mut functions: Vec<_> = self.bindings.values().filter_map(Binding::as_function).collect();
+        functions.sort_by_key(|function| function.range.start());
+        functions
+    }
+
+    pub(super) fn warn(&mut self, line: usize, text: impl Into<String>) {
+        self.warnings.push(Warning { line, text: text.into() });
+    }
+
+    fn block(&mut self, body: &'a [Stmt], reach: Reach, depth: usize) {
+        if depth <= DEEPEST_BLOCK {
+            for statement in body {
+                self.statement(statement, reach, depth + 1);
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Stmt, reach: Reach, depth: usize) {
+        match statement {
+            Stmt::FunctionDef(function) if reach == Reach::Runs && !is_overload(function) => {
+                self.bindings.insert(&function.name, Binding::Function(function));
+            }
+            Stmt::ClassDef(class) => {
+                self.bindings.insert(&class.name, Binding::Class(class));
+            }
+            Stmt::Import(import) => import.names.iter().for_each(|alias| self.import(alias)),
+            Stmt::ImportFrom(import) => self.import_from(import),
+            Stmt::If(branch) => self.branch(branch, reach, depth),
+            Stmt::Try(attempt) => {
+                self.block(&attempt.body, reach, depth);
+                for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+                    self.block(&handler.body, reach, depth);
+                }
+                self.block(&attempt.orelse, reach, depth);
+                self.block(&attempt.finalbody, reach, depth);
+            }
+            Stmt::With(with) => self.block(&with.body, reach, depth),
+            Stmt::Delete(deletion) => {
+                for name in deletion.targets.iter().filter_map(Expr::as_name_expr) {
+                    self.bindings.remove(name.id.as_str());
+                }
+            }
+            Stmt::Expr(expression) => self.exports.call(&expression.value, &self.lines),
+            _ => self.assignment(statement),
+        }
+    }
+
+    fn assignment(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Assign(assign) => {
+                for target in &assign.targets {
+                    self.assign(target, &assign.value);
+                }
+            }
+            Stmt::AnnAssign(assign) => {
+                if let Some(value) = &assign.value {
+                    self.assign(&assign.target, value);
+                }
+            }
+            Stmt::AugAssign(assign) => {
+                let is_all = name_of(&assign.target) == Some("__all__");
+                if is_all {
+                    self.exports.add(&assign.value, &self.lines);
+                } else if let Some(name) = name_of(&assign.target) {
+                    self.bindings.insert(name, Binding::Unknown);
+                }
+            }
+            Stmt::TypeAlias(alias) => self.assign(&alias.name, &alias.value),
+            _ => {}
+        }
+    }
+
+    fn assign(&mut self, target: &'a Expr, value: &'a Expr) {
+        if let Expr::Tuple(targets) = target {
+            targets.elts.iter().filter_map(name_of).for_each(|name| self.rebind(name, Binding::Unknown));
+            return;
+        }
+        let Some(name) = name_of(target) else { return };
+        match name {
+            "__all__" => self.exports.set(value, &self.lines),
+            "pack" => {
+                let text = value.as_string_literal_expr().map(|literal| literal.value.to_str());
+                self.pack = Some((self.lines.of_node(target), text));
+            }
+            _ => self.rebind(name, Binding::Value(value)),
+        }
+    }
+
+    /// An assignment to a function's name wraps it (`f = cached(f)`); a second assignment of a value makes it uncertain.
+    fn rebind(&mut self, name: &'a str, binding: Binding<'a>) {
+        match self.bindings.get(name) {
+            Some(Binding::Function(_)) => {}
+            None => drop(self.bindings.insert(name, binding)),
+            Some(_) => drop(self.bindings.insert(name, Binding::Unknown)),
+        }
+    }
+
+    fn import(&mut self, alias: &'a Alias) {
+        let dotted = alias.name.as_str();
+        let (name, bound) = match &alias.asname {
+            Some(name) => (name.as_str(), dotted),
+            // `import collections.abc` binds `collections`.
+            None => dotted.split_once('.').map_or((dotted, dotted), |(first, _)| (first, first)),
+        };
+        self.bindings.insert(name, Binding::Import(bound.to_owned()));
+    }
+
+    fn import_from(&mut self, import: &'a StmtImportFrom) {
+        let from = import.module.as_ref().map_or("", |module| module.as_str());
+        let dots = ".".repeat(import.level as usize);
+        for alias in &import.names {
+            let imported = alias.name.as_str();
+            if imported == "*" {
+                self.star_imports.push(format!("{dots}{from}"));
+                continue;
+            }
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            self.bindings.insert(name.as_str(), Binding::Import(format!("{dots}{from}.{imported}")));
+        }
+    }
+
+    fn branch(&mut self, branch: &'a StmtIf, reach: Reach, depth: usize) {
+        self.block(&branch.body, reach.inside(&branch.test), depth);
+        for clause in &branch.elif_else_clauses {
+            let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));
+            self.block(&clause.body, reach, depth);
+        }
+    }
+}
+
+impl<'a> Binding<'a> {
+    fn as_function(&self) -> Option<&'a StmtFunctionDef> {
+        if let Self::Function(function) = self { Some(function) } else { None }
+    }
+}
+
+/// Whether a block is run when a worker imports the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Runs,
+    /// Only a type checker or the command line sees it: its types help to read hints, its functions do not exist.
+    NeverRuns,
+}
+
+impl Reach {
+    fn inside(self, test: &Expr) -> Self {
+        let never = match test {
+            Expr::Name(name) => name.id.as_str() == "TYPE_CHECKING",
+            Expr::Attribute(attribute) => attribute.attr.as_str() == "TYPE_CHECKING",
+            Expr::BooleanLiteral(literal) => !literal.value,
+            Expr::Compare(compare) => {
+                let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
+                compare.ops.iter().all(|op| op.as_str() == "==") && sides.any(|side| name_of(side) == Some("__name__"))
+            }
+            _ => false,
+        };
+        if never { Self::NeverRuns } else { self }
+    }
+}
+
+/// Every import of a file, also those inside functions: they decide which neighbours belong to it.
+struct Imports<'m> {
+    found: &'m mut BTreeSet<String>,
+    depth: usize,
+}
+
+impl<'a> StatementVisitor<'a> for Imports<'_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Import(import) => self.found.extend(import.names.iter().map(|alias| alias.name.to_string())),
+            Stmt::ImportFrom(import) => {
+                let from = import.module.as_ref().map_or("", |module| module.as_str());
+                // `from x import y` may mean the file x/y.py as well as a name in x.py.
+                let names = import.names.iter().map(|alias| format!("{from}.{}", alias.name));
+                self.found.extend(names.map(|name| name.trim_start_matches('.').to_owned()));
+                self.found.extend((!from.is_empty()).then(|| from.to_owned()));
+            }
+            _ if self.depth < DEEPEST_BLOCK => {
+                self.depth += 1;
+                walk_stmt(self, statement);
+                self.depth -= 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The docstring a body begins with.
+pub(super) fn docstring_of(body: &[Stmt]) -> Option<&str> {
+    let first = body.first()?.as_expr_stmt()?;
+    first.value.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+pub(super) fn name_of(expression: &Expr) -> Option<&str> {
+    expression.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// `@overload` stubs are signatures for a type checker; the function is the definition after them.
+fn is_overload(function: &StmtFunctionDef) -> bool {
+    function.decorator_list.iter().any(|decorator| match &decorator.expression {
+        Expr::Name(name) => name.id.as_str() == "overload",
+        Expr::Attribute(attribute) => attribute.attr.as_str() == "overload",
+        _ => false,
+    })
+}

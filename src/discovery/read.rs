@@ -1,0 +1,204 @@
+//! One tool file: bytes in, description out. A file that cannot be read is described as broken, never skipped.
+
+use std::fs;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use ruff_python_ast::ModModule;
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use sha2::{Digest, Sha256};
+
+use super::docstring::Docstring;
+use super::exports::public_functions;
+use super::lines::Lines;
+use super::module::Module;
+use super::signature::describe;
+use super::{Kind, Status, ToolFile, Warning};
+use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
+
+/// Larger files are data; one that is this large takes the parser a tenth of a second.
+const LARGEST_FILE: u64 = 2 << 20;
+/// `CPython` stops at 200 open brackets.
+const DEEPEST_BRACKETS: usize = 1000;
+
+/// Reads one file, whatever it is. [`ToolFile::helpers`] stays empty: neighbours are known to [`super::scan`] only.
+pub fn read_file(path: &Path) -> ToolFile {
+    match bytes_of(path) {
+        Ok(bytes) => read_bytes(path, &bytes),
+        Err(reason) => {
+            let mut file = blank(path, Kind::Internal);
+            file.break_with(None, reason);
+            file
+        }
+    }
+}
+
+/// Describes a file from its bytes.
+pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
+    // The parser is someone else's and the text is foreign: if it gives up, one file is broken, not hostler.
+    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes)));
+    let mut file = read.unwrap_or_else(|_| {
+        let mut file = blank(path, kind_meant(bytes));
+        file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
+        file
+    });
+    file.fingerprint = Sha256::digest(bytes).into();
+    file
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+    let cannot =
+        |error: std::io::Error| format!("the file cannot be read: {error}; check that it exists and may be read");
+    // Asked before it is opened: opening a pipe would wait for somebody to write.
+    let metadata = fs::metadata(path).map_err(cannot)?;
+    if !metadata.is_file() {
+        return Err("this is no regular file; put a Python file here or rename it".to_owned());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default() + 1);
+    let file = fs::File::open(path).map_err(cannot)?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(format!("the file is larger than {} MB; move its data into another file", LARGEST_FILE >> 20));
+    }
+    Ok(bytes)
+}
+
+fn described(path: &Path, bytes: &[u8]) -> ToolFile {
+    let mut file = blank(path, Kind::Internal);
+    let source = match pep723::decode(bytes) {
+        Ok(source) => source,
+        Err(error) => {
+            file.kind = kind_meant(bytes);
+            break_header(&mut file, &error);
+            return file;
+        }
+    };
+    match pep723::read(&source, &Arc::new(path.to_owned())) {
+        Ok(header) => file.header = header,
+        Err(error) => {
+            file.kind = Kind::Python;
+            break_header(&mut file, &error);
+        }
+    }
+    if file.header.is_some() {
+        file.kind = Kind::Python;
+    }
+    let names_its_pack = match too_deep(&source) {
+        Some(line) => {
+            file.break_with(Some(line), "the brackets nest too deeply here; CPython stops at 200".to_owned());
+            false
+        }
+        None => read_module(&mut file, &source),
+    };
+    if !names_its_pack {
+        name_pack(&mut file);
+    }
+    file
+}
+
+/// Whether the module names its pack itself.
+fn read_module(file: &mut ToolFile, source: &str) -> bool {
+    let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
+        return false;
+    };
+    let mut module = Module::read(source, parsed.suite());
+    let public = public_functions(&mut module);
+    file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
+    file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
+    if let Some((line, reason)) = syntax_error(&parsed, &module.lines) {
+        file.break_with(Some(line), reason);
+    }
+    let mut names_its_pack = false;
+    match module.pack {
+        Some((line, Some(name))) => {
+            names_its_pack = true;
+            name.clone_into(&mut file.pack);
+            if !is_identifier(name) {
+                file.break_with(Some(line), unfit(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))));
+            }
+        }
+        Some((line, None)) => module.warn(line, "`pack` is no literal text, so it names no pack; write it in quotes"),
+        None => {}
+    }
+    if file.functions.is_empty() && file.is_ready() {
+        module.warn(1, "no public functions; define one without a leading underscore, or name it in `__all__`");
+    }
+    module.warnings.sort_by_key(|warning: &Warning| warning.line);
+    file.imports = module.imports.into_iter().collect();
+    file.warnings = module.warnings;
+    names_its_pack
+}
+
+fn syntax_error(parsed: &Parsed<ModModule>, lines: &Lines) -> Option<(usize, String)> {
+    let error = parsed.errors().first()?;
+    // The parser quotes what it met, which may be a control character.
+    let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
+    Some((lines.at(error.location.start()), format!("not valid Python: {words}; correct this line")))
+}
+
+/// The pack of a file that does not name one itself: the header's word, else the file's name.
+fn name_pack(file: &mut ToolFile) {
+    if let Some(pack) = file.header.as_ref().and_then(|header| header.pack.as_ref()) {
+        file.pack.clone_from(&pack.value);
+        return;
+    }
+    if !is_identifier(&file.pack) {
+        let fix = format!("rename the file, or write `pack = \"{}\"` in it", nearest_identifier(&file.pack));
+        file.break_with(None, unfit(&file.pack, &fix));
+    }
+}
+
+fn unfit(name: &str, fix: &str) -> String {
+    format!("`{name}` cannot be a pack's name (letters, digits and _ only, and no digit first); {fix}")
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn break_header(file: &mut ToolFile, error: &HeaderError) {
+    file.break_with(Some(error.line), format!("{}; {}", error.reason, error.fix));
+}
+
+/// What a file was meant to be, when its text cannot be had.
+fn kind_meant(bytes: &[u8]) -> Kind {
+    let opening = b"/// script";
+    let is_python = bytes.windows(opening.len()).any(|window| window == opening);
+    if is_python { Kind::Python } else { Kind::Internal }
+}
+
+/// The line on which the brackets of a text become too many; a rough count, because strings count too. The parser and the tree it
+/// builds are recursive, so this is what keeps a file of brackets from ending the process.
+fn too_deep(source: &str) -> Option<usize> {
+    let (mut open, mut line) = (0_usize, 1);
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            b'\n' => line += 1,
+            _ => {}
+        }
+        if open > DEEPEST_BRACKETS {
+            return Some(line);
+        }
+    }
+    None
+}
+
+fn blank(path: &Path, kind: Kind) -> ToolFile {
+    ToolFile {
+        path: path.to_owned(),
+        pack: stem(path),
+        kind,
+        header: None,
+        description: None,
+        functions: Vec::new(),
+        status: Status::Ready,
+        fingerprint: [0; 32],
+        warnings: Vec::new(),
+        imports: Vec::new(),
+        helpers: Vec::new(),
+    }
+}

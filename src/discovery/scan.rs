@@ -1,0 +1,79 @@
+//! Tool folders: which files in them are tool files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::{ToolFile, helpers, read_file};
+
+/// What the folders hold.
+#[derive(Debug, Clone, Default)]
+pub struct Scan {
+    /// The tool files, sorted by path.
+    pub files: Vec<ToolFile>,
+    /// The folders that could not be read, in the order they were given.
+    pub problems: Vec<FolderProblem>,
+}
+
+/// A folder whose tools are not known, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", folder.display())]
+pub struct FolderProblem {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Whether it is not there at all, which for a folder nobody named is nothing to worry about.
+    pub is_missing: bool,
+    /// What is wrong and what to do.
+    pub reason: String,
+}
+
+/// Reads every tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. The same folders with the same
+/// files give the same answer. Names that collide are left to [`super::resolve_collisions`].
+pub fn scan(folders: &[PathBuf]) -> Scan {
+    let mut problems = Vec::new();
+    let mut paths = BTreeSet::new();
+    for folder in folders {
+        match candidates(folder) {
+            Ok(found) => paths.extend(found),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let files = paths.iter().map(|path| read_file(path)).collect();
+    Scan { files: helpers::set_apart(files), problems }
+}
+
+fn candidates(folder: &Path) -> Result<Vec<PathBuf>, FolderProblem> {
+    let cannot = |error: std::io::Error| FolderProblem {
+        folder: folder.to_owned(),
+        is_missing: error.kind() == ErrorKind::NotFound,
+        reason: match error.kind() {
+            ErrorKind::NotFound => "this tools folder does not exist; create it or correct the path".to_owned(),
+            ErrorKind::NotADirectory => "this is a file; name the folder that holds it".to_owned(),
+            _ => format!("this tools folder cannot be read: {error}; check its permissions"),
+        },
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { continue };
+        if name.starts_with(['_', '.']) {
+            continue;
+        }
+        if path.is_dir() {
+            let inner = path.join(format!("{name}.py"));
+            // A folder that cannot be looked into is told as the file it would hold.
+            let is_there =
+                fs::symlink_metadata(&inner).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true);
+            found.extend((is_there && is_tool_name(&name) && !inner.is_dir()).then_some(inner));
+        } else if name.strip_suffix(".py").is_some_and(is_tool_name) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Tests stand beside tools and are none.
+fn is_tool_name(stem: &str) -> bool {
+    !(stem.is_empty() || stem.starts_with("test_") || stem == "conftest")
+}

@@ -1,0 +1,191 @@
+use serde_json::json;
+
+use super::{hint, input, properties};
+
+#[test]
+fn enumerations_are_their_values() {
+    let before = r#"
+import enum
+from enum import Enum, IntEnum, StrEnum, auto
+class Colour(Enum):
+    """What it looks like."""
+    RED = "red"
+    BLUE = "blue"
+    ALSO_RED = "red"
+    _hidden = 3
+    def shade(self): ...
+class Level(IntEnum):
+    LOW = 1
+    HIGH = auto()
+class Word(StrEnum):
+    YES = auto()
+class Mixed(str, Enum):
+    A = compute()
+class Open(Enum):
+    A = 1
+    @classmethod
+    def _missing_(cls, value): ...
+class Bits(enum.Flag):
+    A = 1
+class Old(str, Enum): pass
+class Young(Old):
+    X = "x"
+"#;
+    let schema = input(&format!(
+        "{before}\ndef f(a: Colour, b: Level = Level.HIGH, c: Word = Word.YES, d: str = Colour.RED.value, e: Mixed = Mixed.A): ..."
+    ));
+    assert_eq!(
+        schema["$defs"],
+        json!({
+            "Colour": {"type": "string", "enum": ["red", "blue"], "description": "What it looks like."},
+            "Level": {"type": "integer", "enum": [1, 2]},
+            "Word": {"type": "string", "enum": ["yes"]},
+            "Mixed": {"type": "string"},
+        })
+    );
+    assert_eq!(schema["properties"]["a"], json!({"$ref": "#/$defs/Colour"}));
+    assert_eq!(schema["properties"]["b"], json!({"$ref": "#/$defs/Level", "default": 2}));
+    assert_eq!(schema["properties"]["c"]["default"], json!("yes"));
+    assert_eq!(schema["properties"]["d"]["default"], json!("red"));
+    assert_eq!(schema["properties"]["e"].get("default"), None);
+    let definition = |name: &str| input(&format!("{before}\ndef f(x: {name}): ..."))["$defs"][name].clone();
+    assert_eq!(definition("Open"), json!({}));
+    assert_eq!(definition("Bits"), json!({"type": "integer"}));
+    assert_eq!(definition("Young"), json!({"type": "string", "enum": ["x"]}));
+    assert_eq!(
+        hint(&format!("{before}\nfrom typing import Literal"), "Literal[Colour.RED]"),
+        json!({"type": "string", "enum": ["red"]})
+    );
+}
+
+#[test]
+fn dataclasses_are_objects_with_their_fields() {
+    let schema = input(
+        r#"
+from __future__ import annotations
+import dataclasses
+from dataclasses import dataclass, field, KW_ONLY
+from typing import ClassVar
+@dataclass
+class Base:
+    id: int
+@dataclass(frozen=True)
+class Node(Base):
+    """One node.
+
+    Attributes:
+        label: What it is called.
+    """
+    label: str
+    _: KW_ONLY
+    kind: ClassVar[str] = "node"
+    children: list[Node] = field(default_factory=list)
+    weight: float = 1.0
+    """How much it counts."""
+    seen: bool = dataclasses.field(default=False)
+    parent: Node | None = None
+    cache: dict = field(init=False)
+    made: int = field(default_factory=make)
+def f(node: Node): ...
+"#,
+    );
+    assert_eq!(
+        schema["$defs"]["Node"],
+        json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "integer"},
+                "label": {"type": "string", "description": "What it is called."},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}, "default": []},
+                "weight": {"type": "number", "description": "How much it counts.", "default": 1.0},
+                "seen": {"type": "boolean", "default": false},
+                "parent": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}], "default": null},
+                "made": {"type": "integer"},
+            },
+            "required": ["id", "label"],
+            "additionalProperties": false,
+            "description": "One node.",
+        })
+    );
+}
+
+#[test]
+fn typed_dictionaries_and_named_tuples_are_objects_too() {
+    let schema = input(
+        r"
+from typing import TypedDict, NotRequired, Required, NamedTuple
+class Base(TypedDict):
+    a: int
+class Options(Base, total=False):
+    b: str
+    c: Required[str]
+class Rest(TypedDict):
+    d: NotRequired[int]
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+def f(options: Options, rest: Rest, point: Point): ...
+",
+    );
+    let options = &schema["$defs"]["Options"];
+    assert_eq!(options["required"], json!(["a", "c"]));
+    assert_eq!(options.get("additionalProperties"), None);
+    assert_eq!(schema["$defs"]["Rest"], json!({"type": "object", "properties": {"d": {"type": "integer"}}}));
+    assert_eq!(schema["$defs"]["Point"]["required"], json!(["x"]));
+}
+
+#[test]
+fn models_are_read_simply_and_never_guessed() {
+    let before = r#"
+from pydantic import BaseModel, Field, ConfigDict, model_validator
+class Query(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    text: str = Field(..., description="What to look for.", min_length=1)
+    count: int = Field(10, ge=1, le=20)
+    tags: list[str] = Field(default_factory=list, alias="labels")
+    _private: int = 0
+class Camel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel)
+    some_name: int
+class Early(BaseModel):
+    x: int
+    @model_validator(mode="before")
+    @classmethod
+    def any_form(cls, data): ...
+class Foreign(Elsewhere):
+    x: int
+"#;
+    let schema = input(&format!("{before}\ndef f(q: Query, camel: Camel, early: Early, foreign: Foreign): ..."));
+    assert_eq!(
+        schema["$defs"],
+        json!({
+            "Query": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string", "minLength": 1, "description": "What to look for."},
+                    "count": {"type": "integer", "minimum": 1, "maximum": 20, "default": 10},
+                    "labels": {"type": "array", "items": {"type": "string"}, "default": []},
+                },
+                "required": ["text"],
+                "additionalProperties": false,
+            },
+            "Camel": {"type": "object"},
+        })
+    );
+    assert_eq!(schema["properties"]["early"], json!({}));
+    assert_eq!(schema["properties"]["foreign"], json!({}));
+    let field = "from typing import Annotated\nfrom pydantic import Field";
+    assert_eq!(
+        hint(field, "Annotated[int, Field(ge=0, description='n')]"),
+        json!({"type": "integer", "minimum": 0, "description": "n"})
+    );
+}
+
+#[test]
+fn plain_and_circular_classes_are_unknown() {
+    let before = "class Plain:\n    def __init__(self, x: int): ...\nclass A(B): ...\nclass B(A): ...\n";
+    let found = properties(before, "plain: Plain, a: A, b: list[B]");
+    assert_eq!(found["plain"], json!({}));
+    assert_eq!(found["a"], json!({}));
+    assert_eq!(found["b"], json!({"type": "array"}));
+}

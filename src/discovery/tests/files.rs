@@ -1,0 +1,142 @@
+use super::super::Kind;
+use super::{broken, file, file_at, names, warnings};
+
+#[test]
+fn public_functions_are_those_without_an_underscore() {
+    let found = file(
+        r#"
+"""Not the docstring's
+second line."""
+import os
+from os.path import join
+def search(): ...
+def _hidden(): ...
+class Thing:
+    def method(self): ...
+def join_all(): ...
+async def fetch(): ...
+def gone(): ...
+del gone
+def replaced(): ...
+from elsewhere import replaced
+def wrapped(): ...
+wrapped = cached(wrapped)
+later = lambda: 1
+if sys.version_info >= (3, 11):
+    def compatible(a): ...
+else:
+    def compatible(b): ...
+try:
+    import orjson
+except ImportError:
+    def dumps(): ...
+if TYPE_CHECKING:
+    def imagined(): ...
+if __name__ == "__main__":
+    def main(): ...
+from typing import overload
+@overload
+def over(x: int): ...
+@overload
+def over(x: str): ...
+def over(x): ...
+def search(again): ...
+"#,
+    );
+    assert_eq!(names(&found), ["join_all", "fetch", "wrapped", "compatible", "dumps", "over", "search"]);
+    assert!(found.functions[3].input_schema["properties"].get("b").is_some());
+    assert!(found.functions[6].input_schema["properties"].get("again").is_some());
+    assert_eq!(found.description.as_deref(), Some("Not the docstring's second line."));
+}
+
+#[test]
+fn a_literal_all_decides_what_is_public() {
+    let found = file(
+        "__all__ = ['a', '_b']\n__all__ += ('gone',)\n__all__.append('c')\n__all__.extend(['Klass'])\n\
+         def a(): ...\ndef _b(): ...\ndef c(): ...\ndef d(): ...\nclass Klass: ...\n",
+    );
+    assert_eq!(names(&found), ["a", "_b", "c"]);
+    insta::assert_snapshot!(warnings(&found), @r#"
+    line 2: `__all__` names `gone`, which is no function of this file; define it or remove it
+    line 4: `__all__` names `Klass`, which is no function of this file; define it or remove it
+    "#);
+    let computed = file("__all__ = [f.__name__ for f in tools]\ndef a(): ...\n");
+    assert_eq!(names(&computed), ["a"]);
+    insta::assert_snapshot!(warnings(&computed), @r#"
+    line 1: `__all__` is computed here, so it is not used; write the names as a list of strings
+    "#);
+}
+
+#[test]
+fn oddities_are_warned_about() {
+    let found = file("def f(*values: int): ...\ndef größe(): ...\npack = name()\n");
+    assert_eq!(names(&found), ["f"]);
+    insta::assert_snapshot!(warnings(&found), @r#"
+    line 1: `f` takes *values, which cannot be given by name and stays empty; take a list instead
+    line 2: `größe` is not offered: use letters a-z, digits and _ in its name
+    line 3: `pack` is no literal text, so it names no pack; write it in quotes
+    "#);
+    insta::assert_snapshot!(warnings(&file("x = 1\n")), @r#"
+    line 1: no public functions; define one without a leading underscore, or name it in `__all__`
+    "#);
+}
+
+#[test]
+fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
+    let header = "# /// script\n# [tool.hostler]\n# pack = \"from_header\"\n# ///\n";
+    assert_eq!(file(&format!("{header}pack = 'from_file'\n")).pack, "from_file");
+    assert_eq!(file(header).pack, "from_header");
+    assert_eq!(file("pack: str = 'annotated'\n").pack, "annotated");
+    assert_eq!(file("").pack, "brave");
+    insta::assert_snapshot!(broken(&file_at("my-tool.py", "")), @r#"
+    `my-tool` cannot be a pack's name (letters, digits and _ only, and no digit first); rename the file, or write `pack = "my_tool"` in it
+    "#);
+    insta::assert_snapshot!(broken(&file("\npack = 'a b'\n")), @r#"
+    line 2: `a b` cannot be a pack's name (letters, digits and _ only, and no digit first); write `pack = "a_b"`
+    "#);
+    assert_eq!(broken(&file_at("my-tool.py", "pack = 'fine'")), "ready");
+}
+
+#[test]
+fn a_broken_file_still_says_what_it_would_hold() {
+    let header = "# /// script\n# dependencies = [\"httpx\"]\n# ///\n";
+    let syntax = file(&format!("{header}def good(a: int): ...\n\ndef bad(:\n    pass\n\ndef after(): ...\n"));
+    insta::assert_snapshot!(broken(&syntax), @r#"
+    line 6: not valid Python: Expected a parameter or the end of the parameter list; correct this line
+    "#);
+    assert_eq!(syntax.kind, Kind::Python);
+    assert_eq!(syntax.header.as_ref().unwrap().dependencies, ["httpx"]);
+    assert!(names(&syntax).contains(&"good"));
+
+    let unclosed = file("# /// script\n# dependencies = []\n\ndef search(): ...\n");
+    insta::assert_snapshot!(broken(&unclosed), @r#"
+    line 1: this header is never closed; write `# ///` on a line of its own before line 3
+    "#);
+    assert_eq!((unclosed.kind, names(&unclosed)), (Kind::Python, vec!["search"]));
+
+    assert_eq!(file("def f(): ...").kind, Kind::Internal);
+}
+
+#[test]
+fn strange_texts_break_a_file_and_nothing_else() {
+    insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @r#"
+    line 1: the brackets nest too deeply here; CPython stops at 200
+    "#);
+    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @r#"
+    line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1
+    "#);
+    insta::assert_snapshot!(broken(&file("x = 1\0")), @r#"
+    line 1: not valid Python: Got unexpected token �; correct this line
+    "#);
+    assert_eq!(broken(&file("\u{feff}def f(): ...\r\n")), "ready");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn no_text_is_too_strange(text in "(def|class|f|[(]x: |'''|[)]|:|\n| |    |Args:\n|\"\"\"|é|\\||\\[|\\]|,|=|@|Enum|str|\\*\\*|# /// script){0,60}") {
+        let _ = file(&text);
+        let _ = file(&format!("def f():\n    '''{text}'''\n"));
+    }
+}

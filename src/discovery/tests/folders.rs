@@ -1,0 +1,106 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::super::{Scan, scan};
+use super::broken;
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn relative<'p>(path: &'p Path, folder: &Path) -> &'p str {
+    path.strip_prefix(folder).unwrap().to_str().unwrap()
+}
+
+fn listed<'s>(scan: &'s Scan, folder: &Path) -> Vec<&'s str> {
+    scan.files.iter().map(|file| relative(&file.path, folder)).collect()
+}
+
+const TOOL: &str = "# /// script\n# dependencies = [\"Mark-Down>=1\"]\n# ///\n";
+
+#[test]
+fn tool_files_lie_in_the_folder_or_one_level_down() {
+    let folder = folder(&[
+        ("brave.py", ""),
+        ("_private.py", ""),
+        (".hidden.py", ""),
+        ("test_brave.py", ""),
+        ("conftest.py", ""),
+        ("notes.txt", ""),
+        ("web/web.py", ""),
+        ("web/other.py", ""),
+        ("_web/_web.py", ""),
+        ("deep/deep/deep.py", ""),
+        ("folder.py/x", ""),
+    ]);
+    let at = folder.path().to_owned();
+    let found = scan(&[at.clone(), at.clone()]);
+    assert_eq!(listed(&found, &at), ["brave.py", "web/web.py"]);
+}
+
+#[test]
+fn a_file_without_a_header_that_a_tool_file_imports_is_a_helper() {
+    let folder = folder(&[
+        ("brave.py", &format!("{TOOL}import helper\nimport mark_down\ndef f():\n    from calendar import x\n")),
+        ("helper.py", "from _common import z\nimport second\n"),
+        ("_common.py", "import third\n"),
+        ("second.py", ""),
+        ("third.py", ""),
+        ("mark_down.py", ""),
+        ("calendar.py", ""),
+        ("lone.py", "import brave, lone\n"),
+        ("circle_a.py", "import circle_b\n"),
+        ("circle_b.py", "import circle_a\n"),
+        ("pkg/pkg.py", ""),
+        ("user.py", "from pkg import pkg\n"),
+    ]);
+    let found = scan(&[folder.path().to_owned()]);
+    assert_eq!(
+        listed(&found, folder.path()),
+        ["brave.py", "calendar.py", "circle_a.py", "lone.py", "mark_down.py", "third.py", "user.py"]
+    );
+    let helpers: Vec<&str> = found.files[0].helpers.iter().map(|path| relative(path, folder.path())).collect();
+    assert_eq!(helpers, ["_common.py", "helper.py", "second.py", "third.py"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_listed_as_broken_without_waiting() {
+    let folder = folder(&[("real.py", "def f(): ...")]);
+    let at = |name: &str| folder.path().join(name);
+    symlink(at("real.py"), at("link.py")).unwrap();
+    symlink(at("nowhere"), at("lost.py")).unwrap();
+    symlink(at("loop.py"), at("loop.py")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(at("pipe.py")).status().unwrap();
+    assert!(pipe.success());
+    fs::write(at("huge.py"), vec![b'\n'; 3 << 20]).unwrap();
+    let found = scan(&[folder.path().to_owned()]);
+    let told: Vec<String> =
+        found.files.iter().map(|file| format!("{}: {}", relative(&file.path, folder.path()), broken(file))).collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    huge.py: the file is larger than 2 MB; move its data into another file
+    link.py: ready
+    loop.py: the file cannot be read: Too many levels of symbolic links (os error 40); check that it exists and may be read
+    lost.py: the file cannot be read: No such file or directory (os error 2); check that it exists and may be read
+    pipe.py: this is no regular file; put a Python file here or rename it
+    real.py: ready
+    "#);
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let folder = folder(&[("real.py", "")]);
+    let problems = scan(&[PathBuf::from("/no/such/folder"), folder.path().join("real.py")]).problems;
+    assert_eq!(
+        problems[0].to_string(),
+        "/no/such/folder: this tools folder does not exist; create it or correct the path"
+    );
+    assert!(problems[0].is_missing && !problems[1].is_missing);
+    assert!(problems[1].reason.contains("this is a file"));
+}

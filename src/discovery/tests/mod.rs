@@ -1,0 +1,61 @@
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
+
+mod classes;
+mod collisions;
+mod files;
+mod folders;
+mod hints;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::{Function, Status, ToolFile, read_bytes};
+
+fn file(source: &str) -> ToolFile {
+    file_at("brave.py", source)
+}
+
+fn file_at(path: &str, source: &str) -> ToolFile {
+    read_bytes(Path::new(path), source.as_bytes())
+}
+
+fn function(source: &str) -> Function {
+    let file = file(source);
+    assert_eq!(file.status, Status::Ready);
+    file.functions.into_iter().next().expect("a public function")
+}
+
+fn names(file: &ToolFile) -> Vec<&str> {
+    file.functions.iter().map(|function| function.name.as_str()).collect()
+}
+
+/// The whole input schema of a file's only function.
+fn input(source: &str) -> Value {
+    Value::Object(function(source).input_schema)
+}
+
+/// The schema of each parameter of a function with these parameters, after these lines.
+fn properties(before: &str, parameters: &str) -> Map<String, Value> {
+    let schema = function(&format!("{before}\ndef f({parameters}): ...\n")).input_schema;
+    schema["properties"].as_object().unwrap().clone()
+}
+
+/// The schema of one hint.
+fn hint(before: &str, hint: &str) -> Value {
+    properties(before, &format!("x: {hint}"))["x"].clone()
+}
+
+fn broken(file: &ToolFile) -> String {
+    match &file.status {
+        Status::Ready => "ready".to_owned(),
+        Status::Broken { line: Some(line), reason } => format!("line {line}: {reason}"),
+        Status::Broken { line: None, reason } => reason.clone(),
+    }
+}
+
+fn warnings(file: &ToolFile) -> String {
+    let lines: Vec<String> =
+        file.warnings.iter().map(|warning| format!("line {}: {}", warning.line, warning.text)).collect();
+    lines.join("\n")
+}
