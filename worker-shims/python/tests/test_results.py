@@ -124,6 +124,7 @@ class Errors(ShimTest):
         answer = worker.call("f")
         if "NameError" in answer["error"]["message"]:
             self.skipTest("no groups in this Python")
+        self.fault(answer, -32000, "ExceptionGroup: both", "ValueError: one; KeyError: 'two'")
         self.assertIn("ValueError: one", answer["error"]["data"]["traceback"])
         self.assertIn("KeyError: 'two'", answer["error"]["data"]["traceback"])
 
