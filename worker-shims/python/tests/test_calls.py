@@ -33,9 +33,8 @@ class Cancel(ShimTest):
         log = []
         def seen(): return log
         def sleeps():
-            print("sleeping")
-            try:
-                time.sleep(60)
+            try:  # before the print: the test cancels as soon as it reads it
+                print("sleeping"); time.sleep(60)
             finally:
                 log.append("cleaned")
         def spins():
@@ -46,21 +45,17 @@ class Cancel(ShimTest):
         def prints():
             while True: print("printing")
         def stubborn():
-            print("stubborn")
-            try: time.sleep(60)
+            try: print("stubborn"); time.sleep(60)
             except BaseException: return "my result"
         def angry():
-            print("angry")
-            try: time.sleep(60)
+            try: print("angry"); time.sleep(60)
             finally: raise ValueError("cleaning failed")
         async def naps():
-            print("napping")
-            try: await asyncio.sleep(60)
+            try: print("napping"); await asyncio.sleep(60)
             except asyncio.CancelledError:
                 log.append("async cleaned"); raise
         async def blocks():
-            print("blocking")
-            time.sleep(60)
+            print("blocking"); time.sleep(60)
         async def child():
             print("child")
             await asyncio.gather(asyncio.sleep(60), asyncio.sleep(60))
@@ -96,6 +91,17 @@ class Cancel(ShimTest):
         worker.cancel(id, signalled=False)
         self.fault(worker.read(), -32003)
         self.assertEqual(worker.call("short")["result"], 1)
+
+    def test_async_cleanup_is_never_skipped(self):
+        # The signal hits the step before its await; CancelledError is raised all the same.
+        worker = self.worker(self.SOURCE)
+        for n in range(1, 60):
+            id = worker.begin("naps")
+            worker.note("napping")
+            worker.notes.clear()
+            worker.cancel(id)
+            self.fault(worker.read(), -32003)
+            self.assertEqual(worker.call("seen")["result"], ["async cleaned"] * n)
 
     def test_swallowed(self):
         worker = self.worker(self.SOURCE)
@@ -142,6 +148,16 @@ class Cancel(ShimTest):
             self.fault(worker.read(), -32003)
             worker.notes.clear()
 
+    def test_race_with_the_beginning(self):
+        # The signal comes at any instruction on the way into the tool; missed, it would sleep on.
+        worker = self.worker("import time\ndef f(): time.sleep(60)\n")
+        for n in range(600):
+            id = worker.begin("f")
+            for _ in range(n % 60 * 20):
+                pass
+            worker.cancel(id)
+            self.fault(worker.read(), -32003)
+
     def test_race_with_the_answer(self):
         worker = self.worker("def f(): return 1\n")
         for _ in range(1000):
@@ -157,15 +173,13 @@ class Ends(ShimTest):
         import atexit, os, signal, sys, time
         atexit.register(lambda: os.write(2, b"atexit\\n"))
         def sleeps():
-            print("sleeping")
-            try: time.sleep(60)
+            try: print("sleeping"); time.sleep(60)
             except BaseException as error:
                 os.write(2, type(error).__name__.encode() + b"\\n")
                 os.kill(os.getpid(), signal.SIGTERM)   # a second one changes nothing
                 raise
         def stubborn():
-            print("stubborn")
-            try: time.sleep(60)
+            try: print("stubborn"); time.sleep(60)
             except BaseException: return 5
         async def naps():
             import asyncio
