@@ -30,7 +30,7 @@ _loop = None
 
 def run(id, params, function, kwargs):
     state.params = params
-    state.cancel = state.raised = False
+    state.cancel = state.raised = state.insist = False
     state.call_id = id
     try:
         try:

@@ -82,6 +82,9 @@ def describe(error):
     if isinstance(error, SystemExit):
         return _exit_text(error)
     text = _text(error)
+    members = getattr(error, "exceptions", None)
+    if isinstance(members, tuple) and len(members) < 4:  # a group's own text names none of them
+        text += ": " + "; ".join(map(describe, members))
     return "%s: %s" % (type_name(error), text) if text else type_name(error)
 
 

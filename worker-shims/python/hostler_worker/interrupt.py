@@ -3,11 +3,16 @@
 import faulthandler
 import os
 import sys
+import time
+from _thread import start_new_thread
 
 import _signal  # `signal` would import enum, 4 ms
 
 from .state import state
 from .wire import wire
+
+
+_PATIENCE = 0.1  # seconds an async step may take to come to its next await
 
 
 class Cancelled(BaseException):
@@ -50,6 +55,8 @@ def deliver():
         state.guard -= 1
     if state.cancel and not state.raised and not state.guard:
         _stop_running()
+    if state.insist and not state.guard:
+        _break_off()
 
 
 def leave():
@@ -61,14 +68,35 @@ def leave():
 
 def _stop_running():
     task = state.task
-    if task is not None:
-        current = sys.modules["asyncio"].current_task(task.get_loop())
-        if current is not task:
-            # Between two steps, or in another task: the loop must not be torn.
-            cancel_task()
-            return
+    if task is None:
+        state.raised = True
+        raise Cancelled("the call was cancelled")
+    if _current() is not task:
+        # Between two steps, or in another task: the loop must not be torn.
+        cancel_task()
+        return
+    # In the midst of a step. Its next await raises CancelledError, which async code cleans up by;
+    # only a step that goes on and on, as time.sleep(60) would, is broken off.
     state.raised = True
-    raise Cancelled("the call was cancelled")
+    task.cancel()
+    start_new_thread(_insist, (task,))
+
+
+def _current():
+    return sys.modules["asyncio"].current_task(state.task.get_loop())
+
+
+def _insist(task):
+    time.sleep(_PATIENCE)
+    if state.task is task and task._must_cancel:
+        state.insist = True
+        _signal.pthread_kill(state.main, _signal.SIGUSR1)  # also ends a blocking system call
+
+
+def _break_off():
+    state.insist = False
+    if state.task is not None and _current() is state.task and state.task._must_cancel:
+        raise Cancelled("the call was cancelled")
 
 
 def cancel_task():

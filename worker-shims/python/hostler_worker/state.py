@@ -5,7 +5,7 @@ from _thread import get_ident
 
 class State:
     __slots__ = (
-        "guard", "signalled", "call_id", "params", "cancel", "raised", "task",
+        "guard", "signalled", "call_id", "params", "cancel", "raised", "insist", "task",
         "cancelled", "terminating", "secrets", "host", "tool_file", "module_name", "main",
     )
 
@@ -18,6 +18,7 @@ class State:
         self.params = None  # its params, for hostler.config and hostler.secret
         self.cancel = False  # the host wants the running call to stop
         self.raised = False  # ... and it was told so; it is told once
+        self.insist = False  # its async step has not come to an await since
         self.task = None  # its asyncio task, when it is async
         self.cancelled = set()  # ids of queued calls that must never begin
         self.terminating = False

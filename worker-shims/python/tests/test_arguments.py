@@ -1,0 +1,121 @@
+"""Arguments arrive as the annotated types."""
+
+from harness import ShimTest
+
+TYPES = """
+    %s
+    import datetime, enum, typing
+    from dataclasses import dataclass, field
+    from datetime import timedelta
+    from decimal import Decimal
+    from pathlib import Path
+    from typing import Any, Dict, List, Literal, NamedTuple, NewType, Optional, Tuple, Union
+    from uuid import UUID
+    if typing.TYPE_CHECKING:
+        from nowhere import Ghost
+    class Color(enum.Enum):
+        RED = "r"
+        PAIR = (1, 2)
+    @dataclass
+    class Point:
+        x: float
+        when: Optional[datetime.date] = None
+        kids: List["Point"] = field(default_factory=list)
+        def __post_init__(self):
+            if self.x < 0: raise ValueError("x is negative")
+    class Opts(typing.TypedDict, total=False):
+        where: Path
+        raw: bytes
+    class Pair(NamedTuple):
+        a: Path
+        b: int = 3
+    Id = NewType("Id", UUID)
+    class Model:
+        def __init__(self, value): self.value = value
+        @classmethod
+        def model_validate(cls, value):
+            if value == "bad": raise ValueError("bad model")
+            return cls(value)
+"""
+
+CASES = [  # annotation, JSON value, repr of what arrives
+    ("float", 3, "3.0"), ("float", 2.5, "2.5"), ("int", 3, "3"), ("str", "x", "'x'"), ("int", "x", "'x'"),
+    ("Color", "r", "<Color.RED: 'r'>"), ("Color", "RED", "<Color.RED: 'r'>"), ("Color", [1, 2], "<Color.PAIR: (1, 2)>"),
+    ("Path", "a/b", "PosixPath('a/b')"), ("Optional[Path]", None, "None"), ("Optional[Path]", "a", "PosixPath('a')"),
+    ("datetime.datetime", "2026-01-31T12:00:00Z", "datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)"),
+    ("datetime.date", "2026-01-31", "datetime.date(2026, 1, 31)"), ("datetime.time", "12:30", "datetime.time(12, 30)"),
+    ("timedelta", 90, "datetime.timedelta(seconds=90)"), ("timedelta", "P1DT1H1.5S", "datetime.timedelta(days=1, seconds=3601, microseconds=500000)"),
+    ("timedelta", "-PT1M", "datetime.timedelta(days=-1, seconds=86340)"),
+    ("UUID", "00000000-0000-0000-0000-000000000001", "UUID('00000000-0000-0000-0000-000000000001')"),
+    ("Id", "00000000-0000-0000-0000-000000000001", "UUID('00000000-0000-0000-0000-000000000001')"),
+    ("Decimal", "1.10", "Decimal('1.10')"), ("Decimal", 0.1, "Decimal('0.1')"), ("bytes", "aGk=", "b'hi'"),
+    ("List[Path]", ["a"], "[PosixPath('a')]"), ("typing.Sequence[float]", [1], "[1.0]"), ("Dict[str, float]", {"a": 1}, "{'a': 1.0}"),
+    ("Dict[int, Any]", {"1": "x"}, "{1: 'x'}"), ("typing.Mapping[Color, int]", {"r": 1}, "{<Color.RED: 'r'>: 1}"),
+    ("Tuple[Path, int]", ["a", 1], "(PosixPath('a'), 1)"), ("Tuple[float, ...]", [1, 2], "(1.0, 2.0)"), ("tuple", [1], "(1,)"),
+    ("typing.Set[int]", [1, 1], "{1}"), ("typing.FrozenSet[int]", [1], "frozenset({1})"), ("set", [1], "{1}"),
+    ("Literal['a', 1]", "a", "'a'"), ("Literal[Color.RED]", "r", "<Color.RED: 'r'>"),
+    ("Union[int, Path]", 1, "1"), ("Union[int, Path]", "a", "PosixPath('a')"), ("Union[float, None]", 1, "1.0"),
+    ("Union[datetime.date, str]", "x", "'x'"), ("Union[List[Point], Point]", {"x": 1}, "Point(x=1.0, when=None, kids=[])"),
+    ("Point", {"x": 1, "when": "2026-01-31", "kids": [{"x": 2}]},
+     "Point(x=1.0, when=datetime.date(2026, 1, 31), kids=[Point(x=2.0, when=None, kids=[])])"),
+    ("Opts", {"where": "a", "raw": "aGk=", "more": 1}, "{'where': PosixPath('a'), 'raw': b'hi', 'more': 1}"),
+    ("Pair", {"a": "x"}, "Pair(a=PosixPath('x'), b=3)"), ("Pair", ["x", 4], "Pair(a=PosixPath('x'), b=4)"),
+    ("Any", {"a": 1}, "{'a': 1}"), ("'Ghost'", "x", "'x'"), ("'List[Path]'", ["a"], "[PosixPath('a')]"),
+    ("typing.Callable", "x", "'x'"), ("List['Point']", [{"x": 1}], "[Point(x=1.0, when=None, kids=[])]"),
+]
+
+FAULTS = [
+    ("Color", "blue", "x: expected one of 'r'"), ("float", "1", "x: expected a number"), ("UUID", "no", "x: expected a UUID"),
+    ("bytes", "*", "base64"), ("datetime.date", "soon", "x: expected a date"), ("List[Path]", ["a", 3], "x[1]: expected a path"),
+    ("List[Path]", "a", "x: expected a list"), ("Dict[int, int]", {"a": 1}, "x key a: expected a whole number"),
+    ("Point", {"x": "one"}, "x.x: expected a number"), ("Point", {}, "x.x: expected a value: it is required"),
+    ("Point", {"x": 1, "kid": 2}, "x.kid: expected one of the fields x, when, kids"), ("Point", {"x": 1, "kids": [{"x": -1}]}, "x.kids[0]: expected Point (x is negative)"),
+    ("Tuple[int, int]", [1], "x: expected a list of 2"), ("typing.Set[list]", [[1]], "in a set"), ("Literal['a', 'b']", "c", "one of 'a', 'b'"),
+    ("Union[int, Path]", [1], "x: expected a whole number or a path"), ("Model", "bad", "x: expected Model (bad model)"),
+    ("timedelta", "P", "a duration"), ("Decimal", "one", "a decimal number"),
+]
+
+
+class Conversion(ShimTest):
+    def check(self, future, quoted):
+        source = [line[4:] for line in (TYPES % future).splitlines()]
+        for n, (hint, _, _) in enumerate(CASES):
+            source.append("def c%d(x: %s): return repr(x)" % (n, hint))
+        for n, (hint, _, _) in enumerate(FAULTS):
+            source.append("def f%d(x: %s): return repr(x)" % (n, hint))
+        worker = self.worker("\n".join(source))
+        for n, (hint, value, expected) in enumerate(CASES):
+            with self.subTest(hint, value=value):
+                self.assertEqual(worker.call("c%d" % n, {"x": value}).get("result"), expected)
+        for n, (hint, value, words) in enumerate(FAULTS):
+            with self.subTest(hint, value=value):
+                self.fault(worker.call("f%d" % n, {"x": value}), -32602, words)
+
+    def test_annotations(self):
+        self.check("", False)
+
+    def test_annotations_as_text(self):
+        self.check("from __future__ import annotations", True)
+
+    def test_parameters_of_all_kinds(self):
+        worker = self.worker("""
+            from pathlib import Path
+            import functools
+            def positional(a: Path, b=2, /, c: float = 3, *, d: Path = None, **more: float):
+                return [repr(x) for x in (a, b, c, d, more)]
+            def wrap(f):
+                @functools.wraps(f)
+                def inner(*args, **kwargs): return f(*args, **kwargs)
+                return inner
+            @wrap
+            def wrapped(a: Path, /): return repr(a)
+            def plain(**kwargs): return kwargs
+            async def later(p: Path): return repr(p)
+        """)
+        self.assertEqual(worker.call("positional", {"a": "x", "d": None, "e": 1})["result"],
+                         ["PosixPath('x')", "2", "3", "None", "{'e': 1.0}"])
+        self.assertEqual(worker.call("positional", {"b": 5, "a": "x", "c": 1})["result"][:3], ["PosixPath('x')", "5", "1.0"])
+        self.fault(worker.call("positional", {"b": 5}), -32602, "a: expected a value")
+        self.assertEqual(worker.call("wrapped", {"a": "x"})["result"], "PosixPath('x')")
+        self.assertEqual(worker.call("plain", {"a": 1})["result"], {"a": 1})
+        self.assertEqual(worker.call("later", {"p": "x"})["result"], "PosixPath('x')")

@@ -1,0 +1,112 @@
+"""The module `hostler`: config, secrets, progress, and requests to the host."""
+
+from harness import ShimTest
+
+
+class Given(ShimTest):
+    def test_config(self):
+        worker = self.worker("""
+            import hostler
+            try: hostler.config["a"]
+            except hostler.HostlerError as error: early = str(error)
+            def f(): return [hostler.config["a"], dict(hostler.config), hostler.config.get("b"), early]
+            def g(): hostler.config["a"] = 1
+        """)
+        result = worker.call("f", config={"a": [1]})["result"]
+        self.assertEqual(result[:3], [[1], {"a": [1]}, None])
+        self.assertIn("during a call only", result[3])
+        self.assertEqual(worker.call("f", config={"a": 2, "b": 3})["result"][:3], [2, {"a": 2, "b": 3}, 3])
+        self.fault(worker.call("g"), -32000, "TypeError")
+
+    def test_secrets(self):
+        worker = self.worker("import hostler\ndef f(name): return hostler.secret(name)\n", secrets=["KEY", "OTHER"])
+        self.assertEqual(worker.call("f", {"name": "KEY"}, secrets={"KEY": "s3"})["result"], "s3")
+        error = self.fault(worker.call("f", {"name": "OTHER"}, secrets={"KEY": "s3"}), -32002, "OTHER")
+        self.assertEqual(error["data"], {"secret": "OTHER"})
+        self.fault(worker.call("f", {"name": "NEW"}), -32000, "secrets = [...]", "[tool.hostler]")
+
+    def test_progress(self):
+        worker = self.worker("import hostler\ndef f():\n    hostler.progress(1, 2, 'half'); hostler.progress(2.5)\n")
+        worker.call("f")
+        self.assertEqual([note["params"] for note in worker.notes],
+                         [{"id": 1, "progress": 1, "total": 2, "message": "half"}, {"id": 1, "progress": 2.5}])
+
+
+class Asked(ShimTest):
+    SOURCE = """
+        import asyncio, threading, hostler
+        def sum3(): return hostler.call("math.add", a=1, tool="x") + 1
+        async def later(): return hostler.tools()
+        def ask(): return hostler.llm("hi", system="be brief")
+        def chat(): return hostler.llm([{"role": "user", "content": "hi"}], max_tokens=5)
+        def fails():
+            try: hostler.call("a.b")
+            except hostler.ToolError as error: return [error.code, error.message]
+        def threaded():
+            said = []
+            def run():
+                try: hostler.tools()
+                except hostler.HostlerError as error: said.append(str(error))
+            thread = threading.Thread(target=run); thread.start(); thread.join()
+            return said
+        def short(): return 1
+        def bad(): return hostler.call("a.b", x={1})
+    """
+    ALL = ["call", "tools", "config", "llm"]
+
+    def test_round_trips(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        for name, method, params, result, expected in (
+            ("sum3", "host.call", {"tool": "math.add", "arguments": {"a": 1, "tool": "x"}}, 41, 42),
+            ("later", "host.tools", {}, [{"name": "a.b"}], [{"name": "a.b"}]),
+            ("ask", "host.llm", {"prompt": "hi", "system": "be brief", "max_tokens": 1000}, "ho", "ho"),
+            ("chat", "host.llm", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}, "ho", "ho"),
+        ):
+            with self.subTest(name):
+                id = worker.begin(name)
+                request = worker.read()
+                self.assertEqual((request["method"], request["params"]), (method, {**params, "id": id}))
+                self.assertIsInstance(request["id"], str)
+                worker.write({"id": request["id"], "result": result})
+                self.assertEqual(worker.read()["result"], expected)
+
+    def test_errors(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        worker.begin("fails")
+        worker.write({"id": worker.read()["id"], "error": {"code": -32000, "message": "too slow", "data": {"code": "TOOL_TIMEOUT"}}})
+        self.assertEqual(worker.read()["result"], ["TOOL_TIMEOUT", "too slow"])
+        self.fault(worker.call("bad"), -32000, "the arguments.x: set")
+        self.assertIn("thread that runs the call", worker.call("threaded")["result"][0])
+
+    def test_not_allowed(self):
+        worker = self.worker(self.SOURCE)
+        self.fault(worker.call("sum3"), -32000, "host_access = true", "[tool.NAME]")
+
+    def test_calls_and_cancels_arrive_while_waiting(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        first = worker.begin("sum3")
+        request = worker.read()
+        second, third = worker.begin("short"), worker.begin("short")
+        worker.cancel(second)
+        worker.write({"id": "w999", "result": 0}, {"id": request["id"], "result": 1})
+        self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": first, "result": 2})
+        self.fault(worker.read(), -32003)
+        self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": third, "result": 1})
+
+    def test_cancelled_while_waiting(self):
+        for name in ("sum3", "later"):
+            for signalled in (True, False):
+                with self.subTest(name, signalled=signalled):
+                    worker = self.worker(self.SOURCE, host=self.ALL)
+                    id = worker.begin(name)
+                    worker.read()
+                    worker.cancel(id, signalled)
+                    self.fault(worker.read(), -32003)
+                    worker.write({"id": "w1", "result": 1})  # too late, and harmless
+                    self.assertEqual(worker.call("short")["result"], 1)
+
+    def test_host_gone_while_waiting(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        worker.begin("sum3")
+        worker.read()
+        self.assertEqual(worker.end()[0], 0)

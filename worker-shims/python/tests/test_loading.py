@@ -1,0 +1,103 @@
+"""The tool file: what loads, what is a tool, and how a broken one is told."""
+
+from harness import LIMIT, ShimTest
+
+
+class Loading(ShimTest):
+    def functions(self, source, name="tool.py"):
+        return self.start(self.file(source, name)).hello()["result"]["functions"]
+
+    def test_hello(self):
+        worker = self.start(self.file("def f(): pass\n"))
+        result = worker.hello(secrets=[], host=[])["result"]
+        self.assertEqual((result["protocol"], result["pid"], result["functions"]), (1, worker.process.pid, ["f"]))
+        self.assertEqual(result["features"], ["cancel", "progress", "output"])
+        self.assertRegex(result["python"], r"^3\.\d+\.\d+$")
+
+    def test_other_protocol(self):
+        worker = self.start(self.file("print('imported')\n"))
+        self.fault(worker.hello(protocol=2), -32602, "protocol 1")
+        self.assertEqual((worker.process.wait(LIMIT), worker.notes), (1, []))
+
+    def test_public_functions(self):
+        self.assertEqual(self.functions("""
+            import functools, json
+            from os.path import join
+            from dataclasses import dataclass
+            def wrap(f):
+                @functools.wraps(f)
+                def inner(*args, **kwargs): return f(*args, **kwargs)
+                return inner
+            def bare(f):
+                return functools.partial(f)
+            def one(): pass
+            async def two(): pass
+            @functools.lru_cache
+            def three(): pass
+            @wrap
+            def four(): pass
+            @bare
+            def five(): pass
+            def _hidden(): pass
+            alias = json.loads
+            lam = lambda: 1
+            class C:
+                def method(self): pass
+            if True:
+                def six(): pass
+        """), ["wrap", "bare", "one", "two", "three", "four", "five", "six"])
+
+    def test_literal_all(self):
+        self.assertEqual(self.functions("from os.path import join\n__all__ = ['b', '_c', 'join', 'nothing', 'D']\ndef a(): pass\ndef b(): pass\ndef _c(): pass\nclass D: pass\n"), ["b", "_c"])
+
+    def test_main_block_and_names(self):
+        worker = self.worker("import sys\nif __name__ == '__main__': raise SystemExit\ndef f(): return [__name__, sys.modules[__name__].f is f, sys.argv]\n", "json.py")
+        name, same, argv = worker.call("f")["result"]
+        self.assertEqual((name, same), ("_hostler_tool_json", True))
+        self.assertEqual(len(argv), 1)
+
+    def test_a_tool_may_be_called_like_a_module_it_imports(self):
+        self.file("real = 1\n", "helper.py")
+        worker = self.worker("import fractions, helper\ndef f(): return [str(fractions.Fraction(1, 2)), helper.real]\n", "fractions.py")
+        self.assertEqual(worker.call("f")["result"], ["1/2", 1])
+
+    def test_encodings_of_source(self):
+        for source in ("\ufeffdef f(): return 'ä'\r\n".encode(), "# -*- coding: latin-1 -*-\ndef f(): return 'ä'\n".encode("latin-1")):
+            self.assertEqual(self.worker(source).call("f")["result"], "ä")
+
+    def test_dataclasses_and_pickle_find_the_module(self):
+        worker = self.worker("from __future__ import annotations\nimport pickle\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
+                             "def f(): return pickle.loads(pickle.dumps(P(1)))\n")
+        self.assertEqual(worker.call("f")["result"], {"x": 1})
+
+
+class Broken(ShimTest):
+    def broken(self, source, *words):
+        path = self.file(source)
+        worker = self.start(path)
+        error = self.fault(worker.hello(), -32010, *words)
+        self.assertEqual(error["data"]["file"], path)
+        self.assertEqual(worker.process.wait(LIMIT), 1)
+        return error["data"]
+
+    def test_missing_module(self):
+        data = self.broken("import os\nimport no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'")
+        self.assertEqual((data["type"], data["line"]), ("ModuleNotFoundError", 2))
+        self.assertNotIn("hostler_worker", data["traceback"])
+
+    def test_others(self):
+        self.assertEqual(self.broken("def f(:\n", "SyntaxError")["line"], 1)
+        self.assertEqual(self.broken("x = 1\nraise SystemExit(4)\n", "status 4")["line"], 2)
+        self.assertEqual(self.broken("raise KeyboardInterrupt\n", "KeyboardInterrupt")["line"], 1)
+        self.assertEqual(self.broken("class B(BaseException):\n    def __str__(self): 1/0\nraise B\n", "B: <its text")["line"], 3)
+        self.broken(b"x = \xff\n", "SyntaxError")
+
+    def test_in_a_helper(self):
+        self.file("1 / 0\n", "other.py")
+        data = self.broken("\n\nimport other\n", "ZeroDivisionError")
+        self.assertEqual(data["line"], 3)
+        self.assertIn("other.py", data["traceback"])
+
+    def test_missing_file(self):
+        worker = self.start(self.folder + "/none.py")
+        self.fault(worker.hello(), -32010, "FileNotFoundError")
