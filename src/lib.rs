@@ -2,6 +2,9 @@
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 
+pub mod cli;
+pub mod app;
+pub mod mcp;
 pub mod dispatch;
 pub mod executor;
 pub mod pool;
@@ -14,3 +17,4 @@ pub mod protocol;
 pub mod outcome;
 pub mod pep723;
 pub mod config;
+pub mod telemetry;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `hostler` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hostler::cli::main()
+}

@@ -164,4 +164,3 @@ fn raw(value: &Value) -> Result<Box<RawValue>, WireError> {
 fn refused(message: &str) -> WireError {
     WireError { code: wire_code::HOST_REFUSED, message: message.to_owned(), data: None }
 }
-

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-pub use host::{Llm, LlmRequest};
+pub use host::{Answer, Llm, LlmRequest};
 pub use request::CallRequest;
 
 use crate::config::Config;
@@ -91,8 +91,7 @@ impl Dispatcher {
     ) -> Settled {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
         let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, &request));
-        let prepared =
-            Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
+        let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
         self.pools.call(tool, prepared).await
     }
 }

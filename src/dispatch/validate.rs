@@ -19,7 +19,8 @@ pub(super) fn arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(
     if validator.is_valid(&instance) {
         return Ok(());
     }
-    let mistakes: Vec<String> = validator.iter_errors(&instance).take(MOST).map(|error| sentence(tool, &error)).collect();
+    let mistakes: Vec<String> =
+        validator.iter_errors(&instance).take(MOST).map(|error| sentence(tool, &error)).collect();
     let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
     Err(Fault::new(Code::InvalidParams, message))
 }

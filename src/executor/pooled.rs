@@ -164,11 +164,7 @@ impl Pools {
             pass_env: settings.pass_env.value.clone(),
             env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         };
-        PythonLauncher {
-            spec: Arc::new(spec),
-            environments: Arc::clone(&self.environments),
-            shims: self.shims.clone(),
-        }
+        PythonLauncher { spec: Arc::new(spec), environments: Arc::clone(&self.environments), shims: self.shims.clone() }
     }
 
     async fn secrets(&self, entry: &FileEntry) -> Result<Arc<RawValue>, Fault> {

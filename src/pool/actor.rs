@@ -125,7 +125,9 @@ impl Actor {
             Ok(handle) => {
                 tracing::info!(file = %self.file.display(), pid = handle.pid, "worker ready");
                 self.workers.insert(worker, Held::Live(handle));
-                for call in self.machine.waiting().collect::<Vec<_>>() {
+                let ready = StartNote(format!("{} is ready", self.launcher.name()));
+                self.note(&ready);
+                for call in self.machine.waiting() {
                     if let Some(open) = self.calls.get_mut(&call) {
                         open.started();
                     }

@@ -5,8 +5,32 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+macro_rules! carried {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../worker-shims/python/", $path)))
+    };
+}
+
 /// Every file of the shim: its place below the shim's folder, and its text.
-const FILES: &[(&str, &str)] = &[];
+const FILES: &[(&str, &str)] = &[
+    carried!("__main__.py"),
+    carried!("hostler/__init__.py"),
+    carried!("hostler_worker/__init__.py"),
+    carried!("hostler_worker/calls.py"),
+    carried!("hostler_worker/convert.py"),
+    carried!("hostler_worker/encode.py"),
+    carried!("hostler_worker/faults.py"),
+    carried!("hostler_worker/host.py"),
+    carried!("hostler_worker/interrupt.py"),
+    carried!("hostler_worker/loading.py"),
+    carried!("hostler_worker/loop.py"),
+    carried!("hostler_worker/output.py"),
+    carried!("hostler_worker/scalars.py"),
+    carried!("hostler_worker/state.py"),
+    carried!("hostler_worker/structured.py"),
+    carried!("hostler_worker/types.py"),
+    carried!("hostler_worker/wire.py"),
+];
 
 /// The folder of shims in the cache.
 #[derive(Debug, Clone)]
@@ -20,13 +44,14 @@ impl Shims {
         Self { folder: cache.join("shims") }
     }
 
-    /// The folder of this binary's own shim, written if it is not there. Named by content: two versions of hostler do
+    /// The program of this binary's own shim, written if it is not there. Named by content: two versions of hostler do
     /// not disturb each other, and a half-written one is never used because the folder appears by one rename.
     pub fn lay_out(&self) -> io::Result<PathBuf> {
         let name = content_name();
         let home = self.folder.join(&name);
-        if home.join("__main__.py").is_file() {
-            return Ok(home);
+        let program = home.join("__main__.py");
+        if program.is_file() {
+            return Ok(program);
         }
         let staging = self.folder.join(format!(".{name}.{}", std::process::id()));
         for (path, text) in FILES {
@@ -35,11 +60,11 @@ impl Shims {
             std::fs::write(target, text)?;
         }
         match std::fs::rename(&staging, &home) {
-            Ok(()) => Ok(home),
+            Ok(()) => Ok(program),
             // Somebody else was faster; theirs is the same to the byte.
-            Err(_) if home.join("__main__.py").is_file() => {
+            Err(_) if program.is_file() => {
                 let _ = std::fs::remove_dir_all(&staging);
-                Ok(home)
+                Ok(program)
             }
             Err(error) => Err(error),
         }

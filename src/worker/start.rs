@@ -34,6 +34,9 @@ pub type Starting = Pin<Box<dyn Future<Output = Result<WorkerHandle, Fault>> + S
 
 /// Starts workers. The pool knows only this; tests put memory in its place.
 pub trait Launcher: Send + Sync {
+    /// What it starts, for notes: the pack.
+    fn name(&self) -> &str;
+
     /// Starts one worker and waits for its hello. Dropping the future leaves nothing behind.
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting;
 }
@@ -72,6 +75,10 @@ pub struct PythonLauncher {
 }
 
 impl Launcher for PythonLauncher {
+    fn name(&self) -> &str {
+        &self.spec.pack
+    }
+
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
         let (spec, environments, shims) = (Arc::clone(&self.spec), Arc::clone(&self.environments), self.shims.clone());
         Box::pin(async move {

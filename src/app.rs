@@ -1,0 +1,81 @@
+//! The composition root: builds the parts, in order, from one configuration.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::config::{Config, ConfigError, Wanted, paths};
+use crate::dispatch::Dispatcher;
+use crate::environment::{EnvironmentSettings, Environments};
+use crate::executor::Pools;
+use crate::registry::Registry;
+use crate::worker::Shims;
+
+/// Workers of a finished command may run their exit handlers for this long.
+const FAREWELL: Duration = Duration::from_millis(400);
+
+/// hostler, put together.
+pub struct App {
+    /// What is in force.
+    pub config: Arc<Config>,
+    /// The way in for calls.
+    pub dispatcher: Arc<Dispatcher>,
+}
+
+impl App {
+    /// Reads the configuration and the tool folders. Starts nothing: workers come with the first call.
+    pub fn open(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
+        Ok(Self::build(Config::load(wanted, directory)?))
+    }
+
+    /// Puts the parts together around a configuration.
+    pub fn build(config: Config) -> Self {
+        let config = Arc::new(config);
+        let cache = paths::cache();
+        let registry = Registry::open(Arc::clone(&config));
+        let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
+        let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache));
+        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
+        Self { config, dispatcher }
+    }
+
+    /// Lets workers leave by themselves for a moment, then ends them.
+    pub async fn close(&self) {
+        self.dispatcher.pools.close();
+        if tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await.is_err() {
+            self.dispatcher.pools.end();
+            let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
+        }
+    }
+}
+
+fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
+    let catalogue = registry.catalogue();
+    let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
+    EnvironmentSettings {
+        uv: config.uv.as_ref().map(|setting| setting.value.clone()),
+        python: config.python.as_ref().map(|setting| setting.value.clone()),
+        env: config.layer.build_env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        build_timeout: config.build_timeout.value,
+        keep: config.keep.value,
+        hidden: declared.collect(),
+    }
+}
+
+/// Told once for each TERM, INT or HUP.
+pub fn on_signals() -> std::io::Result<Arc<Notify>> {
+    let told = Arc::new(Notify::new());
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut signals = signal(kind)?;
+        let told = Arc::clone(&told);
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                told.notify_one();
+            }
+        });
+    }
+    Ok(told)
+}

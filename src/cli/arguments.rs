@@ -1,0 +1,182 @@
+//! `key=value` as the tool's schema wants it.
+
+use serde_json::{Map, Value};
+
+/// Something typed that cannot be an argument.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadArgument {
+    /// Neither `key=value` nor `key:=JSON`.
+    #[error("`{0}` is not an argument; write key=value or key:=JSON")]
+    NoKey(String),
+    /// The text after `:=` is not JSON.
+    #[error("`{key}` is not JSON: {reason}; quote strings, or use {key}=value for plain text")]
+    NotJson {
+        /// The key.
+        key: String,
+        /// The parser's reason.
+        reason: String,
+    },
+    /// `--input` is not an object.
+    #[error("--input must be a JSON object: {0}")]
+    NotObject(String),
+}
+
+/// Reads `--input`.
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, BadArgument> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(other) => Err(BadArgument::NotObject(format!("this is {other}"))),
+        Err(error) => Err(BadArgument::NotObject(error.to_string())),
+    }
+}
+
+/// Adds what was typed to the arguments. A key given twice where a list is wanted gives two elements.
+pub(super) fn add(
+    arguments: &mut Map<String, Value>,
+    typed: &[String],
+    schema: Option<&Map<String, Value>>,
+) -> Result<(), BadArgument> {
+    for word in typed {
+        let (key, text) = word.split_once('=').ok_or_else(|| BadArgument::NoKey(word.clone()))?;
+        if let Some(key) = key.strip_suffix(':') {
+            let value = serde_json::from_str(text)
+                .map_err(|error| BadArgument::NotJson { key: key.to_owned(), reason: error.to_string() })?;
+            arguments.insert(key.to_owned(), value);
+            continue;
+        }
+        if key.is_empty() {
+            return Err(BadArgument::NoKey(word.clone()));
+        }
+        let property = schema.and_then(|schema| schema.get("properties")?.get(key));
+        let root = schema.cloned().map(Value::Object).unwrap_or_default();
+        let value = coerce(text, property, &root);
+        match (arguments.get_mut(key), value) {
+            (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+            (_, value) => {
+                arguments.insert(key.to_owned(), value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The text as the first kind of value it can be among those that are wanted; text otherwise, so that the tool's own
+/// validation says what is wrong.
+fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
+    let kinds = schema.map(|schema| kinds(schema, root, 0)).unwrap_or_default();
+    let as_json = || serde_json::from_str::<Value>(text).ok();
+    let plain = || Value::String(text.to_owned());
+    if kinds.is_empty() {
+        return as_json().unwrap_or_else(plain);
+    }
+    for kind in &kinds {
+        let value = match kind.as_str() {
+            "integer" => text.parse::<i64>().ok().map(Value::from).or_else(|| as_json().filter(is_integer)),
+            "number" => as_json().filter(Value::is_number),
+            "boolean" => boolean(text),
+            "null" => (text == "null").then_some(Value::Null),
+            "object" => as_json().filter(Value::is_object),
+            "array" => Some(as_json().filter(Value::is_array).unwrap_or_else(|| {
+                let items = schema.and_then(|schema| schema.get("items"));
+                Value::Array(vec![coerce(text, items, root)])
+            })),
+            _ => None,
+        };
+        if let Some(value) = value {
+            return value;
+        }
+    }
+    plain()
+}
+
+fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64()
+}
+
+fn boolean(text: &str) -> Option<Value> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true.into()),
+        "false" | "no" | "off" | "0" => Some(false.into()),
+        _ => None,
+    }
+}
+
+/// The kinds of value a schema allows; none means any.
+fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<String> {
+    if depth > 16 {
+        return Vec::new();
+    }
+    if let Some(pointer) = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#')) {
+        return root.pointer(pointer).map(|target| kinds(target, root, depth + 1)).unwrap_or_default();
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values.iter().map(|value| kind_of(value).to_owned()).collect();
+    }
+    if let Some(value) = schema.get("const") {
+        return vec![kind_of(value).to_owned()];
+    }
+    if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
+        let each: Vec<Vec<String>> = branches.iter().map(|branch| kinds(branch, root, depth + 1)).collect();
+        return if each.iter().any(Vec::is_empty) { Vec::new() } else { each.concat() };
+    }
+    match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind.clone()],
+        Some(Value::Array(many)) => many.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(words: &[&str]) -> Value {
+        let schema = json!({
+            "properties": {
+                "count": {"type": "integer"}, "ratio": {"type": "number"}, "text": {"type": "string"},
+                "flag": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}},
+                "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "mode": {"$ref": "#/$defs/Mode"},
+                "any": {},
+            },
+            "$defs": {"Mode": {"enum": ["1", "fast"]}},
+        });
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let mut arguments = Map::new();
+        add(&mut arguments, &words, schema.as_object()).unwrap();
+        Value::Object(arguments)
+    }
+
+    #[test]
+    fn values_become_what_the_schema_wants() {
+        assert_eq!(typed(&["count=3", "ratio=1.5", "text=3"]), json!({"count": 3, "ratio": 1.5, "text": "3"}));
+        assert_eq!(typed(&["flag=yes", "maybe=null"]), json!({"flag": true, "maybe": null}));
+        assert_eq!(typed(&["maybe=7", "mode=1"]), json!({"maybe": 7, "mode": "1"}));
+        assert_eq!(typed(&["any=3", "any2=x=y"]), json!({"any": 3, "any2": "x=y"}));
+    }
+
+    #[test]
+    fn a_list_is_json_or_the_same_key_again() {
+        assert_eq!(typed(&["tags=a", "tags=b"]), json!({"tags": ["a", "b"]}));
+        assert_eq!(typed(&["tags=[\"a\",\"b\"]"]), json!({"tags": ["a", "b"]}));
+        assert_eq!(typed(&["text:=[1]"]), json!({"text": [1]}));
+    }
+
+    #[test]
+    fn what_cannot_be_coerced_stays_text_for_the_validator_to_name() {
+        assert_eq!(typed(&["count=three"]), json!({"count": "three"}));
+    }
+}

@@ -1,0 +1,103 @@
+//! `hostler call TOOL`
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::arguments::{self, BadArgument};
+use super::hearing::Talk;
+use super::options::Call;
+use super::{exit, style};
+use crate::app::{App, on_signals};
+use crate::dispatch::CallRequest;
+use crate::outcome::{Code, Fault, Outcome};
+
+pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
+    let arguments = match gather(app, &wanted) {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+    };
+    let signalled = match on_signals() {
+        Ok(signalled) => signalled,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
+    let talk = Arc::new(Talk::new());
+    let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
+    let request = CallRequest { listener, ..CallRequest::new(wanted.tool.clone(), arguments) };
+    let outcome = tokio::select! {
+        outcome = app.dispatcher.call(request) => Some(outcome),
+        () = signalled.notified() => None,
+    };
+    talk.end();
+    let code = match outcome {
+        Some(outcome) => report(&outcome, wanted.json),
+        None => exit::complain(exit::CANCELLED, &format!("CANCELLED: the call of {} was interrupted", wanted.tool)),
+    };
+    app.close().await;
+    code
+}
+
+fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
+    let mut gathered = match wanted.input.as_deref() {
+        None => Map::new(),
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| BadArgument::NotObject(format!("standard input: {error}")))?;
+            arguments::object(&text)?
+        }
+        Some(text) => arguments::object(text)?,
+    };
+    let catalogue = app.dispatcher.registry.catalogue();
+    let schema = catalogue.resolve(&wanted.tool).ok().map(|tool| tool.function().input_schema.clone());
+    arguments::add(&mut gathered, &wanted.arguments, schema.as_ref())?;
+    Ok(gathered)
+}
+
+/// Prints the outcome and gives its exit status.
+fn report(outcome: &Outcome, json: bool) -> ExitCode {
+    let shown = match &outcome.ended {
+        Ok(raw) => readable(raw.get()).map_err(|error| {
+            let text = format!("what {} returned is JSON that cannot be read: {error}", outcome.tool);
+            Fault::new(Code::InvalidOutput, text)
+        }),
+        Err(fault) => Err(fault.clone()),
+    };
+    if json {
+        style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default());
+    }
+    match shown {
+        Ok(text) => {
+            if !json {
+                style::answer(&text);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            if !json {
+                complain(&fault);
+            }
+            ExitCode::from(fault.code.exit_status())
+        }
+    }
+}
+
+/// A string as it is, anything else as indented JSON.
+fn readable(raw: &str) -> Result<String, serde_json::Error> {
+    match serde_json::from_str(raw)? {
+        Value::String(text) => Ok(text),
+        other => serde_json::to_string_pretty(&other),
+    }
+}
+
+fn complain(fault: &Fault) {
+    style::error(&fault.to_string());
+    let details = &fault.details;
+    let more = details.traceback.as_deref().or(details.stderr.as_deref());
+    if let Some(text) = more {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+    }
+}

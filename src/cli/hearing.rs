@@ -1,0 +1,63 @@
+//! What a person at a terminal hears while a call is under way: a spinner with what is being done, the tool's own output.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::pool::Listener;
+use crate::protocol::ProgressNote;
+use crate::worker::LogLine;
+
+/// Talks on standard error: a bar on a terminal, lines in a pipe.
+pub(super) struct Talk {
+    bar: ProgressBar,
+    terminal: bool,
+}
+
+impl Talk {
+    pub fn new() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {wide_msg} {elapsed:.dim}") {
+            bar.set_style(style);
+        }
+        Self { bar, terminal }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Listener for Talk {
+    fn note(&self, text: &str) {
+        if self.terminal {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+            self.bar.set_message(text.to_owned());
+        } else if !text.starts_with("starting ") && !text.ends_with(" is ready") {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    fn progress(&self, note: &ProgressNote) {
+        let share = note.total.map(|total| format!("{}/{total} ", note.progress)).unwrap_or_default();
+        let text = format!("{share}{}", note.message.as_deref().unwrap_or_default());
+        if self.terminal {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+            self.bar.set_message(text);
+        }
+    }
+
+    fn output(&self, _stream: &str, text: &str) {
+        self.bar.suspend(|| {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        });
+    }
+
+    fn log(&self, line: &LogLine) {
+        // Warnings and errors reach standard error through the log; the rest only when it is asked for with -v.
+        let _ = line;
+    }
+}

@@ -1,0 +1,111 @@
+//! `hostler list`
+
+use std::process::ExitCode;
+
+use clap::builder::styling::{AnsiColor, Style};
+use serde_json::json;
+
+use super::options::List;
+use super::style;
+use crate::app::App;
+use crate::discovery::Kind;
+use crate::registry::{FileEntry, Tool};
+
+const BROKEN: Style = AnsiColor::Red.on_default();
+
+/// One line of the list.
+struct Row {
+    name: String,
+    mcp_name: Option<String>,
+    pack: String,
+    kind: &'static str,
+    broken: Option<String>,
+    description: Option<String>,
+    origin: String,
+}
+
+pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
+    let rows = rows(app);
+    if wanted.json {
+        let list: Vec<_> = rows.iter().map(as_json).collect();
+        style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else if rows.is_empty() {
+        let folders: Vec<String> = app.config.tools.value.iter().map(|path| path.display().to_string()).collect();
+        let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };
+        style::warn(&format!("no tools ({place}); give a folder with --tools DIR"));
+    } else {
+        style::answer(&as_text(&rows));
+    }
+    ExitCode::SUCCESS
+}
+
+fn rows(app: &App) -> Vec<Row> {
+    let catalogue = app.dispatcher.registry.catalogue();
+    let tools = catalogue.tools.iter().map(|tool| tool_row(tool));
+    let silent = catalogue.files.iter().filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
+    let mut rows: Vec<Row> = tools.chain(silent.map(|entry| file_row(entry))).collect();
+    rows.sort_by(|left, right| left.name.cmp(&right.name));
+    rows
+}
+
+fn tool_row(tool: &Tool) -> Row {
+    Row {
+        name: tool.name.clone(),
+        mcp_name: Some(tool.mcp_name.clone()),
+        description: tool.function().summary.clone(),
+        ..file_row(&tool.entry)
+    }
+}
+
+fn file_row(entry: &FileEntry) -> Row {
+    Row {
+        name: entry.file.pack.clone(),
+        mcp_name: None,
+        pack: entry.file.pack.clone(),
+        kind: kind_word(entry.file.kind),
+        broken: entry.broken(),
+        description: entry.file.description.clone(),
+        origin: entry.file.path.display().to_string(),
+    }
+}
+
+/// The word for a kind of tool file.
+pub(super) fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Python => "python",
+        Kind::Internal => "internal",
+    }
+}
+
+fn as_json(row: &Row) -> serde_json::Value {
+    json!({
+        "name": row.name,
+        "mcp_name": row.mcp_name,
+        "pack": row.pack,
+        "kind": row.kind,
+        "status": if row.broken.is_some() { "broken" } else { "ready" },
+        "reason": row.broken,
+        "description": row.description,
+        "origin": row.origin,
+    })
+}
+
+fn as_text(rows: &[Row]) -> String {
+    let cells = rows.iter().map(|row| {
+        let status = if row.broken.is_some() { "broken" } else { "ready" };
+        let text = match &row.broken {
+            Some(reason) => format!("{}: {reason}", row.origin),
+            None => row.description.clone().unwrap_or_default(),
+        };
+        vec![row.name.clone(), row.kind.to_owned(), status.to_owned(), text]
+    });
+    let text = style::table(&cells.collect::<Vec<_>>(), style::terminal_width());
+    if !style::colours(&std::io::stdout()) {
+        return text;
+    }
+    let lines = text.lines().zip(rows).map(|(line, row)| {
+        let painted = if row.broken.is_some() { style::paint(line, BROKEN, true) } else { line.to_owned() };
+        painted + "\n"
+    });
+    lines.collect()
+}

@@ -1,0 +1,74 @@
+//! The command line: what people type, and what they see. Standard output is the answer, standard error is the talk.
+
+mod arguments;
+mod call;
+mod exit;
+mod hearing;
+mod list;
+mod options;
+mod show;
+mod style;
+mod warm;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::app::{App, on_signals};
+use crate::mcp;
+use crate::telemetry;
+use options::{Command, Options};
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let options = Options::parse();
+    // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot start: {error}")),
+    };
+    let code = runtime.block_on(run(options));
+    // A thread may be blocked reading a terminal; it is not waited for.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(options: Options) -> ExitCode {
+    let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let app = match App::open(&options.wanted(), &directory) {
+        Ok(app) => app,
+        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+    };
+    telemetry::start(&options.log_level(&app.config.log.value));
+    for problem in &app.dispatcher.registry.catalogue().problems {
+        style::warn(&problem.to_string());
+    }
+    match options.command {
+        Command::Serve => serve(&app).await,
+        Command::List(wanted) => list::run(&app, &wanted),
+        Command::Show(wanted) => show::run(&app, &wanted),
+        Command::Call(wanted) => call::run(&app, wanted).await,
+        Command::Warm(wanted) => warm::run(&app, &wanted).await,
+    }
+}
+
+async fn serve(app: &App) -> ExitCode {
+    let signalled = match on_signals() {
+        Ok(signalled) => signalled,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
+    if app.dispatcher.registry.catalogue().files.is_empty() {
+        style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
+    }
+    match mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await {
+        mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
+        mcp::Ended::NotMcp(reason) => exit::complain(
+            exit::USAGE,
+            &format!(
+                "this is an MCP server and is started by an MCP client, not by hand ({reason}); try `hostler list`"
+            ),
+        ),
+    }
+}

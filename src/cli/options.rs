@@ -1,0 +1,142 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Wanted;
+use crate::config::value::parse_duration;
+
+const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents, warm, over MCP";
+
+const AFTER: &str = "\
+Try it:
+  hostler list --tools examples/tools           what there is
+  hostler call --tools examples/tools units.convert value=3 source=mile target=km
+  hostler serve --tools examples/tools          what an MCP client runs
+
+A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
+file's `# /// script` header (PEP 723) and install themselves. Settings stand in hostler.toml.";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "hostler", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+pub(super) struct Options {
+    /// Read this hostler.toml instead of the nearest one upwards
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A folder of tools; may be given more than once, and replaces the usual folders
+    #[arg(long, global = true, value_name = "DIR")]
+    pub tools: Vec<PathBuf>,
+    /// Say more on standard error; twice says everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve MCP on standard input and output; an MCP client runs this
+    Serve,
+    /// Show every tool
+    List(List),
+    /// Show one tool: what it takes, where it comes from, which settings are in force and why
+    Show(Show),
+    /// Call a tool and print its result
+    #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
+    Call(Call),
+    /// Build the environments of tools ahead of their first call
+    Warm(Warm),
+}
+
+const CALL_AFTER: &str = "\
+Arguments are coerced to what the tool takes: count=3 is a number where it wants one. key:=JSON gives
+JSON as it is. The result goes to standard output, everything else to standard error.
+
+  hostler call text.slug text='Hello there'
+  hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
+  echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
+
+Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 5 timeout,
+6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
+
+/// `hostler list`
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler show`
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The tool: pack.function, or pack_function as MCP clients say it
+    pub tool: String,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler call`
+#[derive(Debug, Args)]
+pub(super) struct Call {
+    /// The tool: pack.function, or pack_function as MCP clients say it
+    pub tool: String,
+    /// Arguments: key=value, or key:=JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pub arguments: Vec<String>,
+    /// All arguments as one JSON object, or - to read it from standard input
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    /// Give up after this long, such as 10s or 2m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Print the whole outcome as JSON: result or error, times, worker
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler warm`
+#[derive(Debug, Args)]
+pub(super) struct Warm {
+    /// Packs or tools; every one when none is named
+    pub tools: Vec<String>,
+    /// Remove environments that nobody has used for --unused-for
+    #[arg(long)]
+    pub prune: bool,
+    /// How long an environment must have been unused to be removed
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration)]
+    pub unused_for: Duration,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = parse_duration(text).filter(|duration| !duration.is_zero() || text.trim().starts_with('0'));
+    parsed.ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+}
+
+impl Options {
+    /// What the flags say about configuration.
+    pub fn wanted(&self) -> Wanted {
+        let timeout = match &self.command {
+            Command::Call(call) => call.timeout,
+            _ => None,
+        };
+        Wanted { config: self.config.clone(), tools: self.tools.clone(), timeout }
+    }
+
+    /// How much is logged: the flag, or what the configuration says.
+    pub fn log_level(&self, configured: &str) -> String {
+        match self.verbose {
+            0 => configured.to_owned(),
+            1 => "info".to_owned(),
+            _ => "debug".to_owned(),
+        }
+    }
+}

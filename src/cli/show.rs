@@ -1,0 +1,122 @@
+//! `hostler show TOOL`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::options::Show;
+use super::{exit, style};
+use crate::app::App;
+use crate::registry::{NotFound, Tool};
+
+pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
+    let catalogue = app.dispatcher.registry.catalogue();
+    match catalogue.resolve(&wanted.tool) {
+        Ok(tool) => {
+            let text = if wanted.json { as_json(tool) } else { as_text(tool) };
+            style::answer(&text);
+            ExitCode::SUCCESS
+        }
+        Err(NotFound::Broken(path, reason)) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
+        Err(NotFound::Unknown(near)) => {
+            let advice = match near.is_empty() {
+                true => "`hostler list` shows every tool".to_owned(),
+                false => format!("did you mean {}?", near.join(", ")),
+            };
+            exit::complain(3, &format!("there is no tool {}; {advice}", wanted.tool))
+        }
+    }
+}
+
+fn as_json(tool: &Tool) -> String {
+    let settings = tool.entry.settings.shown(&tool.settings);
+    let settings: serde_json::Map<String, Value> = settings
+        .into_iter()
+        .map(|row| (row.key.to_owned(), json!({"value": row.value, "origin": row.origin.to_string()})))
+        .collect();
+    let function = tool.function();
+    let shown = json!({
+        "name": tool.name,
+        "mcp_name": tool.mcp_name,
+        "pack": tool.entry.file.pack,
+        "kind": super::list::kind_word(tool.entry.file.kind),
+        "status": if tool.entry.broken().is_some() { "broken" } else { "ready" },
+        "reason": tool.entry.broken(),
+        "description": tool.description(),
+        "origin": tool.entry.file.path,
+        "line": function.line,
+        "input_schema": function.input_schema,
+        "settings": settings,
+    });
+    serde_json::to_string_pretty(&shown).unwrap_or_default()
+}
+
+fn as_text(tool: &Tool) -> String {
+    let (file, function) = (&tool.entry.file, tool.function());
+    let mut text = format!("{}  (MCP name {})\n", tool.name, tool.mcp_name);
+    text.push_str(&format!("from {} line {}\n", file.path.display(), function.line));
+    if let Some(reason) = tool.entry.broken() {
+        text.push_str(&format!("broken: {reason}\n"));
+    }
+    if let Some(description) = tool.description() {
+        text.push_str(&format!("\n{description}\n"));
+    }
+    text.push_str("\nArguments\n");
+    text.push_str(&arguments(&function.input_schema));
+    text.push_str("\nSettings\n");
+    let rows = tool.entry.settings.shown(&tool.settings);
+    let rows: Vec<Vec<String>> =
+        rows.into_iter().map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
+    text.push_str(&style::table(&rows, None));
+    for warning in &file.warnings {
+        text.push_str(&format!("\nwarning: {}:{}: {}", file.path.display(), warning.line, warning.text));
+    }
+    text
+}
+
+fn arguments(schema: &serde_json::Map<String, Value>) -> String {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|all| all.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
+        return "  none\n".to_owned();
+    };
+    let rows: Vec<Vec<String>> = properties
+        .iter()
+        .map(|(name, property)| {
+            let default = property.get("default").map(|value| format!("default {value}"));
+            let need = if required.contains(&name.as_str()) {
+                "required".to_owned()
+            } else {
+                default.unwrap_or("optional".to_owned())
+            };
+            let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            vec![format!("  {name}"), type_word(property), need, text.to_owned()]
+        })
+        .collect();
+    style::table(&rows, style::terminal_width())
+}
+
+/// A schema in a word or two, as far as one can be.
+fn type_word(schema: &Value) -> String {
+    if let Some(Value::Array(values)) = schema.get("enum") {
+        return values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
+    }
+    if let Some(value) = schema.get("const") {
+        return value.to_string();
+    }
+    if let Some(Value::Array(branches)) = schema.get("anyOf") {
+        return branches.iter().map(type_word).collect::<Vec<_>>().join("|");
+    }
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return reference.rsplit('/').next().unwrap_or("object").to_owned();
+    }
+    match (schema.get("type").and_then(Value::as_str), schema.get("items"), schema.get("format")) {
+        (Some("array"), Some(items), _) => format!("list of {}", type_word(items)),
+        (Some(word), _, Some(Value::String(format))) => format!("{word} ({format})"),
+        (Some(word), ..) => word.to_owned(),
+        (None, ..) => "anything".to_owned(),
+    }
+}

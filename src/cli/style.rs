@@ -1,0 +1,83 @@
+//! How things look: colour and tables on a terminal, plain text in a pipe.
+
+use std::io::{IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Says that something went wrong.
+pub(super) fn error(message: &str) {
+    say("error", ERROR, message);
+}
+
+/// Says that something is worth knowing.
+pub(super) fn warn(message: &str) {
+    say("warning", WARNING, message);
+}
+
+fn say(word: &str, style: Style, message: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let painted = paint(word, style, colours(&std::io::stderr()));
+    let _ = writeln!(stderr, "{painted}: {message}");
+}
+
+/// Whether a stream is looked at by a person who wants colours.
+pub(super) fn colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A word in a style.
+pub(super) fn paint(text: &str, style: Style, colours: bool) -> String {
+    if colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+/// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
+pub(super) fn answer(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    let _ = written.and_then(|()| stdout.flush());
+}
+
+/// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe.
+pub(super) fn table(rows: &[Vec<String>], width: Option<usize>) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let length = |text: &str| text.chars().count();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            line.push_str(cell);
+            if column + 1 < row.len() {
+                line.extend(std::iter::repeat_n(' ', widths[column].saturating_sub(length(cell)) + 2));
+            }
+        }
+        text.push_str(&fit(line.trim_end(), width));
+        text.push('\n');
+    }
+    text
+}
+
+fn fit(line: &str, width: Option<usize>) -> String {
+    match width {
+        Some(width) if line.chars().count() > width => {
+            line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+        }
+        _ => line.to_owned(),
+    }
+}
+
+/// The terminal's width, when standard output is one.
+pub(super) fn terminal_width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
+}

@@ -1,0 +1,102 @@
+//! `hostler warm`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::hearing::Talk;
+use super::options::Warm;
+use super::{exit, style};
+use crate::app::App;
+use crate::outcome::Fault;
+use crate::pool::Listener;
+use crate::registry::FileEntry;
+
+/// What became of one tool file.
+struct Warmed {
+    pack: String,
+    seconds: f64,
+    built: Result<bool, Fault>,
+}
+
+pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
+    let files = match chosen(app, &wanted.tools) {
+        Ok(files) => files,
+        Err(name) => {
+            return exit::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));
+        }
+    };
+    let talk = Talk::new();
+    let mut warmed = Vec::new();
+    for entry in files {
+        let began = Instant::now();
+        let built = match entry.broken() {
+            None => app.dispatcher.pools.warm(&entry, &|line| talk.note(line)).await.map(|lease| lease.built),
+            Some(reason) => Err(Fault::new(crate::outcome::Code::StartupFailed, reason)),
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        warmed.push(Warmed { pack: entry.file.pack.clone(), seconds, built });
+    }
+    let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
+    talk.end();
+    if wanted.json {
+        style::answer(&as_json(&warmed, pruned.as_ref()));
+    } else {
+        as_text(&warmed, pruned.as_ref());
+    }
+    let failed = warmed.iter().find_map(|one| one.built.as_ref().err());
+    failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status()))
+}
+
+fn chosen(app: &App, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
+    let catalogue = app.dispatcher.registry.catalogue();
+    if names.is_empty() {
+        return Ok(catalogue.files.clone());
+    }
+    let find = |name: &String| {
+        let pack = catalogue.files.iter().find(|entry| entry.file.pack == *name).cloned();
+        pack.or_else(|| catalogue.resolve(name).ok().map(|tool| Arc::clone(&tool.entry))).ok_or_else(|| name.clone())
+    };
+    names.iter().map(find).collect()
+}
+
+fn as_json(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) -> String {
+    let tools: Vec<_> = warmed
+        .iter()
+        .map(|one| {
+            json!({
+                "pack": one.pack,
+                "ready": one.built.is_ok(),
+                "built": one.built.as_ref().is_ok_and(|built| *built),
+                "seconds": (one.seconds * 1000.0).round() / 1000.0,
+                "error": one.built.as_ref().err(),
+            })
+        })
+        .collect();
+    let shown = json!({"tools": tools, "pruned": pruned.map(|pruned| &pruned.removed)});
+    serde_json::to_string_pretty(&shown).unwrap_or_default()
+}
+
+fn as_text(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) {
+    let rows: Vec<Vec<String>> = warmed
+        .iter()
+        .map(|one| {
+            let state = match &one.built {
+                Ok(true) => format!("built in {:.1} s", one.seconds),
+                Ok(false) => "ready".to_owned(),
+                Err(_) => "failed".to_owned(),
+            };
+            vec![one.pack.clone(), state]
+        })
+        .collect();
+    style::answer(&style::table(&rows, None));
+    for (name, fault) in warmed.iter().filter_map(|one| Some((&one.pack, one.built.as_ref().err()?))) {
+        style::error(&format!("{name}: {fault}"));
+    }
+    if let Some(pruned) = pruned {
+        let noun = if pruned.removed.len() == 1 { "environment" } else { "environments" };
+        style::answer(&format!("removed {} unused {noun}, kept {}", pruned.removed.len(), pruned.kept));
+    }
+}

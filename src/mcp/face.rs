@@ -1,0 +1,98 @@
+//! hostler as an MCP server sees it: four requests, each handed on to dispatch.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rmcp::ErrorData;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool as McpTool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+
+use super::answer;
+use super::hearing::{AskedLevel, Hearing};
+use super::llm::ClientLlm;
+use super::tools;
+use crate::dispatch::{CallRequest, Dispatcher, Llm};
+use crate::registry::Catalogue;
+
+pub(super) struct Face {
+    dispatcher: Arc<Dispatcher>,
+    level: AskedLevel,
+    /// The list as it was last made, and the catalogue it was made from. Held only to compare or replace.
+    listed: Mutex<Option<(Arc<Catalogue>, Vec<McpTool>)>>,
+}
+
+impl Face {
+    pub fn new(dispatcher: Arc<Dispatcher>) -> Self {
+        Self { dispatcher, level: AskedLevel::default(), listed: Mutex::default() }
+    }
+
+    fn tools(&self) -> Vec<McpTool> {
+        self.dispatcher.registry.refresh_if_changed();
+        let catalogue = self.dispatcher.registry.catalogue();
+        let mut listed = self.listed.lock();
+        match &*listed {
+            Some((of, tools)) if Arc::ptr_eq(of, &catalogue) => tools.clone(),
+            _ => {
+                let tools = tools::list(&catalogue);
+                *listed = Some((catalogue, tools.clone()));
+                tools
+            }
+        }
+    }
+
+    fn request(&self, params: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallRequest {
+        let level = context.meta.log_level().or_else(|| self.level.get());
+        let token = context.meta.get_progress_token();
+        let mut request = CallRequest::new(params.name, params.arguments.unwrap_or_default());
+        if let Some(hearing) = Hearing::new(context.peer.clone(), token, level, request.tool.clone()) {
+            request.listener = hearing;
+        }
+        let samples = context.client_capabilities().is_some_and(|capabilities| capabilities.sampling.is_some());
+        request.llm = samples.then(|| Arc::new(ClientLlm(context.peer.clone())) as Arc<dyn Llm>);
+        request
+    }
+}
+
+impl ServerHandler for Face {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("hostler", env!("CARGO_PKG_VERSION"));
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        // One page: many clients never ask for a second.
+        Ok(ListToolsResult::with_all_items(self.tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let request = self.request(params, &context);
+        tokio::select! {
+            outcome = self.dispatcher.call(request) => answer::result(outcome).map(CallToolResponse::from),
+            // The call goes with its future. The client that cancelled reads no answer.
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("CANCELLED: the client withdrew the call", None)),
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.level.set(request.level);
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! The MCP face: `tools/list` and `tools/call` over standard input and output, on rmcp.
+#![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
+
+mod answer;
+mod face;
+mod hearing;
+mod llm;
+mod serve;
+mod stdio;
+mod tools;
+
+pub use serve::{Ended, serve};

@@ -1,0 +1,124 @@
+//! Standard input and output without blocking threads, whatever they are.
+//!
+//! Python clients give their servers pipes, Node clients sockets; both go through the reactor. Only files and terminals
+//! are read by a thread, which costs a hand-over for every message.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::net::{AddressFamily, sockopt};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::Notify;
+
+/// Standard input; tells when it has ended.
+pub(super) struct Input {
+    stream: Box<dyn AsyncRead + Send + Unpin>,
+    ended: Arc<Notify>,
+}
+
+/// Standard output.
+pub(super) struct Output(Box<dyn AsyncWrite + Send + Unpin>);
+
+/// What the client gave us.
+enum Kind {
+    Pipe,
+    Socket,
+    Other,
+}
+
+fn kind(fd: BorrowedFd<'_>) -> Kind {
+    let Ok(stat) = fstat(fd) else { return Kind::Other };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => Kind::Pipe,
+        FileType::Socket if sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX) => Kind::Socket,
+        _ => Kind::Other,
+    }
+}
+
+/// Opens both streams; the notification is given once, when standard input has ended.
+pub(super) fn open_stdio() -> (Input, Output, Arc<Notify>) {
+    let ended = Arc::new(Notify::new());
+    let stdin = io::stdin();
+    let reader: Box<dyn AsyncRead + Send + Unpin> = match open_input(stdin.as_fd()) {
+        Ok(Some(stream)) => stream,
+        _ => Box::new(tokio::io::stdin()),
+    };
+    let writer: Box<dyn AsyncWrite + Send + Unpin> = match open_output(io::stdout().as_fd()) {
+        Ok(Some(stream)) => stream,
+        _ => Box::new(tokio::io::stdout()),
+    };
+    (Input { stream: reader, ended: Arc::clone(&ended) }, Output(writer), ended)
+}
+
+fn open_input(fd: BorrowedFd<'_>) -> io::Result<Option<Box<dyn AsyncRead + Send + Unpin>>> {
+    Ok(match kind(fd) {
+        Kind::Pipe => Some(Box::new(pipe::Receiver::from_owned_fd(reopen(fd, "0", OFlags::RDONLY)?)?)),
+        Kind::Socket => Some(Box::new(socket(fd)?)),
+        Kind::Other => None,
+    })
+}
+
+fn open_output(fd: BorrowedFd<'_>) -> io::Result<Option<Box<dyn AsyncWrite + Send + Unpin>>> {
+    Ok(match kind(fd) {
+        Kind::Pipe => Some(Box::new(pipe::Sender::from_owned_fd(reopen(fd, "1", OFlags::WRONLY)?)?)),
+        Kind::Socket => Some(Box::new(socket(fd)?)),
+        Kind::Other => None,
+    })
+}
+
+/// A description of our own for the same pipe, so that not blocking is our affair alone and not that of everybody who
+/// shares the stream.
+#[cfg(target_os = "linux")]
+fn reopen(_: BorrowedFd<'_>, number: &str, access: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{number}");
+    Ok(open(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reopen(fd: BorrowedFd<'_>, _: &str, _: OFlags) -> io::Result<OwnedFd> {
+    fd.try_clone_to_owned()
+}
+
+/// A socket cannot be opened anew. Its other end is another description, so only our own side stops blocking.
+fn socket(fd: BorrowedFd<'_>) -> io::Result<UnixStream> {
+    let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl AsyncRead for Input {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
+        let over = match &polled {
+            Poll::Ready(Ok(())) => buf.filled().len() == before,
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        if over {
+            this.ended.notify_one();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+    }
+}
