@@ -177,6 +177,7 @@ class Ends(ShimTest):
             except BaseException as error:
                 os.write(2, type(error).__name__.encode() + b"\\n")
                 os.kill(os.getpid(), signal.SIGTERM)   # a second one changes nothing
+                os.write(2, b"cleaned\\n")
                 raise
         def stubborn():
             try: print("stubborn"); time.sleep(60)
@@ -224,7 +225,7 @@ class Ends(ShimTest):
         self.assertEqual(worker.process.stderr.read(), b"atexit\n")
 
     def test_term_running(self):
-        for name, text, err in (("sleeps", "sleeping", b"SystemExit\natexit\n"), ("stubborn", "stubborn", b"atexit\n"), ("naps", "napping", b"atexit\n")):
+        for name, text, err in (("sleeps", "sleeping", b"SystemExit\ncleaned\natexit\n"), ("stubborn", "stubborn", b"atexit\n"), ("naps", "napping", b"atexit\n")):
             with self.subTest(name):
                 worker = self.worker(self.SOURCE)
                 worker.begin(name)
