@@ -158,6 +158,22 @@ class Cancel(ShimTest):
             worker.cancel(id)
             self.fault(worker.read(), -32003)
 
+    def test_cancelled_in_a_destructor(self):
+        # Python drops what a destructor raises; the call must stop all the same.
+        worker = self.worker("""
+            import time
+            class Slow:
+                def __del__(self): print("dying"); time.sleep(60)
+            def f():
+                Slow()
+                time.sleep(60)
+        """)
+        id = worker.begin("f")
+        worker.note("dying")
+        worker.cancel(id)
+        worker.signalled = False  # without a second signal from outside
+        self.fault(worker.read(), -32003)
+
     def test_race_with_the_answer(self):
         worker = self.worker("def f(): return 1\n")
         for _ in range(1000):
