@@ -2,7 +2,7 @@
 
 from . import faults
 from .encode import NotJson, encode
-from .interrupt import Cancelled, cancel_task, deliver
+from .interrupt import Cancelled, cancel_task, deliver, leave
 from .state import state
 from .wire import id_text, wire
 
@@ -32,12 +32,13 @@ def run(id, params, function, kwargs):
     state.params = params
     state.cancel = state.raised = state.insist = False
     state.call_id = id
+    plan = function.plan  # may import; a cancellation must not come in the midst of that
     try:
         try:
             state.guard = 0
             if state.signalled:
                 deliver()
-            if function.plan is None:
+            if plan is None:
                 value = function.call(**kwargs)
             else:
                 value = function.call_converted(kwargs)
@@ -81,6 +82,24 @@ async def _collect(generator):
 
 def _run_async(coroutine):
     """On one event loop for the worker's whole life, so that clients a tool keeps stay usable."""
+    state.guard += 1
+    try:
+        asyncio = _make_loop()
+        state.task = _loop.create_task(coroutine)
+    finally:
+        leave()
+    try:
+        return _loop.run_until_complete(state.task)
+    except asyncio.CancelledError:
+        if state.raised:
+            raise Cancelled("the call was cancelled") from None
+        raise
+    finally:
+        state.task = None
+        _loop.remove_reader(wire.source)
+
+
+def _make_loop():
     global _loop
     import asyncio
 
@@ -94,16 +113,7 @@ def _run_async(coroutine):
         _loop.add_reader(wire.source, _arrived)
     except OSError:
         pass  # a source that cannot be watched; the signal still tells
-    state.task = _loop.create_task(coroutine)
-    try:
-        return _loop.run_until_complete(state.task)
-    except asyncio.CancelledError:
-        if state.raised:
-            raise Cancelled("the call was cancelled") from None
-        raise
-    finally:
-        state.task = None
-        _loop.remove_reader(wire.source)
+    return asyncio
 
 
 def _arrived():

@@ -12,6 +12,7 @@ from .state import state
 from .wire import wire
 
 
+_SOON = 0.005  # seconds until the destructor is surely left
 _PATIENCE = 0.1  # seconds an async step may take to come to its next await
 
 
@@ -26,6 +27,21 @@ def install():
     # Written by C from the signal handler itself: works inside a regex that holds the GIL.
     faulthandler.register(_signal.SIGUSR2, file=2, all_threads=True, chain=False)
     faulthandler.enable(file=2)
+    sys.unraisablehook = _unraisable
+
+
+def _unraisable(unraisable, usual=sys.unraisablehook):
+    """A Cancelled that hit a destructor or weakref callback is dropped by Python: raise it again."""
+    if unraisable.exc_type is Cancelled:
+        state.raised = False
+        start_new_thread(_again, ())
+    else:
+        usual(unraisable)
+
+
+def _again():
+    time.sleep(_SOON)
+    _signal.pthread_kill(state.main, _signal.SIGUSR1)
 
 
 def _on_cancel(_signum, _frame):

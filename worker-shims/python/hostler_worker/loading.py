@@ -23,7 +23,10 @@ class Function:
         if not self._planned:
             from .convert import plan_of
 
-            self._plan = plan_of(self.call, sys.modules[state.module_name].__dict__)
+            try:
+                self._plan = plan_of(self.call, sys.modules[state.module_name].__dict__)
+            except Exception:
+                self._plan = None  # annotations that fail to be read: arguments pass as they come
             self._planned = True
         return self._plan
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 SHIM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "__main__.py")
@@ -22,6 +23,7 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.buffer = b""
         self.count = 0
+        self.signalled = False  # a cancel with its signal is unanswered
         self.notes = []  # notifications in the order they came
 
     def write(self, *messages):
@@ -33,8 +35,12 @@ class Worker:
     def line(self):
         fd = self.process.stdout.fileno()
         while b"\n" not in self.buffer:
-            if not select.select([fd], [], [], LIMIT)[0]:
-                raise AssertionError("the worker says nothing")
+            patience = time.monotonic() + LIMIT
+            while not select.select([fd], [], [], 0.1)[0]:
+                if time.monotonic() > patience:
+                    raise AssertionError("the worker says nothing")
+                if self.signalled:  # as the host does: a signal just before a system call is lost to it
+                    os.kill(self.process.pid, signal.SIGUSR1)
             data = os.read(fd, 1 << 20)
             if not data:
                 raise EOFError
@@ -49,6 +55,7 @@ class Worker:
             if "method" in message and "id" not in message:
                 self.notes.append(message)
             else:
+                self.signalled = False
                 return message
 
     def note(self, text):
@@ -79,6 +86,7 @@ class Worker:
         self.write({"method": "cancel", "params": {"id": id}})
         if signalled:
             os.kill(self.process.pid, signal.SIGUSR1)
+            self.signalled = True
 
     def printed(self, stream="stdout"):
         return "".join(note["params"]["text"] for note in self.notes

@@ -158,6 +158,22 @@ class Cancel(ShimTest):
             worker.cancel(id)
             self.fault(worker.read(), -32003)
 
+    def test_cancelled_in_a_destructor(self):
+        # Python drops what a destructor raises; the call must stop all the same.
+        worker = self.worker("""
+            import time
+            class Slow:
+                def __del__(self): print("dying"); time.sleep(60)
+            def f():
+                Slow()
+                time.sleep(60)
+        """)
+        id = worker.begin("f")
+        worker.note("dying")
+        worker.cancel(id)
+        worker.signalled = False  # without a second signal from outside
+        self.fault(worker.read(), -32003)
+
     def test_race_with_the_answer(self):
         worker = self.worker("def f(): return 1\n")
         for _ in range(1000):
@@ -177,6 +193,7 @@ class Ends(ShimTest):
             except BaseException as error:
                 os.write(2, type(error).__name__.encode() + b"\\n")
                 os.kill(os.getpid(), signal.SIGTERM)   # a second one changes nothing
+                os.write(2, b"cleaned\\n")
                 raise
         def stubborn():
             try: print("stubborn"); time.sleep(60)
@@ -224,7 +241,7 @@ class Ends(ShimTest):
         self.assertEqual(worker.process.stderr.read(), b"atexit\n")
 
     def test_term_running(self):
-        for name, text, err in (("sleeps", "sleeping", b"SystemExit\natexit\n"), ("stubborn", "stubborn", b"atexit\n"), ("naps", "napping", b"atexit\n")):
+        for name, text, err in (("sleeps", "sleeping", b"SystemExit\ncleaned\natexit\n"), ("stubborn", "stubborn", b"atexit\n"), ("naps", "napping", b"atexit\n")):
             with self.subTest(name):
                 worker = self.worker(self.SOURCE)
                 worker.begin(name)

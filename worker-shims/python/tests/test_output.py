@@ -86,11 +86,11 @@ class Noise(ShimTest):
         worker = self.worker("""
             import threading
             def f():
-                threads = [threading.Thread(target=lambda: [print("y" * 5000) for _ in range(40)]) for _ in range(4)]
+                threads = [threading.Thread(target=lambda: [print("y" * 60000) for _ in range(20)]) for _ in range(4)]
                 [t.start() for t in threads]; [t.join() for t in threads]
         """)
         worker.call("f")
-        self.assertEqual(worker.printed().count("y"), 4 * 40 * 5000)
+        self.assertEqual(worker.printed().count("y"), 4 * 20 * 60000)
 
     def test_surrogates_are_replaced(self):
         worker = self.worker("def f():\n    print('a\\ud800b'); return 'c\\udfffd'\n")
