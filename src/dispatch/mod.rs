@@ -44,36 +44,22 @@ impl Dispatcher {
     pub async fn call(self: &Arc<Self>, request: CallRequest) -> Outcome {
         let began = Instant::now();
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
-        let (tool, settled) = match self.prepare(&request) {
-            Ok((tool, kwargs)) => {
-                let settled = self.execute(&tool, kwargs, &call_id, request).await;
-                (tool.name.clone(), settled)
-            }
-            Err(fault) => (request.tool, Settled { ended: Err(fault), metadata: Metadata::default() }),
+        let found = self.find(&request.tool);
+        let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());
+        let settled = match found.and_then(|tool| Ok((prepare(&tool, &request.arguments)?, tool))) {
+            Ok((kwargs, tool)) => self.execute(&tool, kwargs, &call_id, request).await,
+            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
+        let tool = name;
         if let Err(fault) = &settled.ended {
             tracing::info!(call_id, tool, code = %fault.code, message = fault.message, "call failed");
         }
         Outcome { call_id, tool, ended: settled.ended, latency: began.elapsed(), metadata: settled.metadata }
     }
 
-    /// Everything that can be said of a call before anybody runs it.
-    fn prepare(&self, request: &CallRequest) -> Result<(Arc<Tool>, Box<RawValue>), Fault> {
+    /// The tool of that name, as its file is now.
+    fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         self.registry.refresh_if_changed();
-        let tool = self.resolve(&request.tool)?;
-        if let Some(reason) = tool.entry.broken() {
-            return Err(broken_fault(&request.tool, &tool.entry.file.path, &reason));
-        }
-        if tool.settings.validate.value {
-            validate::arguments(&tool, &request.arguments)?;
-        }
-        let kwargs = to_raw_value(&request.arguments).map_err(|error| {
-            Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
-        })?;
-        Ok((tool, kwargs))
-    }
-
-    fn resolve(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         let catalogue = self.registry.catalogue();
         match catalogue.resolve(name) {
             Ok(tool) => Ok(Arc::clone(tool)),
@@ -94,6 +80,19 @@ impl Dispatcher {
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
         self.pools.call(tool, prepared).await
     }
+}
+
+/// Everything that can be said of a call before anybody runs it, and its arguments as they will be sent.
+fn prepare(tool: &Tool, arguments: &Arguments) -> Result<Box<RawValue>, Fault> {
+    if let Some(reason) = tool.entry.broken() {
+        return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
+    }
+    if tool.settings.validate.value {
+        validate::arguments(tool, arguments)?;
+    }
+    to_raw_value(arguments).map_err(|error| {
+        Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
+    })
 }
 
 fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// How a call went, whatever it ended with.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Metadata {
     /// Whether the call had to wait for a worker to start.
     pub cold: bool,
@@ -30,6 +30,12 @@ pub struct Metadata {
     /// What the tool printed during the call; its end is marked when it was cut at the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self { cold: false, queue_ms: 0.0, start_ms: 0.0, run_ms: 0.0, worker: None, attempt: 1, output: None }
+    }
 }
 
 /// The end of a call.
