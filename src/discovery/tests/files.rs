@@ -33,6 +33,8 @@ except ImportError:
 if TYPE_CHECKING:
     def imagined(): ...
 if __name__ == "__main__":
+    pack = main()
+    from elsewhere import search
     def main(): ...
 from typing import overload
 @overload
@@ -120,7 +122,7 @@ fn a_broken_file_still_says_what_it_would_hold() {
 #[test]
 fn strange_texts_break_a_file_and_nothing_else() {
     insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @r#"
-    line 1: the brackets nest too deeply here; CPython stops at 200
+    line 1: the code nests too deeply here for any interpreter; take it apart
     "#);
     insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @r#"
     line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1
@@ -139,4 +141,29 @@ proptest::proptest! {
         let _ = file(&text);
         let _ = file(&format!("def f():\n    '''{text}'''\n"));
     }
+}
+
+#[test]
+fn a_text_that_nests_without_end_is_refused_and_a_deep_one_is_not() {
+    let chains: [(&str, &str, &str); 7] = [
+        ("", "-", "1"),
+        ("", "not ", "1"),
+        ("a", ".a", ""),
+        ("1", "+1", ""),
+        ("", "lambda:", "1"),
+        ("", "1 if 1 else ", "1"),
+        ("f", "()", ""),
+    ];
+    for (before, link, after) in chains {
+        let chain = |length: usize| file(&format!("def f(): ...\nx = {before}{}{after}\n", link.repeat(length)));
+        assert_eq!(broken(&chain(500)), "ready", "{link}");
+        let told = broken(&chain(20_000));
+        assert_eq!(told, "line 2: the code nests too deeply here for any interpreter; take it apart", "{link}");
+    }
+    let blocks =
+        |depth: usize| (0..depth).map(|level| " ".repeat(level) + "if 1:\n").chain([" ".repeat(depth) + "1\n"]);
+    assert!(file(&blocks(90).collect::<String>()).is_ready());
+    assert!(!file(&blocks(200).collect::<String>()).is_ready());
+    let table = format!("def f(): ...\nx = [{}]\n", "[1, 2 + 3, 'a'],\n".repeat(5_000));
+    assert_eq!(broken(&file(&table)), "ready");
 }
