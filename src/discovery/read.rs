@@ -14,7 +14,7 @@ use super::docstring::Docstring;
 use super::exports::public_functions;
 use super::lines::Lines;
 use super::module::Module;
-use super::nesting::{dispose, too_deep, too_many_brackets};
+use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
 use super::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
@@ -104,16 +104,26 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
-    if let Some(offset) = too_deep(&parsed) {
-        file.break_with(Some(Lines::of(source).at(offset)), TOO_DEEP.to_owned());
+    let nesting = Nesting::of(&parsed);
+    let names_its_pack = match nesting.too_many_blocks {
+        Some(offset) => {
+            file.break_with(Some(Lines::of(source).at(offset)), TOO_DEEP.to_owned());
+            false
+        }
+        None => describe_module(file, source, &parsed),
+    };
+    if nesting.is_deep {
         dispose(parsed);
-        return false;
     }
+    names_its_pack
+}
+
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>) -> bool {
     let mut module = Module::read(source, parsed.suite());
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    if let Some((line, reason)) = syntax_error(&parsed, &module.lines) {
+    if let Some((line, reason)) = syntax_error(parsed, &module.lines) {
         file.break_with(Some(line), reason);
     }
     let mut names_its_pack = false;
