@@ -32,6 +32,8 @@ pub(super) struct Facts {
     pub(super) default: Option<Value>,
     pub(super) description: Option<String>,
     alias: Option<String>,
+    /// Whether it goes by a name that cannot be told.
+    is_renamed: bool,
     /// The limits of pydantic's `Field`, by their names there.
     limits: Vec<(&'static str, Value)>,
 }
@@ -77,8 +79,12 @@ fn add_fields<'a>(module: &Module<'a>, class: &'a StmtClassDef, kind: ClassKind,
         let described = || documented.parameters.get(name).cloned();
         facts.description = facts.description.or_else(|| text_below.flatten()).or_else(described);
         let name = facts.alias.take().unwrap_or_else(|| name.to_owned());
-        found.all.retain(|field| field.name != name);
-        found.all.push(Field { name, annotation: &assign.annotation, facts });
+        found.is_known &= !facts.is_renamed;
+        let field = Field { name, annotation: &assign.annotation, facts };
+        match found.all.iter_mut().find(|earlier| earlier.name == field.name) {
+            Some(earlier) => *earlier = field,
+            None => found.all.push(field),
+        }
     }
 }
 
@@ -102,7 +108,10 @@ fn facts_of<'a>(
     if kind == ClassKind::TypedDict {
         return Some(Facts { is_required: must_be_there(module, class, annotation), ..Facts::default() });
     }
-    let Some(value) = value else { return Some(Facts { is_required: true, ..Facts::default() }) };
+    let Some(value) = value else {
+        let noted = if kind == ClassKind::Model { noted_field(module, annotation) } else { None };
+        return Some(noted.unwrap_or(Facts { is_required: true, ..Facts::default() }));
+    };
     let call = value.as_call_expr();
     match call.and_then(|call| Some((call, module.outside_name(&call.func)?))) {
         Some((call, name)) if name == "dataclasses.field" || name == "pydantic.Field" => {
@@ -114,14 +123,33 @@ fn facts_of<'a>(
     }
 }
 
+/// The `Field(…)` in `Annotated[X, Field(…)]`.
+fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<Facts> {
+    let generic = annotation.as_subscript_expr()?;
+    let is_annotated = Known::named(&module.outside_name(&generic.value)?) == Some(Known::Annotated);
+    let notes = generic.slice.as_tuple_expr().filter(|_| is_annotated)?;
+    let mut calls = notes.elts.iter().filter_map(Expr::as_call_expr);
+    let call = calls.find(|call| module.outside_name(&call.func).is_some_and(|name| name == "pydantic.Field"))?;
+    Some(Facts::of_call(module, call))
+}
+
 /// Whether a key of a typed dictionary is required: by its own qualifier, else by the class's `total`.
 fn must_be_there(module: &Module<'_>, class: &StmtClassDef, annotation: &Expr) -> bool {
-    let qualifier = annotation.as_subscript_expr().and_then(|generic| module.outside_name(&generic.value));
-    match qualifier.as_deref().and_then(|name| name.rsplit('.').next()) {
-        Some("Required") => true,
-        Some("NotRequired") => false,
-        _ => class_keyword(class, "total").is_none_or(|total| literal(total, module) != Some(Value::Bool(false))),
+    let mut at = annotation;
+    while let Expr::Subscript(generic) = at {
+        let name = module.outside_name(&generic.value).unwrap_or_default();
+        match name.rsplit('.').next() {
+            Some("Required") => return true,
+            Some("NotRequired") => return false,
+            Some("Annotated" | "ReadOnly") => {}
+            _ => break,
+        }
+        at = generic.slice.as_tuple_expr().and_then(|tuple| tuple.elts.first()).unwrap_or(&generic.slice);
     }
+    // In quotes it is not worth a second parse: where a key might be left out, it may be.
+    let may_be_absent = at.as_string_literal_expr().is_some_and(|text| text.value.to_str().contains("NotRequired"));
+    let is_total = class_keyword(class, "total").is_none_or(|total| literal(total, module) != Some(Value::Bool(false)));
+    is_total && !may_be_absent
 }
 
 /// pydantic's `model_config`: whether other names are refused, and whether the names are the ones in the class at all.
@@ -174,12 +202,15 @@ impl Facts {
             "builtins.dict" => Some(json!({})),
             _ => None,
         };
+        let names = ["validation_alias", "alias"];
+        let alias = names.iter().find(|name| keyword(call, name).is_some()).and_then(|name| text(name));
         let limits = LIMITS.iter().filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
         Self {
             is_required: value.is_none_or(Expr::is_ellipsis_literal_expr) && factory.is_none(),
             default: value.and_then(|value| literal(value, module)).or_else(made),
             description: text("description"),
-            alias: text("validation_alias").or_else(|| text("alias")),
+            is_renamed: alias.is_none() && names.iter().any(|name| keyword(call, name).is_some()),
+            alias,
             limits: limits.filter(|(_, limit)| limit.is_number()).collect(),
         }
     }

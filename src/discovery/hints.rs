@@ -22,6 +22,9 @@ pub(super) struct Hints<'m, 'a> {
 /// Deeper than any hint a person writes; ends circles of aliases.
 const DEEPEST_HINT: usize = 48;
 
+/// A longer text in quotes is no hint, and its tree could be too deep to touch.
+const LONGEST_QUOTED_HINT: usize = 2000;
+
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>) -> Self {
         Self { module, definitions: Map::new(), depth: 0 }
@@ -35,10 +38,10 @@ impl<'m, 'a> Hints<'m, 'a> {
         self.depth += 1;
         let schema = match hint {
             Expr::NoneLiteral(_) => Known::Null.bare(),
-            Expr::StringLiteral(text) => match parse_expression(text.value.to_str().trim()) {
-                Ok(parsed) => self.hint(parsed.expr()),
-                Err(_) => Schema::new(),
-            },
+            Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
+                let parsed = parse_expression(text.value.to_str().trim());
+                parsed.map(|parsed| self.hint(parsed.expr())).unwrap_or_default()
+            }
             Expr::BinOp(operation) if operation.op == Operator::BitOr => self.union(hint),
             Expr::Name(_) | Expr::Attribute(_) => self.name(hint),
             Expr::Subscript(generic) => self.generic(generic),

@@ -38,9 +38,8 @@ impl<'a> Module<'a> {
     /// The value of `Colour.RED` or `Colour.RED.value`.
     pub(super) fn enum_member(&self, expression: &Expr) -> Option<Value> {
         let attribute = expression.as_attribute_expr()?;
-        if attribute.attr.as_str() == "value" && attribute.value.is_attribute_expr() {
-            return self.enum_member(&attribute.value);
-        }
+        let inner = attribute.value.as_attribute_expr().filter(|_| attribute.attr.as_str() == "value");
+        let attribute = inner.unwrap_or(attribute);
         let Named::Class(class) = self.resolve(&attribute.value) else { return None };
         let lineage = self.lineage(class);
         // Only an enumeration's attributes are values a caller can send.

@@ -15,6 +15,7 @@ mod lines;
 mod members;
 mod module;
 mod names;
+mod nesting;
 mod read;
 mod scan;
 mod schema;

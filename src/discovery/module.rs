@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{Alias, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
+use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
 
 use super::Warning;
 use super::exports::Exports;
@@ -38,9 +38,6 @@ pub(super) struct Module<'a> {
     pub(super) lines: Lines,
 }
 
-/// Deeper than any program is indented; `CPython` itself stops at 100.
-const DEEPEST_BLOCK: usize = 100;
-
 impl<'a> Module<'a> {
     pub(super) fn read(source: &str, body: &'a [Stmt]) -> Self {
         let mut module = Self {
@@ -53,9 +50,8 @@ impl<'a> Module<'a> {
             warnings: Vec::new(),
             lines: Lines::of(source),
         };
-        module.block(body, Reach::Runs, 0);
-        let mut imports = Imports { found: &mut module.imports, depth: 0 };
-        imports.visit_body(body);
+        module.block(body, Reach::Runs);
+        Imports(&mut module.imports).visit_body(body);
         module
     }
 
@@ -70,15 +66,16 @@ impl<'a> Module<'a> {
         self.warnings.push(Warning { line, text: text.into() });
     }
 
-    fn block(&mut self, body: &'a [Stmt], reach: Reach, depth: usize) {
-        if depth <= DEEPEST_BLOCK {
-            for statement in body {
-                self.statement(statement, reach, depth + 1);
-            }
+    fn block(&mut self, body: &'a [Stmt], reach: Reach) {
+        if reach == Reach::Never {
+            return;
+        }
+        for statement in body {
+            self.statement(statement, reach);
         }
     }
 
-    fn statement(&mut self, statement: &'a Stmt, reach: Reach, depth: usize) {
+    fn statement(&mut self, statement: &'a Stmt, reach: Reach) {
         match statement {
             Stmt::FunctionDef(function) if reach == Reach::Runs && !is_overload(function) => {
                 self.bindings.insert(&function.name, Binding::Function(function));
@@ -88,36 +85,36 @@ impl<'a> Module<'a> {
             }
             Stmt::Import(import) => import.names.iter().for_each(|alias| self.import(alias)),
             Stmt::ImportFrom(import) => self.import_from(import),
-            Stmt::If(branch) => self.branch(branch, reach, depth),
+            Stmt::If(branch) => self.branch(branch, reach),
             Stmt::Try(attempt) => {
-                self.block(&attempt.body, reach, depth);
+                self.block(&attempt.body, reach);
                 for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
-                    self.block(&handler.body, reach, depth);
+                    self.block(&handler.body, reach);
                 }
-                self.block(&attempt.orelse, reach, depth);
-                self.block(&attempt.finalbody, reach, depth);
+                self.block(&attempt.orelse, reach);
+                self.block(&attempt.finalbody, reach);
             }
-            Stmt::With(with) => self.block(&with.body, reach, depth),
+            Stmt::With(with) => self.block(&with.body, reach),
             Stmt::Delete(deletion) => {
                 for name in deletion.targets.iter().filter_map(Expr::as_name_expr) {
                     self.bindings.remove(name.id.as_str());
                 }
             }
-            Stmt::Expr(expression) => self.exports.call(&expression.value, &self.lines),
-            _ => self.assignment(statement),
+            Stmt::Expr(expression) if reach == Reach::Runs => self.exports.call(&expression.value, &self.lines),
+            _ => self.assignment(statement, reach),
         }
     }
 
-    fn assignment(&mut self, statement: &'a Stmt) {
+    fn assignment(&mut self, statement: &'a Stmt, reach: Reach) {
         match statement {
             Stmt::Assign(assign) => {
                 for target in &assign.targets {
-                    self.assign(target, &assign.value);
+                    self.assign(target, &assign.value, reach);
                 }
             }
             Stmt::AnnAssign(assign) => {
                 if let Some(value) = &assign.value {
-                    self.assign(&assign.target, value);
+                    self.assign(&assign.target, value, reach);
                 }
             }
             Stmt::AugAssign(assign) => {
@@ -128,20 +125,20 @@ impl<'a> Module<'a> {
                     self.bindings.insert(name, Binding::Unknown);
                 }
             }
-            Stmt::TypeAlias(alias) => self.assign(&alias.name, &alias.value),
+            Stmt::TypeAlias(alias) => self.assign(&alias.name, &alias.value, reach),
             _ => {}
         }
     }
 
-    fn assign(&mut self, target: &'a Expr, value: &'a Expr) {
+    fn assign(&mut self, target: &'a Expr, value: &'a Expr, reach: Reach) {
         if let Expr::Tuple(targets) = target {
             targets.elts.iter().filter_map(name_of).for_each(|name| self.rebind(name, Binding::Unknown));
             return;
         }
         let Some(name) = name_of(target) else { return };
         match name {
-            "__all__" => self.exports.set(value, &self.lines),
-            "pack" => {
+            "__all__" if reach == Reach::Runs => self.exports.set(value, &self.lines),
+            "pack" if reach == Reach::Runs => {
                 let text = value.as_string_literal_expr().map(|literal| literal.value.to_str());
                 self.pack = Some((self.lines.of_node(target), text));
             }
@@ -182,11 +179,11 @@ impl<'a> Module<'a> {
         }
     }
 
-    fn branch(&mut self, branch: &'a StmtIf, reach: Reach, depth: usize) {
-        self.block(&branch.body, reach.inside(&branch.test), depth);
+    fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
+        self.block(&branch.body, reach.inside(&branch.test));
         for clause in &branch.elif_else_clauses {
             let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));
-            self.block(&clause.body, reach, depth);
+            self.block(&clause.body, reach);
         }
     }
 }
@@ -201,49 +198,44 @@ impl<'a> Binding<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Runs,
-    /// Only a type checker or the command line sees it: its types help to read hints, its functions do not exist.
-    NeverRuns,
+    /// Only a type checker sees it: its types help to read hints, its functions do not exist.
+    TypesOnly,
+    /// Only the command line does, or nobody.
+    Never,
 }
 
 impl Reach {
     fn inside(self, test: &Expr) -> Self {
-        let never = match test {
-            Expr::Name(name) => name.id.as_str() == "TYPE_CHECKING",
-            Expr::Attribute(attribute) => attribute.attr.as_str() == "TYPE_CHECKING",
-            Expr::BooleanLiteral(literal) => !literal.value,
+        match test {
+            Expr::Name(name) if name.id.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
+            Expr::Attribute(attribute) if attribute.attr.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
+            Expr::BooleanLiteral(literal) if !literal.value => Self::Never,
             Expr::Compare(compare) => {
                 let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
-                compare.ops.iter().all(|op| op.as_str() == "==") && sides.any(|side| name_of(side) == Some("__name__"))
+                let is_equality = compare.ops.iter().all(|op| *op == CmpOp::Eq);
+                let is_main = is_equality && sides.any(|side| name_of(side) == Some("__name__"));
+                if is_main { Self::Never } else { self }
             }
-            _ => false,
-        };
-        if never { Self::NeverRuns } else { self }
+            _ => self,
+        }
     }
 }
 
 /// Every import of a file, also those inside functions: they decide which neighbours belong to it.
-struct Imports<'m> {
-    found: &'m mut BTreeSet<String>,
-    depth: usize,
-}
+struct Imports<'m>(&'m mut BTreeSet<String>);
 
 impl<'a> StatementVisitor<'a> for Imports<'_> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
-            Stmt::Import(import) => self.found.extend(import.names.iter().map(|alias| alias.name.to_string())),
+            Stmt::Import(import) => self.0.extend(import.names.iter().map(|alias| alias.name.to_string())),
             Stmt::ImportFrom(import) => {
                 let from = import.module.as_ref().map_or("", |module| module.as_str());
                 // `from x import y` may mean the file x/y.py as well as a name in x.py.
                 let names = import.names.iter().map(|alias| format!("{from}.{}", alias.name));
-                self.found.extend(names.map(|name| name.trim_start_matches('.').to_owned()));
-                self.found.extend((!from.is_empty()).then(|| from.to_owned()));
+                self.0.extend(names.map(|name| name.trim_start_matches('.').to_owned()));
+                self.0.extend((!from.is_empty()).then(|| from.to_owned()));
             }
-            _ if self.depth < DEEPEST_BLOCK => {
-                self.depth += 1;
-                walk_stmt(self, statement);
-                self.depth -= 1;
-            }
-            _ => {}
+            _ => walk_stmt(self, statement),
         }
     }
 }

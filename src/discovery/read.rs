@@ -14,14 +14,15 @@ use super::docstring::Docstring;
 use super::exports::public_functions;
 use super::lines::Lines;
 use super::module::Module;
+use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
 use super::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are data; one that is this large takes the parser a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
-/// `CPython` stops at 200 open brackets.
-const DEEPEST_BRACKETS: usize = 1000;
+
+const TOO_DEEP: &str = "the code nests too deeply here for any interpreter; take it apart";
 
 /// Reads one file, whatever it is. [`ToolFile::helpers`] stays empty: neighbours are known to [`super::scan`] only.
 pub fn read_file(path: &Path) -> ToolFile {
@@ -85,9 +86,9 @@ fn described(path: &Path, bytes: &[u8]) -> ToolFile {
     if file.header.is_some() {
         file.kind = Kind::Python;
     }
-    let names_its_pack = match too_deep(&source) {
+    let names_its_pack = match too_many_brackets(&source) {
         Some(line) => {
-            file.break_with(Some(line), "the brackets nest too deeply here; CPython stops at 200".to_owned());
+            file.break_with(Some(line), TOO_DEEP.to_owned());
             false
         }
         None => read_module(&mut file, &source),
@@ -103,11 +104,26 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
+    let nesting = Nesting::of(&parsed);
+    let names_its_pack = match nesting.too_many_blocks {
+        Some(offset) => {
+            file.break_with(Some(Lines::of(source).at(offset)), TOO_DEEP.to_owned());
+            false
+        }
+        None => describe_module(file, source, &parsed),
+    };
+    if nesting.is_deep {
+        dispose(parsed);
+    }
+    names_its_pack
+}
+
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>) -> bool {
     let mut module = Module::read(source, parsed.suite());
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    if let Some((line, reason)) = syntax_error(&parsed, &module.lines) {
+    if let Some((line, reason)) = syntax_error(parsed, &module.lines) {
         file.break_with(Some(line), reason);
     }
     let mut names_its_pack = false;
@@ -167,24 +183,6 @@ fn kind_meant(bytes: &[u8]) -> Kind {
     let opening = b"/// script";
     let is_python = bytes.windows(opening.len()).any(|window| window == opening);
     if is_python { Kind::Python } else { Kind::Internal }
-}
-
-/// The line on which the brackets of a text become too many; a rough count, because strings count too. The parser and the tree it
-/// builds are recursive, so this is what keeps a file of brackets from ending the process.
-fn too_deep(source: &str) -> Option<usize> {
-    let (mut open, mut line) = (0_usize, 1);
-    for byte in source.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => open += 1,
-            b')' | b']' | b'}' => open = open.saturating_sub(1),
-            b'\n' => line += 1,
-            _ => {}
-        }
-        if open > DEEPEST_BRACKETS {
-            return Some(line);
-        }
-    }
-    None
 }
 
 fn blank(path: &Path, kind: Kind) -> ToolFile {

@@ -64,7 +64,7 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
         "# /// notes\n# /// script\n# dependencies = []\n# ///\n",
     ];
     let answers: Vec<String> = cases.iter().map(|source| complaint(source)).collect();
-    insta::assert_snapshot!(answers.join("\n"), @r#"
+    insta::assert_snapshot!(answers.join("\n"), @r"
     line 1: this header is never closed; write `# ///` on a line of its own before line 3
     line 1: this header is never closed; write `# ///` on a line of its own before the end of the file
     line 1: this looks like a header and has white space at its end; write exactly `# /// script`
@@ -78,7 +78,7 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
     line 1: this header is empty, so it counts as none; put at least one line into it: `# dependencies = []`
     line 5: a second `script` block; the first begins on line 1; keep one of them
     line 2: a header begins inside the `notes` block of line 1; close that block with `# ///` and put an empty line between the two
-    "#);
+    ");
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn bytes_become_text_as_cpython_reads_them() {
         b"# coding: cp1252\n\n\x81",
     ];
     let answers: Vec<String> = failures.iter().map(|bytes| decode(bytes).unwrap_err().to_string()).collect();
-    insta::assert_snapshot!(answers.join("\n"), @r#"
+    insta::assert_snapshot!(answers.join("\n"), @r"
     line 3: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1
     line 2: the byte 0xe9 does not exist in ascii; save the file as UTF-8
     line 1: the encoding koi8-r is not read here; save the file as UTF-8
     line 1: a UTF-8 file that calls itself latin-1; remove the encoding line
     line 1: the file is UTF-16; save the file as UTF-8
     line 3: the byte 0x81 does not exist in cp1252; save the file as UTF-8
-    "#);
+    ");
 }
 
 static REFERENCE: LazyLock<Regex> =

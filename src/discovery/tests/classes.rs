@@ -121,6 +121,7 @@ class Options(Base, total=False):
     c: Required[str]
 class Rest(TypedDict):
     d: NotRequired[int]
+    e: 'NotRequired[int]'
 class Point(NamedTuple):
     x: int
     y: int = 0
@@ -130,19 +131,24 @@ def f(options: Options, rest: Rest, point: Point): ...
     let options = &schema["$defs"]["Options"];
     assert_eq!(options["required"], json!(["a", "c"]));
     assert_eq!(options.get("additionalProperties"), None);
-    assert_eq!(schema["$defs"]["Rest"], json!({"type": "object", "properties": {"d": {"type": "integer"}}}));
+    assert_eq!(
+        schema["$defs"]["Rest"],
+        json!({"type": "object", "properties": {"d": {"type": "integer"}, "e": {"type": "integer"}}})
+    );
     assert_eq!(schema["$defs"]["Point"]["required"], json!(["x"]));
 }
 
 #[test]
 fn models_are_read_simply_and_never_guessed() {
     let before = r#"
+from typing import Annotated
 from pydantic import BaseModel, Field, ConfigDict, model_validator
 class Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str = Field(..., description="What to look for.", min_length=1)
     count: int = Field(10, ge=1, le=20)
     tags: list[str] = Field(default_factory=list, alias="labels")
+    noted: Annotated[int, Field(default=3, le=5)]
     _private: int = 0
 class Camel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel)
@@ -165,6 +171,7 @@ class Foreign(Elsewhere):
                     "text": {"type": "string", "minLength": 1, "description": "What to look for."},
                     "count": {"type": "integer", "minimum": 1, "maximum": 20, "default": 10},
                     "labels": {"type": "array", "items": {"type": "string"}, "default": []},
+                    "noted": {"type": "integer", "maximum": 5, "default": 3},
                 },
                 "required": ["text"],
                 "additionalProperties": false,

@@ -33,6 +33,8 @@ except ImportError:
 if TYPE_CHECKING:
     def imagined(): ...
 if __name__ == "__main__":
+    pack = main()
+    from elsewhere import search
     def main(): ...
 from typing import overload
 @overload
@@ -56,29 +58,25 @@ fn a_literal_all_decides_what_is_public() {
          def a(): ...\ndef _b(): ...\ndef c(): ...\ndef d(): ...\nclass Klass: ...\n",
     );
     assert_eq!(names(&found), ["a", "_b", "c"]);
-    insta::assert_snapshot!(warnings(&found), @r#"
+    insta::assert_snapshot!(warnings(&found), @r"
     line 2: `__all__` names `gone`, which is no function of this file; define it or remove it
     line 4: `__all__` names `Klass`, which is no function of this file; define it or remove it
-    "#);
+    ");
     let computed = file("__all__ = [f.__name__ for f in tools]\ndef a(): ...\n");
     assert_eq!(names(&computed), ["a"]);
-    insta::assert_snapshot!(warnings(&computed), @r#"
-    line 1: `__all__` is computed here, so it is not used; write the names as a list of strings
-    "#);
+    insta::assert_snapshot!(warnings(&computed), @"line 1: `__all__` is computed here, so it is not used; write the names as a list of strings");
 }
 
 #[test]
 fn oddities_are_warned_about() {
     let found = file("def f(*values: int): ...\ndef größe(): ...\npack = name()\n");
     assert_eq!(names(&found), ["f"]);
-    insta::assert_snapshot!(warnings(&found), @r#"
+    insta::assert_snapshot!(warnings(&found), @r"
     line 1: `f` takes *values, which cannot be given by name and stays empty; take a list instead
     line 2: `größe` is not offered: use letters a-z, digits and _ in its name
     line 3: `pack` is no literal text, so it names no pack; write it in quotes
-    "#);
-    insta::assert_snapshot!(warnings(&file("x = 1\n")), @r#"
-    line 1: no public functions; define one without a leading underscore, or name it in `__all__`
-    "#);
+    ");
+    insta::assert_snapshot!(warnings(&file("x = 1\n")), @"line 1: no public functions; define one without a leading underscore, or name it in `__all__`");
 }
 
 #[test]
@@ -88,12 +86,8 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
     assert_eq!(file(header).pack, "from_header");
     assert_eq!(file("pack: str = 'annotated'\n").pack, "annotated");
     assert_eq!(file("").pack, "brave");
-    insta::assert_snapshot!(broken(&file_at("my-tool.py", "")), @r#"
-    `my-tool` cannot be a pack's name (letters, digits and _ only, and no digit first); rename the file, or write `pack = "my_tool"` in it
-    "#);
-    insta::assert_snapshot!(broken(&file("\npack = 'a b'\n")), @r#"
-    line 2: `a b` cannot be a pack's name (letters, digits and _ only, and no digit first); write `pack = "a_b"`
-    "#);
+    insta::assert_snapshot!(broken(&file_at("my-tool.py", "")), @r#"`my-tool` cannot be a pack's name (letters, digits and _ only, and no digit first); rename the file, or write `pack = "my_tool"` in it"#);
+    insta::assert_snapshot!(broken(&file("\npack = 'a b'\n")), @r#"line 2: `a b` cannot be a pack's name (letters, digits and _ only, and no digit first); write `pack = "a_b"`"#);
     assert_eq!(broken(&file_at("my-tool.py", "pack = 'fine'")), "ready");
 }
 
@@ -101,17 +95,13 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
 fn a_broken_file_still_says_what_it_would_hold() {
     let header = "# /// script\n# dependencies = [\"httpx\"]\n# ///\n";
     let syntax = file(&format!("{header}def good(a: int): ...\n\ndef bad(:\n    pass\n\ndef after(): ...\n"));
-    insta::assert_snapshot!(broken(&syntax), @r#"
-    line 6: not valid Python: Expected a parameter or the end of the parameter list; correct this line
-    "#);
+    insta::assert_snapshot!(broken(&syntax), @"line 6: not valid Python: Expected a parameter or the end of the parameter list; correct this line");
     assert_eq!(syntax.kind, Kind::Python);
     assert_eq!(syntax.header.as_ref().unwrap().dependencies, ["httpx"]);
     assert!(names(&syntax).contains(&"good"));
 
     let unclosed = file("# /// script\n# dependencies = []\n\ndef search(): ...\n");
-    insta::assert_snapshot!(broken(&unclosed), @r#"
-    line 1: this header is never closed; write `# ///` on a line of its own before line 3
-    "#);
+    insta::assert_snapshot!(broken(&unclosed), @"line 1: this header is never closed; write `# ///` on a line of its own before line 3");
     assert_eq!((unclosed.kind, names(&unclosed)), (Kind::Python, vec!["search"]));
 
     assert_eq!(file("def f(): ...").kind, Kind::Internal);
@@ -119,15 +109,9 @@ fn a_broken_file_still_says_what_it_would_hold() {
 
 #[test]
 fn strange_texts_break_a_file_and_nothing_else() {
-    insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @r#"
-    line 1: the brackets nest too deeply here; CPython stops at 200
-    "#);
-    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @r#"
-    line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1
-    "#);
-    insta::assert_snapshot!(broken(&file("x = 1\0")), @r#"
-    line 1: not valid Python: Got unexpected token �; correct this line
-    "#);
+    insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @"line 1: the code nests too deeply here for any interpreter; take it apart");
+    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @"line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1");
+    insta::assert_snapshot!(broken(&file("x = 1\0")), @"line 1: not valid Python: Got unexpected token �; correct this line");
     assert_eq!(broken(&file("\u{feff}def f(): ...\r\n")), "ready");
 }
 
@@ -139,4 +123,29 @@ proptest::proptest! {
         let _ = file(&text);
         let _ = file(&format!("def f():\n    '''{text}'''\n"));
     }
+}
+
+#[test]
+fn a_deep_text_ends_neither_the_reading_nor_the_process() {
+    let chains: [(&str, &str, &str); 7] = [
+        ("", "-", "1"),
+        ("", "not ", "1"),
+        ("a", ".a", ""),
+        ("1", "+1", ""),
+        ("", "lambda:", "1"),
+        ("", "1 if 1 else ", "1"),
+        ("f", "()", ""),
+    ];
+    for (before, link, after) in chains {
+        let chain = format!("def f(): ...\nx = {before}{}{after}\n", link.repeat(20_000));
+        assert_eq!(broken(&file(&chain)), "ready", "{link}");
+    }
+    let blocks =
+        |depth: usize| (0..depth).map(|level| " ".repeat(level) + "if 1:\n").chain([" ".repeat(depth) + "1\n"]);
+    assert!(file(&blocks(90).collect::<String>()).is_ready());
+    assert!(!file(&blocks(200).collect::<String>()).is_ready());
+    let nested = format!("x = {}{}", "[".repeat(9_000), "]".repeat(9_000));
+    assert_eq!(broken(&file(&nested)), "ready");
+    let table = format!("def f(): ...\nx = [{}]\n", "[1, 2 + 3, 'a'],\n".repeat(5_000));
+    assert_eq!(broken(&file(&table)), "ready");
 }

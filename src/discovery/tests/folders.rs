@@ -83,14 +83,14 @@ fn what_cannot_be_read_is_listed_as_broken_without_waiting() {
     let found = scan(&[folder.path().to_owned()]);
     let told: Vec<String> =
         found.files.iter().map(|file| format!("{}: {}", relative(&file.path, folder.path()), broken(file))).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(told.join("\n"), @r"
     huge.py: the file is larger than 2 MB; move its data into another file
     link.py: ready
     loop.py: the file cannot be read: Too many levels of symbolic links (os error 40); check that it exists and may be read
     lost.py: the file cannot be read: No such file or directory (os error 2); check that it exists and may be read
     pipe.py: this is no regular file; put a Python file here or rename it
     real.py: ready
-    "#);
+    ");
 }
 
 #[test]
