@@ -245,6 +245,11 @@ impl Actor {
                     });
                 }
             }
+            Effect::Nudge(worker) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    let _ = handle.control.send(Control::Interrupt);
+                }
+            }
             Effect::TakeStack(worker) => {
                 if let Some(Held::Live(handle)) = self.workers.get(&worker) {
                     handle.stack.lock().clear();

@@ -74,6 +74,8 @@ pub enum Effect {
         /// The call.
         call: CallId,
     },
+    /// Make the worker look at its input again: a signal that came just before a system call interrupts nothing.
+    Nudge(WorkerId),
     /// Ask the worker where it is.
     TakeStack(WorkerId),
     /// End the worker.
@@ -147,6 +149,8 @@ pub struct Rules {
     pub stack_grace: Duration,
     /// How long an interrupted call has to end.
     pub cancel_grace: Duration,
+    /// How often the interruption is repeated meanwhile.
+    pub nudge_every: Duration,
 }
 
 impl Default for Rules {
@@ -158,6 +162,7 @@ impl Default for Rules {
             idle: Some(Duration::from_secs(600)),
             stack_grace: Duration::from_millis(150),
             cancel_grace: Duration::from_millis(500),
+            nudge_every: Duration::from_millis(100),
         }
     }
 }

@@ -108,8 +108,7 @@ impl Machine {
             effects.push(Effect::Finish { call, verdict: Verdict::Cancelled });
             if place == 0 {
                 effects.push(Effect::Interrupt { worker: *worker, call });
-                let until = now + self.rules.cancel_grace;
-                seat.strike = Strike::Interrupted { until, overdue: false };
+                seat.strike = Strike::interrupted(now, false, &self.rules);
             } else {
                 effects.push(Effect::Withdraw { worker: *worker, call });
             }
@@ -160,7 +159,7 @@ impl Machine {
             && first.settled
         {
             effects.push(Effect::Interrupt { worker, call: first.call });
-            seat.strike = Strike::Interrupted { until: now + self.rules.cancel_grace, overdue: false };
+            seat.strike = Strike::interrupted(now, false, &self.rules);
         }
     }
 
@@ -208,8 +207,12 @@ impl Machine {
                 effects.push(Effect::TakeStack(worker));
             }
             (Strike::Stack { .. }, Some(first)) => {
-                seat.strike = Strike::Interrupted { until: now + rules.cancel_grace, overdue: true };
+                seat.strike = Strike::interrupted(now, true, &rules);
                 effects.push(Effect::Interrupt { worker, call: first.call });
+            }
+            (Strike::Interrupted { until, overdue, .. }, Some(_)) if now < until => {
+                seat.strike = Strike::Interrupted { until, nudge: now + rules.nudge_every, overdue };
+                effects.push(Effect::Nudge(worker));
             }
             (Strike::Interrupted { .. }, Some(first)) => {
                 if !first.settled {

@@ -7,6 +7,10 @@ mod handle;
 mod job;
 mod machine;
 mod seat;
+#[cfg(test)]
+mod machine_tests;
+#[cfg(test)]
+mod simulation;
 
 pub use event::{CallId, Effect, Event, Manner, Moment, Rules, Verdict, WorkerId};
 pub use handle::Pool;

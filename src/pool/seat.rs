@@ -23,11 +23,18 @@ pub(super) enum Strike {
     Stack {
         until: Moment,
     },
-    /// The call was interrupted.
+    /// The call was interrupted, because it is overdue or because nobody wants it.
     Interrupted {
         until: Moment,
+        nudge: Moment,
         overdue: bool,
     },
+}
+
+impl Strike {
+    pub fn interrupted(now: Moment, overdue: bool, rules: &Rules) -> Self {
+        Self::Interrupted { until: now + rules.cancel_grace, nudge: now + rules.nudge_every, overdue }
+    }
 }
 
 /// A call written to the worker.
@@ -68,7 +75,8 @@ impl Seat {
             return None;
         }
         match (self.strike, self.line.front()) {
-            (Strike::Stack { until } | Strike::Interrupted { until, .. }, _) => Some(until),
+            (Strike::Stack { until }, _) => Some(until),
+            (Strike::Interrupted { until, nudge, .. }, _) => Some(until.min(nudge)),
             (Strike::None, Some(first)) => Some(self.since.saturating_add(first.timeout)),
             (Strike::None, None) => rules.idle.map(|idle| self.since.saturating_add(idle)),
         }

@@ -1,0 +1,161 @@
+//! Single stories of the machine, told step by step.
+
+use std::time::Duration;
+
+use super::event::{CallId, Effect, Event, Manner, Rules, Verdict, WorkerId};
+use super::machine::Machine;
+
+const W1: WorkerId = WorkerId(1);
+const W2: WorkerId = WorkerId(2);
+const A: CallId = CallId(1);
+const B: CallId = CallId(2);
+const C: CallId = CallId(3);
+
+fn at(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+fn submit(call: CallId) -> Event {
+    Event::Submit { call, timeout: at(1000) }
+}
+
+fn answered(worker: WorkerId, call: CallId) -> Event {
+    Event::Answered { worker, call, cancelled: false }
+}
+
+fn finish(call: CallId, verdict: Verdict) -> Effect {
+    Effect::Finish { call, verdict }
+}
+
+/// A pool with one ready worker.
+fn ready() -> Machine {
+    let mut machine = Machine::new(Rules::default());
+    assert_eq!(machine.step(at(0), submit(A)), [Effect::Start(W1)]);
+    assert_eq!(machine.step(at(10), Event::Ready(W1)), [Effect::Send { worker: W1, call: A }]);
+    machine
+}
+
+fn idle() -> Machine {
+    let mut machine = ready();
+    assert_eq!(machine.step(at(20), answered(W1, A)), [finish(A, Verdict::Answered(W1))]);
+    machine
+}
+
+#[test]
+fn the_second_call_finds_the_worker_warm() {
+    let mut machine = idle();
+    assert_eq!(machine.step(at(30), submit(B)), [Effect::Send { worker: W1, call: B }]);
+}
+
+#[test]
+fn idle_time_counts_from_the_end_of_the_last_call() {
+    let mut machine = idle();
+    assert_eq!(machine.next_timer(), Some(at(20) + Duration::from_secs(600)));
+    let _ = machine.step(at(5_000), submit(B));
+    let _ = machine.step(at(6_000), answered(W1, B));
+    assert_eq!(machine.next_timer(), Some(at(6_000) + Duration::from_secs(600)));
+    let leaves = machine.step(at(606_000), Event::Timer);
+    assert_eq!(leaves, [Effect::Stop { worker: W1, manner: Manner::Retire }]);
+    assert_eq!(machine.step(at(606_001), submit(C)), [Effect::Start(W2)], "a call that comes then gets a new one");
+}
+
+#[test]
+fn a_running_call_is_never_idle() {
+    let mut machine = Machine::new(Rules { idle: Some(at(100)), ..Rules::default() });
+    let _ = machine.step(at(0), Event::Submit { call: A, timeout: at(10_000) });
+    let _ = machine.step(at(0), Event::Ready(W1));
+    assert_eq!(machine.step(at(5_000), Event::Timer), []);
+}
+
+#[test]
+fn the_calls_behind_one_that_died_go_to_the_next_worker_untouched() {
+    let mut machine = ready();
+    let _ = machine.step(at(11), submit(B));
+    let _ = machine.step(at(12), submit(C));
+    let died = machine.step(at(13), Event::Died(W1));
+    assert_eq!(died, [finish(A, Verdict::Died(W1)), Effect::Start(W2)]);
+    let sent = machine.step(at(20), Event::Ready(W2));
+    assert_eq!(sent, [Effect::Send { worker: W2, call: B }, Effect::Send { worker: W2, call: C }]);
+}
+
+#[test]
+fn a_call_that_overstays_is_asked_where_it_is_then_interrupted_then_stopped() {
+    let mut machine = ready();
+    assert_eq!(machine.next_timer(), Some(at(1_010)), "its clock began when it was written");
+    assert_eq!(machine.step(at(1_010), Event::Timer), [Effect::TakeStack(W1)]);
+    assert_eq!(machine.step(at(1_160), Event::Timer), [Effect::Interrupt { worker: W1, call: A }]);
+    assert_eq!(machine.step(at(1_260), Event::Timer), [Effect::Nudge(W1)]);
+    let end = machine.step(at(1_660), Event::Timer);
+    let stopped = Verdict::TimedOut { worker: W1, stopped: true };
+    assert_eq!(end, [finish(A, stopped), Effect::Stop { worker: W1, manner: Manner::Kill }]);
+    assert_eq!(machine.step(at(1_661), answered(W1, A)), [], "a late answer is nobody's");
+}
+
+#[test]
+fn a_call_that_obeys_the_interruption_costs_no_worker() {
+    let mut machine = ready();
+    let _ = machine.step(at(1_010), Event::Timer);
+    let _ = machine.step(at(1_160), Event::Timer);
+    let obeyed = machine.step(at(1_200), Event::Answered { worker: W1, call: A, cancelled: true });
+    assert_eq!(obeyed, [finish(A, Verdict::TimedOut { worker: W1, stopped: false })]);
+    assert_eq!(machine.step(at(1_300), submit(B)), [Effect::Send { worker: W1, call: B }]);
+}
+
+#[test]
+fn the_clock_of_a_call_begins_when_its_predecessor_has_answered() {
+    let mut machine = ready();
+    let _ = machine.step(at(11), submit(B));
+    let _ = machine.step(at(900), answered(W1, A));
+    assert_eq!(machine.next_timer(), Some(at(1_900)));
+}
+
+#[test]
+fn a_withdrawn_call_is_never_begun_and_a_running_one_is_interrupted() {
+    let mut machine = ready();
+    let _ = machine.step(at(11), submit(B));
+    let withdrawn = machine.step(at(12), Event::Cancel(B));
+    assert_eq!(withdrawn, [finish(B, Verdict::Cancelled), Effect::Withdraw { worker: W1, call: B }]);
+    let interrupted = machine.step(at(13), Event::Cancel(A));
+    assert_eq!(interrupted, [finish(A, Verdict::Cancelled), Effect::Interrupt { worker: W1, call: A }]);
+    assert_eq!(machine.step(at(14), Event::Cancel(A)), [], "once is enough");
+}
+
+#[test]
+fn a_full_queue_says_so_at_once() {
+    let mut machine = Machine::new(Rules { max_queue: 2, ..Rules::default() });
+    let _ = machine.step(at(0), submit(A));
+    let _ = machine.step(at(0), submit(B));
+    let full = machine.step(at(0), submit(C));
+    assert!(matches!(full[..], [Effect::Finish { call: C, verdict: Verdict::Busy { waiting: 2, .. } }]), "{full:?}");
+}
+
+#[test]
+fn a_start_that_fails_fails_the_calls_that_waited_for_it_and_the_next_one_tries_again() {
+    let mut machine = Machine::new(Rules::default());
+    let _ = machine.step(at(0), submit(A));
+    let _ = machine.step(at(0), submit(B));
+    let failed = machine.step(at(5), Event::StartFailed(W1));
+    assert_eq!(failed, [finish(A, Verdict::StartFailed(W1)), finish(B, Verdict::StartFailed(W1))]);
+    assert_eq!(machine.step(at(6), submit(C)), [Effect::Start(W2)]);
+}
+
+#[test]
+fn a_closed_pool_finishes_what_it_has_and_becomes_empty_once() {
+    let mut machine = ready();
+    assert_eq!(machine.step(at(11), Event::Close), []);
+    assert_eq!(machine.step(at(12), submit(B)), [finish(B, Verdict::ShuttingDown)]);
+    let last = machine.step(at(13), answered(W1, A));
+    assert_eq!(last, [finish(A, Verdict::Answered(W1)), Effect::Stop { worker: W1, manner: Manner::Retire }]);
+    assert_eq!(machine.step(at(14), Event::Died(W1)), [Effect::Empty]);
+    assert_eq!(machine.step(at(15), Event::Timer), []);
+}
+
+#[test]
+fn an_ended_pool_answers_everybody_and_kills() {
+    let mut machine = ready();
+    let _ = machine.step(at(11), submit(B));
+    let end = machine.step(at(12), Event::End);
+    let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
+    assert_eq!(end, [finish(A, Verdict::ShuttingDown), finish(B, Verdict::ShuttingDown), killed]);
+    assert_eq!(machine.step(at(13), Event::Died(W1)), [Effect::Empty]);
+}
