@@ -8,6 +8,8 @@ mod job;
 mod machine;
 mod seat;
 #[cfg(test)]
+mod loop_tests;
+#[cfg(test)]
 mod machine_tests;
 #[cfg(test)]
 mod simulation;

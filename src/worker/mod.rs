@@ -18,4 +18,4 @@ pub use link::{LinkReader, LinkWriter, start_writer};
 pub use news::{Control, LogLine, News, NewsSender, WorkerHandle};
 pub use shim::Shims;
 pub use stack::Stack;
-pub use start::{Launcher, PythonLauncher, StartNote, StartNotes, WorkerSpec};
+pub use start::{Launcher, PythonLauncher, StartNote, StartNotes, Starting, WorkerSpec};

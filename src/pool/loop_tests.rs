@@ -1,0 +1,190 @@
+//! The real loop with workers in memory and a clock that stands still until everybody waits.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::event::Rules;
+use super::handle::Pool;
+use super::job::{Deaf, Job, Settled};
+use crate::outcome::{Code, Fault};
+use crate::process::Exit;
+use crate::protocol::parse;
+use crate::worker::{Control, Death, Launcher, LinkWriter, News, NewsSender, StartNotes, Starting, WorkerHandle};
+
+/// Launches workers that are tasks. What a function does is in its name.
+#[derive(Default)]
+struct MemoryLauncher {
+    launched: AtomicU32,
+    refuse: bool,
+}
+
+impl Launcher for MemoryLauncher {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn launch(&self, news: NewsSender, _notes: StartNotes) -> Starting {
+        let pid = 100 + self.launched.fetch_add(1, Ordering::Relaxed);
+        let refuse = self.refuse;
+        Box::pin(async move {
+            if refuse {
+                return Err(Fault::new(Code::StartupFailed, "memory is gone"));
+            }
+            let (writer, frames) = LinkWriter::to_memory();
+            let (control, orders) = mpsc::unbounded_channel();
+            tokio::spawn(live(frames, orders, news));
+            Ok(WorkerHandle { pid, writer, control, stack: Arc::default() })
+        })
+    }
+}
+
+async fn live(
+    mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut orders: mpsc::UnboundedReceiver<Control>,
+    news: NewsSender,
+) {
+    let died = |exit| news(News::Died(Death { exit, stderr: Some("last words".to_owned()) }));
+    loop {
+        tokio::select! {
+            biased;
+            order = orders.recv() => match order {
+                Some(Control::Stop(_)) | None => return died(Exit::Signal(9)),
+                Some(_) => {}
+            },
+            Some(frame) = frames.recv() => {
+                let frame: Value = serde_json::from_slice(&frame).unwrap();
+                let (id, params) = (&frame["id"], &frame["params"]);
+                let reply = match params["function"].as_str() {
+                    Some("echo") => json!({"jsonrpc": "2.0", "id": id, "result": params["kwargs"]}),
+                    Some("print") => {
+                        news(News::Stderr("to stderr\n".to_owned()));
+                        json!({"jsonrpc": "2.0", "id": id, "result": null})
+                    }
+                    Some("die") => return died(Exit::Code(3)),
+                    _ => continue,
+                };
+                let line = reply.to_string();
+                news(News::Frame(parse(line.as_bytes()).unwrap()));
+            }
+        }
+    }
+}
+
+fn pool(rules: Rules) -> (Arc<Pool>, Arc<MemoryLauncher>) {
+    let launcher = Arc::new(MemoryLauncher::default());
+    let pool = Pool::start(PathBuf::from("/t/memory.py"), rules, Arc::clone(&launcher) as Arc<dyn Launcher>);
+    (Arc::new(pool), launcher)
+}
+
+fn job(function: &str, number: u64) -> Job {
+    let nothing: Arc<RawValue> = Arc::from(RawValue::from_string("{}".to_owned()).unwrap());
+    Job {
+        call_id: format!("c{number}"),
+        tool: format!("memory.{function}"),
+        function: function.to_owned(),
+        kwargs: RawValue::from_string(json!({"n": number}).to_string()).unwrap(),
+        config: Arc::clone(&nothing),
+        secrets: nothing,
+        timeout: Duration::from_secs(30),
+        output_limit: 1000,
+        listener: Arc::new(Deaf),
+        host: None,
+    }
+}
+
+fn code(settled: &Settled) -> Code {
+    settled.ended.as_ref().unwrap_err().code
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_answer_matches_its_question_and_one_worker_gives_them_all() {
+    let (pool, launcher) = pool(Rules::default());
+    let calls = (0..100).map(|number| {
+        let pool = Arc::clone(&pool);
+        tokio::spawn(async move { (number, pool.call(job("echo", number)).await) })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let (number, settled) = call.await.unwrap();
+        assert_eq!(settled.ended.unwrap().get(), json!({"n": number}).to_string());
+        assert_eq!(settled.metadata.worker, Some(100));
+    }
+    assert_eq!(launcher.launched.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_call_is_answered_within_a_second_of_its_deadline_and_the_next_gets_a_new_worker() {
+    let (pool, _) = pool(Rules::default());
+    let began = Instant::now();
+    let stuck = pool.call(job("hang", 1)).await;
+    let late = began.elapsed() - Duration::from_secs(30);
+    assert_eq!(code(&stuck), Code::ToolTimeout);
+    assert!(late < Duration::from_secs(1), "{late:?} late");
+    let next = pool.call(job("echo", 2)).await;
+    assert_eq!(next.metadata.worker, Some(101));
+    assert!(next.metadata.cold);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_is_the_running_calls_fault_and_nobody_elses() {
+    let (pool, _) = pool(Rules::default());
+    let (dead, next) = tokio::join!(pool.call(job("die", 1)), pool.call(job("echo", 2)));
+    let fault = dead.ended.unwrap_err();
+    assert_eq!((fault.code, fault.details.exit_code), (Code::ToolCrashed, Some(3)));
+    assert_eq!(fault.details.stderr.as_deref(), Some("last words"));
+    assert_eq!((next.ended.unwrap().get(), next.metadata.attempt), ("{\"n\":2}", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_takes_its_call_with_it() {
+    let (pool, _) = pool(Rules::default());
+    let gone = tokio::time::timeout(Duration::from_secs(1), pool.call(job("hang", 1))).await;
+    assert!(gone.is_err());
+    let began = Instant::now();
+    assert!(pool.call(job("echo", 2)).await.ended.is_ok());
+    assert!(began.elapsed() < Duration::from_secs(1), "the slot was free again within the grace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_worker_leaves_and_the_next_call_starts_another() {
+    let (pool, launcher) = pool(Rules::default());
+    assert!(pool.call(job("echo", 1)).await.ended.is_ok());
+    tokio::time::sleep(Duration::from_secs(601)).await;
+    assert!(pool.call(job("echo", 2)).await.metadata.cold);
+    assert_eq!(launcher.launched.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_prints_is_its_calls_output() {
+    let (pool, _) = pool(Rules::default());
+    assert_eq!(pool.call(job("print", 1)).await.metadata.output.as_deref(), Some("to stderr\n"));
+    assert_eq!(pool.call(job("echo", 2)).await.metadata.output, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_does_not_start_is_told_with_its_reason() {
+    let launcher = Arc::new(MemoryLauncher { refuse: true, ..MemoryLauncher::default() });
+    let pool = Pool::start(PathBuf::from("/t/memory.py"), Rules::default(), launcher);
+    let fault = pool.call(job("echo", 1)).await.ended.unwrap_err();
+    assert_eq!((fault.code, fault.message.as_str()), (Code::StartupFailed, "memory is gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ended_pool_answers_and_becomes_empty() {
+    let (pool, _) = pool(Rules::default());
+    let running = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { pool.call(job("hang", 1)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    pool.end();
+    assert_eq!(code(&running.await.unwrap()), Code::ShuttingDown);
+    pool.emptied().await;
+    assert_eq!(code(&pool.call(job("echo", 2)).await), Code::ShuttingDown);
+}
