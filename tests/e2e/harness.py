@@ -17,7 +17,8 @@ from pathlib import Path
 from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-logging.getLogger("client").setLevel(logging.ERROR)
+for noisy in ("client", "asyncio"):
+    logging.getLogger(noisy).setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", category=MCPDeprecationWarning)  # the legacy era is tested on purpose
 
 ROOT = Path(__file__).resolve().parents[2]
