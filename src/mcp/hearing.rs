@@ -19,6 +19,9 @@ use crate::worker::LogLine;
 /// Clients give up after a minute of silence; while a worker is being started they hear something this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// How long an answer waits for what was said before it.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 enum Heard {
     Note(String),
     Progress(ProgressNote),
@@ -51,11 +54,12 @@ impl Hearing {
         Some(Arc::new(Self { queue, wants_progress, log_level }))
     }
 
-    /// Waits until all that was heard has been told: a client drops what reaches it after the answer.
+    /// Waits until all that was heard has been told: a client drops what reaches it after the answer. A client that
+    /// does not read, or is gone, does not hold up the answer for long.
     pub async fn told(&self) {
         let (over, told) = oneshot::channel();
         if self.queue.send(Heard::Over(over)).is_ok() {
-            let _ = told.await;
+            let _ = tokio::time::timeout(PATIENCE, told).await;
         }
     }
 }
