@@ -30,16 +30,24 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
     };
     let talk = Talk::new();
     let mut warmed = Vec::new();
+    // What was asked for is in use until pruning is over.
+    let mut leases = Vec::new();
     for entry in files {
         let began = Instant::now();
-        let built = match entry.broken() {
-            None => app.dispatcher.pools.warm(&entry, &|line| talk.note(line)).await.map(|lease| lease.built),
+        let lease = match entry.broken() {
+            None => app.dispatcher.pools.warm(&entry, &|line| talk.note(line)).await,
             Some(reason) => Err(Fault::new(crate::outcome::Code::StartupFailed, reason)),
         };
+        let built = lease.map(|lease| {
+            let built = lease.built;
+            leases.push(lease);
+            built
+        });
         let seconds = began.elapsed().as_secs_f64();
         warmed.push(Warmed { pack: entry.file.pack.clone(), seconds, built });
     }
     let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
+    drop(leases);
     talk.end();
     if wanted.json {
         style::answer(&as_json(&warmed, pruned.as_ref()));
