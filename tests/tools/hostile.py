@@ -43,6 +43,7 @@ def segfaults() -> None:
 
 def waits(seconds: float = 600) -> str:
     """Say that it runs, then sleep."""
+    print(f"began {os.getpid()}")
     hostler.progress(1, message=f"began {os.getpid()}")
     time.sleep(seconds)
     return "slept"
