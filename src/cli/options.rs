@@ -74,7 +74,7 @@ pub(super) struct List {
 /// `hostler show`
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The tool: pack.function, or pack_function as MCP clients say it
+    /// The tool: pack.function, or `pack_function` as MCP clients say it
     pub tool: String,
     /// Print JSON for programs
     #[arg(long)]
@@ -84,7 +84,7 @@ pub(super) struct Show {
 /// `hostler call`
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The tool: pack.function, or pack_function as MCP clients say it
+    /// The tool: pack.function, or `pack_function` as MCP clients say it
     pub tool: String,
     /// Arguments: key=value, or key:=JSON
     #[arg(value_name = "KEY=VALUE")]

@@ -25,17 +25,14 @@ pub enum SecretSource {
 pub(super) fn read(section: &Section<'_>, folder: &Path) -> BTreeMap<String, Setting<SecretSource>> {
     let mut found = BTreeMap::new();
     for (name, value) in section.entries() {
-        match parse(value, folder) {
-            Some(source) => {
-                let origin = section.origin_of(value);
-                found.insert(name.to_owned(), Setting { value: source, origin });
-            }
-            None => {
-                let fix = format!(
-                    "write {name} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}"
-                );
-                section.report_value(name, value, "not a place where a secret can be".to_owned(), fix);
-            }
+        if let Some(source) = parse(value, folder) {
+            let origin = section.origin_of(value);
+            found.insert(name.to_owned(), Setting { value: source, origin });
+        } else {
+            let fix = format!(
+                "write {name} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}"
+            );
+            section.report_value(name, value, "not a place where a secret can be".to_owned(), fix);
         }
     }
     found

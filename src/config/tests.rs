@@ -64,7 +64,7 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[tool.\"tables.query\"]", "/tool/tables.query"),
     ] {
         let known = known_keys(table);
-        assert!(known.len() >= 1, "no keys known of {table}");
+        assert!(!known.is_empty(), "no keys known of {table}");
         for key in known {
             let documented = at.split('|').any(|place| lookup(&example, place).contains_key(&key));
             assert!(documented, "hostler.example.toml says nothing of `{key}` in {table}");
@@ -94,7 +94,7 @@ fn the_operator_wins_over_the_header_and_every_value_says_where_it_is_from() {
     let config = Config::load(&wanted, Path::new("/")).unwrap();
     let header = header("timeout = \"9m\"\neffects = \"pure\"\n");
     let tool = config.tool("brave", Some(&header), false);
-    assert_eq!((tool.timeout.value, tool.timeout.origin.to_string()), (Duration::from_secs(60), place(&file, 2)));
+    assert_eq!((tool.timeout.value, tool.timeout.origin.to_string()), (Duration::from_mins(1), place(&file, 2)));
     assert_eq!(tool.idle_timeout.value, Patience::Forever);
     assert_eq!(
         (tool.effects.value, tool.effects.origin.to_string()),
@@ -103,7 +103,7 @@ fn the_operator_wins_over_the_header_and_every_value_says_where_it_is_from() {
     assert_eq!((tool.max_queue.value, &tool.max_queue.origin), (256, &Origin::Default));
     let search = config.function("brave", "search", &tool);
     assert_eq!((search.timeout.value, search.timeout.origin.to_string()), (Duration::from_secs(7), place(&file, 6)));
-    assert_eq!(config.function("brave", "other", &tool).timeout.value, Duration::from_secs(60));
+    assert_eq!(config.function("brave", "other", &tool).timeout.value, Duration::from_mins(1));
 }
 
 fn place(file: &Path, line: usize) -> String {

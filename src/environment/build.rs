@@ -81,7 +81,7 @@ impl Build<'_> {
         }
         let staging = Staging::new(folder, self.key).map_err(|error| self.unwritable(folder, &error))?;
         self.sync(&staging, said).await?;
-        self.finish(staging, &home)
+        self.finish(&staging, &home)
     }
 
     async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
@@ -138,7 +138,7 @@ impl Build<'_> {
         Ok(script)
     }
 
-    fn finish(&self, staging: Staging, home: &Path) -> Result<(), Fault> {
+    fn finish(&self, staging: &Staging, home: &Path) -> Result<(), Fault> {
         let built = staging.environment();
         let marker = Marker::of(&built, &self.spec.header);
         let marker = marker.ok_or_else(|| {

@@ -206,9 +206,10 @@ impl Actor {
     }
 
     fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
-        match call.and_then(|call| self.calls.get_mut(&call)) {
-            Some(open) => open.print(stream, text),
-            None => tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call"),
+        if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
+            open.print(stream, text);
+        } else {
+            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
         }
     }
 
