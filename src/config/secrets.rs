@@ -46,7 +46,7 @@ fn parse(value: &Spanned<DeValue<'_>>, folder: &Path) -> Option<SecretSource> {
         "env" => item.get_ref().as_str().map(|name| SecretSource::Environment(name.to_owned())),
         "file" => {
             let path = PathBuf::from(item.get_ref().as_str()?);
-            Some(SecretSource::File(folder.join(super::layer::expand_home(&path))))
+            Some(SecretSource::File(folder.join(super::paths::expand_home(&path))))
         }
         "command" => {
             let words = Vec::<String>::from_toml(item.get_ref()).ok()?;

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::build::MARKER;
+use super::marker::MARKER;
 
 /// A staging folder this old belongs to no build that still runs.
 const STALE_STAGING: Duration = Duration::from_hours(24);
