@@ -135,7 +135,7 @@ impl Actor {
                 self.step(Event::Ready(worker));
             }
             Err(fault) => {
-                tracing::warn!(file = %self.file.display(), %fault, "worker not started");
+                tracing::info!(file = %self.file.display(), %fault, "worker not started");
                 self.workers.remove(&worker);
                 self.faults.insert(worker, fault);
                 self.step(Event::StartFailed(worker));
