@@ -104,7 +104,8 @@ pub(super) struct Call {
 #[derive(Debug, Args)]
 pub(super) struct Warm {
     /// Packs or tools; every one when none is named
-    pub tools: Vec<String>,
+    #[arg(value_name = "TOOL")]
+    pub wanted: Vec<String>,
     /// Remove environments that nobody has used for --unused-for
     #[arg(long)]
     pub prune: bool,

@@ -22,7 +22,7 @@ struct Warmed {
 }
 
 pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
-    let files = match chosen(app, &wanted.tools) {
+    let files = match chosen(app, &wanted.wanted) {
         Ok(files) => files,
         Err(name) => {
             return exit::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));

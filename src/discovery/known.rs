@@ -116,6 +116,10 @@ impl Known {
             Self::Bytes => schema(json!({"type": "string", "contentEncoding": "base64"})),
             // A decimal is written as text where its digits matter, and as a number where they do not.
             Self::Decimal => schema(json!({"anyOf": [{"type": "string"}, {"type": "number"}]})),
+            // As the worker takes it: PT90S, or a number of seconds.
+            Self::Format("duration") => {
+                schema(json!({"anyOf": [{"type": "string", "format": "duration"}, {"type": "number"}]}))
+            }
             Self::Format(format) => schema(json!({"type": "string", "format": format})),
             Self::List | Self::Tuple => of_type("array"),
             Self::Set => schema(json!({"type": "array", "uniqueItems": true})),

@@ -3,6 +3,7 @@
 //! A uv that is killed while it installs leaves an environment that later looks whole and is not; a rename after
 //! success is what makes a killed build one that never was.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,20 +54,7 @@ impl Build<'_> {
         let script = self.stage_script(staging).map_err(|error| self.unwritable(&staging.0, &error))?;
         said(&format!("building the environment of {}", self.spec.name));
         let settings = self.settings;
-        let mut launch = Launch::new(self.uv)
-            .args(["sync", "--script"])
-            .arg(script)
-            .args(["--active", "--no-config", "--compile-bytecode", "--color", "never"])
-            .envs(inherited_environment(&settings.hidden));
-        if self.lock.is_some() {
-            launch = launch.arg("--locked");
-        }
-        if let Some(python) = &settings.python {
-            launch = launch.args(["--python", python]);
-        }
-        for (name, value) in &settings.env {
-            launch = launch.env(name, value);
-        }
+        let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
         let done = run(&launch, settings.build_timeout, |line| {
             if is_progress(line) {
@@ -77,6 +65,10 @@ impl Build<'_> {
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
             Some(_) if done.succeeded() => Ok(()),
+            Some(_) if hides_its_reason(&done.stderr) => {
+                let reason = self.reason_without_environment(&script).await;
+                Err(build_fault(self.spec, reason.as_deref().unwrap_or(&done.stderr)))
+            }
             Some(_) => Err(build_fault(self.spec, &done.stderr)),
             None => {
                 let limit = humantime::format_duration(settings.build_timeout);
@@ -87,6 +79,30 @@ impl Build<'_> {
                 Err(Fault::new(Code::EnvironmentFailed, text))
             }
         }
+    }
+
+    fn uv_sync(&self, script: &Path) -> Launch {
+        let settings = self.settings;
+        let mut launch = Launch::new(self.uv)
+            .args(["sync", "--script"])
+            .arg(script)
+            .args(["--no-config", "--color", "never"])
+            .envs(inherited_environment(&settings.hidden));
+        if self.lock.is_some() {
+            launch = launch.arg("--locked");
+        }
+        if let Some(python) = &settings.python {
+            launch = launch.args(["--python", python]);
+        }
+        settings.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value))
+    }
+
+    /// Where no interpreter fits, uv speaks of the environment that is not there yet; asked without one, it says why.
+    async fn reason_without_environment(&self, script: &Path) -> Option<String> {
+        let mut launch = self.uv_sync(script).arg("--dry-run");
+        launch.env.remove(OsStr::new("VIRTUAL_ENV"));
+        let done = run(&launch, Duration::from_secs(30), |_| {}).await.ok()?;
+        (done.exit.is_some() && !done.succeeded()).then_some(done.stderr)
     }
 
     /// uv reads the header from a file of its own: the tool file may have an encoding that uv does not take. Only where
@@ -131,6 +147,10 @@ impl Build<'_> {
         );
         Fault::new(code, text)
     }
+}
+
+fn hides_its_reason(stderr: &str) -> bool {
+    stderr.contains("Failed to inspect Python interpreter from active virtual environment")
 }
 
 fn is_progress(line: &str) -> bool {

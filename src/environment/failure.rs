@@ -44,14 +44,15 @@ fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
         return ". Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml"
             .to_owned();
     }
+    let no_python = ["No interpreter found", "No download found", "python-build-standalone"];
+    if no_python.iter().any(|words| stderr.contains(words)) {
+        return ". Install such a Python, or widen requires-python in the header".to_owned();
+    }
     if stderr.contains("error sending request") || stderr.contains("Could not connect") || stderr.contains("dns error")
     {
         return ". The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
                 [environment.env] in hostler.toml"
             .to_owned();
-    }
-    if stderr.contains("No interpreter found") || stderr.contains("No download found") {
-        return ". Install such a Python, or widen requires-python in the header".to_owned();
     }
     format!(". Correct the header of {file}; the next call tries again")
 }

@@ -16,6 +16,7 @@ use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
 use super::tools;
 use crate::dispatch::{CallRequest, Dispatcher, Llm};
+use crate::pool::Listener;
 use crate::registry::Catalogue;
 
 pub(super) struct Face {
@@ -44,16 +45,21 @@ impl Face {
         }
     }
 
-    fn request(&self, params: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallRequest {
+    fn request(
+        &self,
+        params: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> (CallRequest, Option<Arc<Hearing>>) {
         let level = context.meta.log_level().or_else(|| self.level.get());
         let token = context.meta.get_progress_token();
         let mut request = CallRequest::new(params.name, params.arguments.unwrap_or_default());
-        if let Some(hearing) = Hearing::new(context.peer.clone(), token, level, request.tool.clone()) {
-            request.listener = hearing;
+        let hearing = Hearing::new(context.peer.clone(), token, level, request.tool.clone());
+        if let Some(hearing) = &hearing {
+            request.listener = Arc::clone(hearing) as Arc<dyn Listener>;
         }
         let samples = context.client_capabilities().is_some_and(|capabilities| capabilities.sampling.is_some());
         request.llm = samples.then(|| Arc::new(ClientLlm(context.peer.clone())) as Arc<dyn Llm>);
-        request
+        (request, hearing)
     }
 }
 
@@ -79,9 +85,16 @@ impl ServerHandler for Face {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let request = self.request(params, &context);
+        let (request, hearing) = self.request(params, &context);
+        let work = async {
+            let outcome = self.dispatcher.call(request).await;
+            if let Some(hearing) = hearing {
+                hearing.told().await;
+            }
+            outcome
+        };
         tokio::select! {
-            outcome = self.dispatcher.call(request) => answer::result(outcome).map(CallToolResponse::from),
+            outcome = work => answer::result(outcome).map(CallToolResponse::from),
             // The call goes with its future. The client that cancelled reads no answer.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("CANCELLED: the client withdrew the call", None)),
         }

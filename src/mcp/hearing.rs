@@ -10,7 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
@@ -19,10 +19,15 @@ use crate::worker::LogLine;
 /// Clients give up after a minute of silence; while a worker is being started they hear something this often.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// How long an answer waits for what was said before it.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 enum Heard {
     Note(String),
     Progress(ProgressNote),
     Log(LogLine),
+    /// Everything before this has been told; nothing comes after it.
+    Over(oneshot::Sender<()>),
 }
 
 /// Passes on what happens. Sending is another task's work, because hearing must not wait.
@@ -47,6 +52,15 @@ impl Hearing {
         let (queue, heard) = mpsc::unbounded_channel();
         tokio::spawn(Teller { peer, token, tool, last: 0.0 }.run(heard));
         Some(Arc::new(Self { queue, wants_progress, log_level }))
+    }
+
+    /// Waits until all that was heard has been told: a client drops what reaches it after the answer. A client that
+    /// does not read, or is gone, does not hold up the answer for long.
+    pub async fn told(&self) {
+        let (over, told) = oneshot::channel();
+        if self.queue.send(Heard::Over(over)).is_ok() {
+            let _ = tokio::time::timeout(PATIENCE, told).await;
+        }
     }
 }
 
@@ -94,6 +108,10 @@ impl Teller {
                     self.progress(value, note.total, note.message).await;
                 }
                 Ok(Some(Heard::Log(line))) => self.log(line).await,
+                Ok(Some(Heard::Over(told))) => {
+                    let _ = told.send(());
+                    return;
+                }
                 Ok(None) => return,
                 Err(_) => {
                     if let Some(text) = &starting {

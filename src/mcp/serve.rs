@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::face::Face;
-use super::stdio::open_stdio;
+use super::stdio::{Stdio, open_stdio};
 use crate::dispatch::Dispatcher;
 
 /// How long calls under way may still take once the client has gone or hostler is told to go.
@@ -32,37 +32,44 @@ pub enum Ended {
 
 /// Serves one client until it goes or `signalled` says so. When this returns, every worker is gone.
 pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended {
-    let (input, output, gone) = open_stdio();
+    let Stdio { input, output, ended: gone, hang_up } = open_stdio();
     let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
     let face = Face::new(Arc::clone(&dispatcher));
-    let ended = tokio::select! {
+    let (ended, running) = tokio::select! {
         // The loop below may only begin once the client has said hello.
         started = face.serve(transport) => match started {
-            Ok(running) => until_over(running, &gone, &signalled).await,
-            Err(ServerInitializeError::ConnectionClosed(_)) => Ended::ClientGone,
-            Err(error) => Ended::NotMcp(error.to_string()),
+            Ok(running) => tokio::select! {
+                () = gone.notified() => (Ended::ClientGone, Some(running)),
+                () = signalled.notified() => (Ended::Signalled, Some(running)),
+            },
+            Err(ServerInitializeError::ConnectionClosed(_)) => (Ended::ClientGone, None),
+            Err(error) => (Ended::NotMcp(error.to_string()), None),
         },
-        () = signalled.notified() => Ended::Signalled,
+        () = signalled.notified() => (Ended::Signalled, None),
+    };
+    // Without input rmcp only waits for the calls under way and writes their answers, longer than we may.
+    let _ = hang_up.send(());
+    let mut drained = tokio::spawn(async {
+        if let Some(running) = running {
+            let _ = running.waiting().await;
+        }
+    });
+    let over = tokio::select! {
+        ended = timeout(DRAIN, &mut drained) => ended.is_ok(),
+        // A second signal ends the wait.
+        () = signalled.notified() => false,
     };
     tracing::info!(?ended, "serving ended; stopping workers");
     dispatcher.pools.end();
-    if timeout(KILL, dispatcher.pools.emptied()).await.is_err() {
-        tracing::warn!("workers were still dying when hostler left");
-    }
-    ended
-}
-
-type Running = rmcp::service::RunningService<rmcp::RoleServer, Face>;
-
-async fn until_over(mut running: Running, gone: &Notify, signalled: &Notify) -> Ended {
-    let ended = tokio::select! {
-        () = gone.notified() => Ended::ClientGone,
-        () = signalled.notified() => Ended::Signalled,
+    let farewell = async {
+        dispatcher.pools.emptied().await;
+        // Those whose calls were not finished are told so.
+        if !over {
+            let _ = drained.await;
+        }
     };
-    // rmcp waits for the calls under way and writes their answers, longer than we may; a second signal ends the wait.
-    tokio::select! {
-        _ = running.close_with_timeout(DRAIN) => {}
-        () = signalled.notified() => {}
+    if timeout(KILL, farewell).await.is_err() {
+        tracing::warn!("workers were still dying when hostler left");
     }
     ended
 }

@@ -3,6 +3,7 @@
 //! Python clients give their servers pipes, Node clients sockets; both go through the reactor. Only files and terminals
 //! are read by a thread, which costs a hand-over for every message.
 
+use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
@@ -14,16 +15,27 @@ use rustix::net::{AddressFamily, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
-/// Standard input; tells when it has ended.
+/// Standard input; tells when it has ended, and ends early when it is told to.
 pub(super) struct Input {
     stream: Box<dyn AsyncRead + Send + Unpin>,
     ended: Arc<Notify>,
+    hang_up: oneshot::Receiver<()>,
 }
 
 /// Standard output.
 pub(super) struct Output(Box<dyn AsyncWrite + Send + Unpin>);
+
+/// Both streams, and the line's two ends.
+pub(super) struct Stdio {
+    pub input: Input,
+    pub output: Output,
+    /// Told once, when standard input has ended.
+    pub ended: Arc<Notify>,
+    /// Ends standard input for whoever reads it, as if the client had.
+    pub hang_up: oneshot::Sender<()>,
+}
 
 /// What the client gave us.
 enum Kind {
@@ -41,9 +53,10 @@ fn kind(fd: BorrowedFd<'_>) -> Kind {
     }
 }
 
-/// Opens both streams; the notification is given once, when standard input has ended.
-pub(super) fn open_stdio() -> (Input, Output, Arc<Notify>) {
+/// Opens both streams.
+pub(super) fn open_stdio() -> Stdio {
     let ended = Arc::new(Notify::new());
+    let (hang_up, hung_up) = oneshot::channel();
     let stdin = io::stdin();
     let reader: Box<dyn AsyncRead + Send + Unpin> = match open_input(stdin.as_fd()) {
         Ok(Some(stream)) => stream,
@@ -53,7 +66,8 @@ pub(super) fn open_stdio() -> (Input, Output, Arc<Notify>) {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdout()),
     };
-    (Input { stream: reader, ended: Arc::clone(&ended) }, Output(writer), ended)
+    let input = Input { stream: reader, ended: Arc::clone(&ended), hang_up: hung_up };
+    Stdio { input, output: Output(writer), ended, hang_up }
 }
 
 fn open_input(fd: BorrowedFd<'_>) -> io::Result<Option<Box<dyn AsyncRead + Send + Unpin>>> {
@@ -95,6 +109,9 @@ fn socket(fd: BorrowedFd<'_>) -> io::Result<UnixStream> {
 impl AsyncRead for Input {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if !this.hang_up.is_terminated() && Pin::new(&mut this.hang_up).poll(cx) == Poll::Ready(Ok(())) {
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
         let over = match &polled {

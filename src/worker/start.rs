@@ -161,7 +161,13 @@ impl Handshake {
                     });
                     return Some(hello);
                 }
-                other => (self.news)(other),
+                other => {
+                    // What a file prints while it is imported is its last word if it dies of that.
+                    if let News::Frame(Incoming::Output(note)) = &other {
+                        note.text.lines().for_each(|line| self.tail.lock().push(line));
+                    }
+                    (self.news)(other);
+                }
             }
         }
         None

@@ -21,7 +21,7 @@ const TAIL_BYTES: usize = 4 * 1024;
 const LINE_BYTES: usize = 64 * 1024;
 
 impl Tail {
-    fn push(&mut self, line: &str) {
+    pub(super) fn push(&mut self, line: &str) {
         self.bytes += line.len();
         self.lines.push_back(line.to_owned());
         while self.bytes > TAIL_BYTES && self.lines.len() > 1 {

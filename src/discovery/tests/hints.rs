@@ -95,7 +95,7 @@ fn imports_are_followed_under_any_name() {
         ("collections.abc.Sequence[str]", json!({"type": "array", "items": {"type": "string"}})),
         ("dt.datetime", json!({"type": "string", "format": "date-time"})),
         ("dt.date", json!({"type": "string", "format": "date"})),
-        ("dt.timedelta", json!({"type": "string", "format": "duration"})),
+        ("dt.timedelta", json!({"anyOf": [{"type": "string", "format": "duration"}, {"type": "number"}]})),
         ("pathlib.Path", json!({"type": "string", "format": "path"})),
         ("U", json!({"type": "string", "format": "uuid"})),
         ("Decimal", json!({"anyOf": [{"type": "string"}, {"type": "number"}]})),

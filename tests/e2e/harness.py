@@ -1,0 +1,261 @@
+"""What the end-to-end tests share: where things are, hostler as an MCP client sees it, hostler as a pipe sees it.
+
+Started by `scripts/test`, which says where the binary is (HOSTLER_BIN) and puts uv on PATH.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+from mcp import Client, MCPDeprecationWarning, MCPError
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+for noisy in ("client", "asyncio"):
+    logging.getLogger(noisy).setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", category=MCPDeprecationWarning)  # the legacy era is tested on purpose
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("HOSTLER_E2E_TARGET", ROOT / "target"))
+HOSTLER = os.environ.get("HOSTLER_BIN", str(TARGET / "debug" / "hostler"))
+EXAMPLES = ROOT / "examples" / "tools"
+DATA = ROOT / "examples" / "data"
+TOOLS = ROOT / "tests" / "tools"
+CACHE = TARGET / "e2e-cache"
+META = "hostler/outcome"
+PATIENCE = 60  # seconds until something that must happen counts as never happening; no test waits for it to pass
+
+
+def environment(**changes):
+    """A person's environment with folders of the tests' own. None takes a variable away."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("HOSTLER_", "PYTHON", "XDG_"))}
+    env.pop("VIRTUAL_ENV", None)
+    env.update(
+        XDG_CACHE_HOME=str(CACHE / "xdg"),
+        XDG_CONFIG_HOME=str(CACHE / "config"),
+        XDG_DATA_HOME=str(CACHE / "data"),
+        UV_CACHE_DIR=str(CACHE / "uv"),
+        PIP_CACHE_DIR=str(CACHE / "pip"),
+    )
+    for name, value in changes.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = str(value)
+    return env
+
+
+def scratch(test):
+    """A folder for one test."""
+    folder = Path(tempfile.mkdtemp(prefix="hostler-e2e-"))
+    test.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+HEADER = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\n'
+
+
+def write_tool(folder, name, body, header=HEADER):
+    """A tool file in a folder. Renamed into place: nobody sees half of it, and its stamp is always new."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.py"
+    fresh = folder / f".{name}.fresh"
+    fresh.write_text(header + body, encoding="utf-8")
+    fresh.rename(path)
+    return path
+
+
+class Answer:
+    """What one call came to, taken apart."""
+
+    def __init__(self, result):
+        self.result = result
+        self.outcome = result.meta[META]
+        self.metadata = self.outcome["metadata"]
+        self.worker = self.metadata.get("worker")
+        self.output = self.metadata.get("output") or ""
+        self.text = result.content[0].text
+        self.structured = result.structured_content
+        self.failed = bool(result.is_error)
+        self.error = self.outcome.get("error") or {}
+        self.code = self.error.get("code")
+        self.message = self.error.get("message", "")
+        self.details = self.error.get("details", {})
+
+    @property
+    def value(self):
+        assert not self.failed, self.text
+        if isinstance(self.structured, dict) and set(self.structured) == {"result"}:
+            return self.structured["result"]
+        return self.structured
+
+
+class Progress:
+    """A call under way that can be waited for from inside: its progress notifications, as they come."""
+
+    def __init__(self):
+        self.notes = []
+        self._news = asyncio.Event()
+
+    async def __call__(self, progress, total, message):
+        self.notes.append((progress, total, message))
+        self._news.set()
+
+    async def until(self, wanted):
+        """Waits for a note that fits, and returns its message."""
+        async def search():
+            while True:
+                for _, _, message in self.notes:
+                    if message is not None and wanted(message):
+                        return message
+                self._news.clear()
+                await self._news.wait()
+
+        return await asyncio.wait_for(search(), PATIENCE)
+
+    async def began(self):
+        """Waits for `began PID`, which the tools of tests/tools say first when they are told to wait."""
+        return int((await self.until(lambda text: text.startswith("began "))).split()[1])
+
+
+class Session:
+    """hostler as the official client sees it."""
+
+    def __init__(self, client, log):
+        self.client = client
+        self.log = log
+
+    async def call(self, name, /, *, progress=None, meta=None, **arguments):
+        wait = self.client.call_tool(name, arguments, progress_callback=progress, meta=meta)
+        return Answer(await asyncio.wait_for(wait, PATIENCE * 3))
+
+    async def value(self, name, /, **arguments):
+        return (await self.call(name, **arguments)).value
+
+    async def start(self, name, /, **arguments):
+        """Begins a call and returns when the tool itself says that it runs: (task, worker pid)."""
+        progress = Progress()
+        task = asyncio.ensure_future(self.call(name, progress=progress, **arguments))
+        beginning = asyncio.ensure_future(progress.began())
+        await asyncio.wait({task, beginning}, return_when=asyncio.FIRST_COMPLETED)
+        if not beginning.done():
+            beginning.cancel()
+            raise AssertionError(f"{name} ended before it began: {task.result().text}")
+        return task, beginning.result()
+
+    async def tools(self):
+        listed = await self.client.list_tools(cache_mode="bypass")
+        return {tool.name: tool for tool in listed.tools}
+
+    def stderr(self):
+        self.log.seek(0)
+        return self.log.read()
+
+
+@contextlib.asynccontextmanager
+async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbose=False, **options):
+    """A hostler of one's own, started and ended by the official client."""
+    arguments = ["serve"]
+    for folder in tools or (TOOLS,):
+        arguments += ["--tools", str(folder)]
+    if config is not None:
+        arguments += ["--config", str(config)]
+    if verbose:
+        arguments += ["-v"]
+    # env -i: the client lays what it is given over a few variables of its own choice.
+    full = env if env is not None else environment()
+    words = ["-i", *(f"{name}={value}" for name, value in full.items()), HOSTLER, *arguments]
+    with tempfile.TemporaryFile("w+") as log:
+        server = StdioServerParameters(command=shutil.which("env"), args=words, cwd=cwd or ROOT)
+        async with Client(stdio_client(server, errlog=log), mode=mode, **options) as client:
+            failure = None
+            try:
+                yield Session(client, log)
+            except Exception as error:  # told after the client has gone: it wraps what passes through it, twice
+                failure = error
+        if failure is not None:
+            log.seek(0)
+            failure.add_note("hostler said:\n" + log.read()) if hasattr(failure, "add_note") else None
+            raise failure
+
+
+def config_file(folder, text):
+    """A hostler.toml with this text."""
+    path = folder / "hostler.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run(*words, env=None, cwd=None, stdin=None, timeout=PATIENCE * 3):
+    """hostler run to its end from the command line."""
+    text = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+    return subprocess.run(
+        [HOSTLER, *map(str, words)], env=env if env is not None else environment(), cwd=cwd or ROOT,
+        capture_output=True, text=True, timeout=timeout, **text)
+
+
+def alive(pid):
+    """Whether a process is there and is no zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def eventually(holds, what, limit=10.0):
+    """Polls what only the system can tell."""
+    deadline = time.monotonic() + limit
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit} s: {what}")
+        time.sleep(0.01)
+
+
+async def eventually_async(holds, what, limit=10.0):
+    deadline = time.monotonic() + limit
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit} s: {what}")
+        await asyncio.sleep(0.01)
+
+
+def gone(*pids):
+    return lambda: not any(alive(pid) for pid in pids)
+
+
+class Gate:
+    """A named pipe on which a tool waits until the test lets it go on. No file descriptor is inherited, nothing sleeps."""
+
+    def __init__(self, folder, name="gate"):
+        self.path = folder / name
+        os.mkfifo(self.path)
+
+    def open(self):
+        """Lets one waiting tool go on."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
+                return
+            except OSError:  # nobody reads yet
+                if time.monotonic() > deadline:
+                    raise AssertionError("nobody waits at the gate") from None
+                time.sleep(0.005)
+
+
+__all__ = [
+    "Answer", "CACHE", "DATA", "EXAMPLES", "Gate", "HEADER", "HOSTLER", "MCPError", "META", "PATIENCE", "Progress", "ROOT",
+    "Session", "TARGET", "TOOLS", "alive", "config_file", "connected", "environment", "eventually", "eventually_async", "gone",
+    "parent", "run", "scratch", "write_tool",
+]

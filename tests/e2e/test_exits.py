@@ -1,0 +1,205 @@
+"""How hostler ends, and that nothing of it stays."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from harness import HOSTLER, ROOT, TOOLS, alive, environment, eventually, gone, parent, scratch
+from wire import OPENING, Wire, call
+
+LIMIT = 1.0  # seconds; clients send TERM after two
+
+
+class Ends(unittest.TestCase):
+    def test_input_ends_before_anything_was_said(self):
+        with Wire() as hostler:
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_input_ends_with_nothing_running(self):
+        with Wire() as hostler:
+            hostler.open()
+            worker = hostler.worker(1, "slow_echo", number=1)
+            launcher = parent(worker)
+            self.assertNotEqual(launcher, hostler.process.pid, "uv stands between")
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            eventually(gone(worker, launcher), "worker and launcher are gone", limit=1)
+
+    def test_input_ends_with_a_call_running(self):
+        for tool in ("slow_nap", "slow_nap_async", "slow_deaf_to_term", "slow_with_child"):
+            with self.subTest(tool), Wire() as hostler:
+                hostler.open()
+                processes = hostler.began(1, tool, seconds=600)
+                processes.append(parent(processes[0]))
+                hostler.end_input()
+                result = hostler.answer(1)["result"]
+                self.assertTrue(result["content"][0]["text"].startswith("SHUTTING_DOWN: "), result)
+                self.assertEqual(hostler.ended(LIMIT), 0)
+                eventually(gone(*processes), f"{processes} are gone", limit=1)
+
+    def test_a_call_that_is_nearly_done_is_answered(self):
+        ways = {"end of input": Wire.end_input, "TERM": lambda hostler: hostler.process.send_signal(signal.SIGTERM)}
+        for name, way in ways.items():
+            with self.subTest(name), Wire() as hostler:
+                hostler.open()
+                hostler.value(1, "slow_echo", number=1)
+                hostler.began(2, "slow_nap", seconds=0.1)
+                way(hostler)
+                self.assertEqual(hostler.answer(2)["result"]["structuredContent"], {"result": "slept"})
+                self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_signals_with_a_call_running(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number), Wire() as hostler:
+                hostler.open()
+                processes = hostler.began(1, "slow_with_child", seconds=600)
+                processes.append(parent(processes[0]))
+                hostler.process.send_signal(number)
+                self.assertEqual(hostler.ended(LIMIT), 0)
+                eventually(gone(*processes), f"{processes} are gone", limit=1)
+
+    def test_signals_with_nothing_running(self):
+        with Wire() as hostler:
+            hostler.open()
+            worker = hostler.worker(1, "slow_echo", number=1)
+            hostler.process.send_signal(signal.SIGTERM)
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            eventually(gone(worker), "the worker is gone", limit=1)
+
+    def test_signals_before_anything_was_said(self):
+        with Wire() as hostler:
+            hostler.process.stderr.read(0)
+            eventually(lambda: listens(hostler.process.pid, signal.SIGTERM), "hostler listens for signals")
+            hostler.process.send_signal(signal.SIGTERM)
+            self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_a_second_signal_ends_the_waiting(self):
+        with Wire() as hostler:
+            hostler.open()
+            processes = hostler.began(1, "slow_nap", seconds=600)
+            hostler.process.send_signal(signal.SIGTERM)
+            hostler.process.send_signal(signal.SIGTERM)
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            eventually(gone(*processes), "the worker is gone", limit=1)
+
+    def test_a_reader_that_goes_away(self):
+        with Wire() as hostler:
+            hostler.open()
+            worker = hostler.worker(1, "slow_echo", number=1)
+            hostler.output.close()
+            hostler.send(call(2, "slow_echo", number=2))
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            eventually(gone(worker), "the worker is gone", limit=1)
+
+
+def listens(pid, number):
+    """Whether a process catches a signal."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        caught = next(text.split()[1] for text in status if text.startswith("SigCgt:"))
+    return bool(int(caught, 16) & 1 << (number - 1))
+
+
+class Streams(unittest.TestCase):
+    """Standard input and output, whatever they are."""
+
+    def test_pipes(self):
+        with Wire() as hostler:
+            hostler.open()
+            self.assertEqual([hostler.value(number, "plain_greet", name=str(number)) for number in (1, 2)],
+                             ["good morning, 1", "good morning, 2"])
+
+    def test_sockets(self):
+        with Wire(sockets=True) as hostler:
+            hostler.open()
+            self.assertEqual(hostler.value(1, "plain_greet", name="Node"), "good morning, Node")
+            text = "x" * 3_000_000  # more than a socket's buffer holds
+            self.assertEqual(hostler.value(2, "plain_greet", name=text), "good morning, " + text)
+            worker = hostler.worker(3, "plain_greet")
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            eventually(gone(worker), "the worker is gone", limit=1)
+
+    def test_large_messages_through_pipes(self):
+        with Wire() as hostler:
+            hostler.open()
+            text = "y" * 20_000_000
+            self.assertEqual(len(hostler.value(1, "plain_greet", name=text)), len(text) + len("good morning, "))
+
+    def test_files(self):
+        folder = scratch(self)
+        (folder / "in").write_bytes(OPENING + call(1, "plain_greet", name="file"))
+        with open(folder / "in", "rb") as given, open(folder / "out", "wb") as taken:
+            done = subprocess.run([HOSTLER, "serve", "--tools", TOOLS], stdin=given, stdout=taken, stderr=subprocess.PIPE,
+                                  env=environment(), cwd=ROOT, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        messages = [json.loads(text) for text in (folder / "out").read_text().splitlines()]
+        self.assertEqual([message["id"] for message in messages], [0, 1])
+        self.assertEqual(messages[1]["result"]["content"][0]["text"], "good morning, file")
+
+    def test_a_pipe_in_and_a_file_out(self):
+        with tempfile.TemporaryFile() as taken:
+            process = subprocess.Popen([HOSTLER, "serve", "--tools", str(TOOLS)], stdin=subprocess.PIPE, stdout=taken,
+                                       stderr=subprocess.DEVNULL, env=environment(), cwd=ROOT)
+            process.stdin.write(OPENING + call(1, "plain_greet"))
+            process.stdin.flush()
+            eventually(lambda: os.fstat(taken.fileno()).st_size and b'"id":1' in read_all(taken), "the answer is in the file")
+            process.stdin.close()
+            self.assertEqual(process.wait(timeout=30), 0)
+
+
+def read_all(file):
+    return os.pread(file.fileno(), 1 << 20, 0)
+
+
+class Lines(unittest.TestCase):
+    """What comes in that is no MCP."""
+
+    def test_malformed_lines_between_good_ones(self):
+        bad = [
+            b"garbage\n", b"\n", b"{\n", b"[]\n", b"null\n", b'{"jsonrpc":"2.0"}\n', b'{"id":7}\n', b"\xff\xfe\x00\n",
+            b'{"jsonrpc":"2.0","id":9,"method":"no/such/method"}\n', b'{"jsonrpc":"2.0","id":10,"method":"tools/call"}\n',
+            b'{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":5}}\n',
+            b'{"jsonrpc":"2.0","id":99,"result":{}}\n', b'{"jsonrpc":"2.0","method":"notifications/nothing"}\n',
+        ]
+        with Wire() as hostler:
+            hostler.open()
+            worker = hostler.worker(100, "slow_echo", number=0)
+            for number, text in enumerate(bad, 101):
+                with self.subTest(text):
+                    hostler.send(text)
+                    self.assertEqual(hostler.worker(number, "slow_echo", number=number), worker)
+            errors = {note["id"]: note["error"]["code"] for note in hostler.notes if "error" in note and note.get("id") is not None}
+            self.assertEqual(errors.get(9), -32601)
+            self.assertEqual({errors.get(10), errors.get(11)} <= {-32600, -32601, -32602}, True, errors)
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_garbage_alone(self):
+        with Wire() as hostler:
+            hostler.send(b"garbage\nmore of it\n")
+            hostler.end_input()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_something_else_than_hello(self):
+        with Wire() as hostler:
+            hostler.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+            hostler.end_input()
+            self.assertIn(hostler.ended(LIMIT), (0, 2))
+
+    def test_a_throw_away_probe_starts_no_worker(self):
+        with Wire() as hostler:
+            hostler.open()
+            hostler.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+            self.assertIn("result", hostler.answer(1))
+            with open(f"/proc/{hostler.process.pid}/task/{hostler.process.pid}/children", encoding="utf-8") as children:
+                self.assertEqual(children.read().split(), [])
+            self.assertTrue(alive(hostler.process.pid))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,151 @@
+# /// script
+# requires-python = ">=3.9"
+# dependencies = []
+# ///
+"""Tools that do what tools must not do. Every one of them is called by tests/e2e, and after each of them `well` is."""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import hostler
+
+
+def well(number: int = 1) -> int:
+    """Answer in peace."""
+    return number
+
+
+def raises(text: str = "the boiler is cold") -> None:
+    """Raise an exception."""
+    raise ValueError(text)
+
+
+def exits(status: int = 3) -> None:
+    """Leave without a word."""
+    os._exit(status)
+
+
+def asks_to_exit(status: int = 3) -> None:
+    """Leave politely."""
+    sys.exit(status)
+
+
+def segfaults() -> None:
+    """Die as C code dies."""
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def waits(seconds: float = 600) -> str:
+    """Say that it runs, then sleep."""
+    hostler.progress(1, message=f"began {os.getpid()}")
+    time.sleep(seconds)
+    return "slept"
+
+
+def loops() -> None:
+    """Never end, in Python."""
+    while True:
+        pass
+
+
+def loops_stubbornly() -> None:
+    """Never end, and catch whatever is thrown at it."""
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            continue
+
+
+def loops_in_c() -> bool:
+    """Never end, in C that looks at no signals."""
+    return all(itertools.repeat(True))
+
+
+def matches() -> bool:
+    """Try an expression that takes longer than the universe, without letting go of the interpreter."""
+    return re.match(r"(a+)+$", "a" * 64 + "b") is not None
+
+
+def prints(text: str = "hello", lines: int = 1) -> str:
+    """Print."""
+    for _ in range(lines):
+        print(text)
+    return "printed"
+
+
+def writes(text: str = "raw") -> str:
+    """Write to descriptor 1, past Python."""
+    os.write(1, text.encode() + b"\n")
+    return "written"
+
+
+def fakes(text: str = "forged") -> str:
+    """Write what looks like an answer to descriptor 1 and to every one below 20."""
+    for descriptor in range(20):
+        try:
+            os.write(descriptor, b'{"jsonrpc":"2.0","id":1,"result":"%s"}\n' % text.encode())
+        except OSError:
+            pass
+    return "honest"
+
+
+def runs_child(text: str = "child") -> str:
+    """Let a child write to the same place."""
+    subprocess.run([sys.executable, "-c", f"import sys; print({text!r}); print({text!r} * 2, file=sys.stderr)"], check=True)
+    return "waited for"
+
+
+def reads() -> str:
+    """Read the standard input, where the protocol once was."""
+    try:
+        return input()
+    except EOFError:
+        return "nothing there"
+
+
+def asks() -> str:
+    """Ask a person, and not be ready for there being none."""
+    return input("your name? ")
+
+
+def roars(kilobytes: int = 200) -> int:
+    """Write much to standard error."""
+    line = "e" * 1023 + "\n"
+    for _ in range(kilobytes):
+        sys.stderr.write(line)
+    return kilobytes
+
+
+def not_a_number() -> Any:
+    """Return what is no JSON."""
+    return {"rows": [1.0, float("nan")]}
+
+
+def a_set() -> Any:
+    """Return what is no JSON."""
+    return {"items": [0, {"tags": {"a", "b"}}]}
+
+
+def an_object() -> Any:
+    """Return what is no JSON."""
+    return {"thing": object()}
+
+
+def itself() -> Any:
+    """Return what has no end."""
+    loop: list = []
+    loop.append(loop)
+    return loop
+
+
+def wants(count: int, names: list[str], deep: dict[str, int]) -> list:
+    """Take arguments of several kinds."""
+    return [count, names, deep]
