@@ -95,7 +95,9 @@ fn readable(raw: &str) -> Result<String, serde_json::Error> {
 fn complain(fault: &Fault) {
     style::error(&fault.to_string());
     let details = &fault.details;
-    let more = details.traceback.as_deref().or(details.stderr.as_deref());
+    // uv's reason is in the message already.
+    let stderr = details.stderr.as_deref().filter(|_| fault.code != Code::EnvironmentFailed);
+    let more = details.traceback.as_deref().or(stderr);
     if let Some(text) = more {
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), "{}", text.trim_end());

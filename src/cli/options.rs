@@ -13,7 +13,7 @@ const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents,
 const AFTER: &str = "\
 Try it:
   hostler list --tools examples/tools           what there is
-  hostler call --tools examples/tools units.convert value=3 source=mile target=km
+  hostler call --tools examples/tools units.convert value=3 unit=mile to=km
   hostler serve --tools examples/tools          what an MCP client runs
 
 A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
@@ -53,8 +53,8 @@ pub(super) enum Command {
 }
 
 const CALL_AFTER: &str = "\
-Arguments are coerced to what the tool takes: count=3 is a number where it wants one. key:=JSON gives
-JSON as it is. The result goes to standard output, everything else to standard error.
+Arguments become what the tool takes: count=3 is a number where it wants one; key:=JSON is taken
+as it is. The result goes to standard output, everything else to standard error.
 
   hostler call text.slug text='Hello there'
   hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
@@ -74,7 +74,7 @@ pub(super) struct List {
 /// `hostler show`
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The tool: pack.function, or pack_function as MCP clients say it
+    /// The tool's name, pack.function (or as MCP clients say it)
     pub tool: String,
     /// Print JSON for programs
     #[arg(long)]
@@ -84,7 +84,7 @@ pub(super) struct Show {
 /// `hostler call`
 #[derive(Debug, Args)]
 pub(super) struct Call {
-    /// The tool: pack.function, or pack_function as MCP clients say it
+    /// The tool's name, pack.function (or as MCP clients say it)
     pub tool: String,
     /// Arguments: key=value, or key:=JSON
     #[arg(value_name = "KEY=VALUE")]

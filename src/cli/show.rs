@@ -19,9 +19,10 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
         }
         Err(NotFound::Broken(path, reason)) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
         Err(NotFound::Unknown(near)) => {
-            let advice = match near.is_empty() {
-                true => "`hostler list` shows every tool".to_owned(),
-                false => format!("did you mean {}?", near.join(", ")),
+            let advice = if near.is_empty() {
+                "`hostler list` shows every tool".to_owned()
+            } else {
+                format!("did you mean {}?", near.join(", "))
             };
             exit::complain(3, &format!("there is no tool {}; {advice}", wanted.tool))
         }
@@ -53,13 +54,13 @@ fn as_json(tool: &Tool) -> String {
 
 fn as_text(tool: &Tool) -> String {
     let (file, function) = (&tool.entry.file, tool.function());
-    let mut text = format!("{}  (MCP name {})\n", tool.name, tool.mcp_name);
-    text.push_str(&format!("from {} line {}\n", file.path.display(), function.line));
+    let (path, line) = (file.path.display(), function.line);
+    let mut text = format!("{}  (MCP name {})\nfrom {path} line {line}\n", tool.name, tool.mcp_name);
     if let Some(reason) = tool.entry.broken() {
-        text.push_str(&format!("broken: {reason}\n"));
+        text.extend(["broken: ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
-        text.push_str(&format!("\n{description}\n"));
+        text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
     text.push_str(&arguments(&function.input_schema));
@@ -69,7 +70,7 @@ fn as_text(tool: &Tool) -> String {
         rows.into_iter().map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
     for warning in &file.warnings {
-        text.push_str(&format!("\nwarning: {}:{}: {}", file.path.display(), warning.line, warning.text));
+        text.extend([format!("\nwarning: {path}:{}: {}", warning.line, warning.text)]);
     }
     text
 }

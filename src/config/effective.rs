@@ -64,10 +64,10 @@ impl Config {
             max_queue: wishes.max_queue.unwrap_or(Setting::default_value(256)),
             effects: wishes.effects.unwrap_or(Setting::default_value(Effects::Once)),
             secrets: wishes.secrets.unwrap_or(Setting::default_value(Vec::new())),
-            launcher: pick(&own.launcher, &every.launcher, Launcher::Uv),
-            validate: pick(&own.validate, &every.validate, true),
-            host_access: pick(&own.host_access, &every.host_access, internal),
-            pass_env: pick(&own.pass_env, &every.pass_env, Vec::new()),
+            launcher: pick(own.launcher.as_ref(), every.launcher.as_ref(), Launcher::Uv),
+            validate: pick(own.validate.as_ref(), every.validate.as_ref(), true),
+            host_access: pick(own.host_access.as_ref(), every.host_access.as_ref(), internal),
+            pass_env: pick(own.pass_env.as_ref(), every.pass_env.as_ref(), Vec::new()),
             env: own.env.clone(),
             config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
         }
@@ -85,8 +85,8 @@ impl Config {
     }
 }
 
-fn pick<T: Clone>(own: &Option<Setting<T>>, every: &Option<Setting<T>>, otherwise: T) -> Setting<T> {
-    own.clone().or_else(|| every.clone()).unwrap_or(Setting::default_value(otherwise))
+fn pick<T: Clone>(own: Option<&Setting<T>>, every: Option<&Setting<T>>, otherwise: T) -> Setting<T> {
+    own.or(every).cloned().unwrap_or(Setting::default_value(otherwise))
 }
 
 /// A setting for `show`: its name, its value as it would be written, and where it came from.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::origin::{Place, Setting};
+use super::paths;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
 use super::tool::{Effects, Launcher, ToolLayer};
@@ -215,15 +216,7 @@ fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
     found
 }
 
-fn absolute(paths: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
-    let value = paths.value.into_iter().map(|path| folder.join(expand_home(&path))).collect();
-    Setting { value, origin: paths.origin }
-}
-
-/// `~/tools` as a shell would read it.
-pub(super) fn expand_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => path.to_owned(),
-    }
+fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
+    let value = found.value.into_iter().map(|path| folder.join(paths::expand_home(&path))).collect();
+    Setting { value, origin: found.origin }
 }

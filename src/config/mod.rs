@@ -10,5 +10,8 @@ pub mod section;
 pub mod tool;
 pub mod value;
 
+#[cfg(test)]
+mod tests;
+
 pub use effective::{EffectiveTool, FunctionSettings};
 pub use load::{Config, ConfigError, Wanted};

@@ -1,6 +1,6 @@
 //! Where hostler keeps things: the XDG folders, and where tools are looked for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const NAME: &str = "hostler";
 
@@ -25,4 +25,12 @@ fn xdg(variable: &str, below_home: &str) -> PathBuf {
     let base = set(variable).or_else(|| Some(set("HOME")?.join(below_home)));
     base.unwrap_or_else(|| std::env::temp_dir().join(format!("hostler-{}", rustix::process::getuid().as_raw())))
         .join(NAME)
+}
+
+/// `~/tools` as a shell would read it.
+pub(super) fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
 }

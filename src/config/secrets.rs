@@ -25,17 +25,14 @@ pub enum SecretSource {
 pub(super) fn read(section: &Section<'_>, folder: &Path) -> BTreeMap<String, Setting<SecretSource>> {
     let mut found = BTreeMap::new();
     for (name, value) in section.entries() {
-        match parse(value, folder) {
-            Some(source) => {
-                let origin = section.origin_of(value);
-                found.insert(name.to_owned(), Setting { value: source, origin });
-            }
-            None => {
-                let fix = format!(
-                    "write {name} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}"
-                );
-                section.report_value(name, value, "not a place where a secret can be".to_owned(), fix);
-            }
+        if let Some(source) = parse(value, folder) {
+            let origin = section.origin_of(value);
+            found.insert(name.to_owned(), Setting { value: source, origin });
+        } else {
+            let fix = format!(
+                "write {name} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}"
+            );
+            section.report_value(name, value, "not a place where a secret can be".to_owned(), fix);
         }
     }
     found
@@ -49,7 +46,7 @@ fn parse(value: &Spanned<DeValue<'_>>, folder: &Path) -> Option<SecretSource> {
         "env" => item.get_ref().as_str().map(|name| SecretSource::Environment(name.to_owned())),
         "file" => {
             let path = PathBuf::from(item.get_ref().as_str()?);
-            Some(SecretSource::File(folder.join(super::layer::expand_home(&path))))
+            Some(SecretSource::File(folder.join(super::paths::expand_home(&path))))
         }
         "command" => {
             let words = Vec::<String>::from_toml(item.get_ref()).ok()?;

@@ -24,7 +24,7 @@ const LARGEST_FILE: u64 = 2 << 20;
 
 const TOO_DEEP: &str = "the code nests too deeply here for any interpreter; take it apart";
 
-/// Reads one file, whatever it is. [`ToolFile::helpers`] stays empty: neighbours are known to [`super::scan`] only.
+/// Reads one file, whatever it is. [`ToolFile::helpers`] stays empty: neighbours are known to [`super::scan()`] only.
 pub fn read_file(path: &Path) -> ToolFile {
     match bytes_of(path) {
         Ok(bytes) => read_bytes(path, &bytes),

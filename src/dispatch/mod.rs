@@ -59,13 +59,10 @@ impl Dispatcher {
 
     /// The tool of that name, as its file is now.
     fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
-        self.registry.refresh_if_changed();
-        let catalogue = self.registry.catalogue();
-        match catalogue.resolve(name) {
-            Ok(tool) => Ok(Arc::clone(tool)),
-            Err(NotFound::Broken(path, reason)) => Err(broken_fault(name, &path, &reason)),
-            Err(NotFound::Unknown(near)) => Err(not_found_fault(name, near, catalogue.ready().next().is_none())),
-        }
+        self.registry.find(name).map_err(|missing| match missing {
+            NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
+            NotFound::Unknown(near) => not_found_fault(name, near, self.registry.catalogue().ready().next().is_none()),
+        })
     }
 
     async fn execute(

@@ -53,9 +53,10 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
             let mut wanted: Vec<String> = context.iter().flatten().filter_map(wanted).collect();
             wanted.dedup();
             let came = came(error.instance());
-            match wanted.is_empty() {
-                true => format!("`{place}`: {came} fits none of what is allowed there"),
-                false => format!("`{place}` must be {}, and {came} came", wanted.join(" or ")),
+            if wanted.is_empty() {
+                format!("`{place}`: {came} fits none of what is allowed there")
+            } else {
+                format!("`{place}` must be {}, and {came} came", wanted.join(" or "))
             }
         }
         _ => format!("`{place}`: {error}"),
@@ -96,7 +97,9 @@ fn place(pointer: &str) -> String {
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
         if step.bytes().all(|byte| byte.is_ascii_digit()) {
-            text.push_str(&format!("[{step}]"));
+            text.push('[');
+            text.push_str(&step);
+            text.push(']');
         } else {
             if !text.is_empty() {
                 text.push('.');

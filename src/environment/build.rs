@@ -6,53 +6,18 @@
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use super::failure::build_fault;
+use super::marker::{MARKER, Marker};
 use super::recipe::EnvironmentSpec;
-use super::store::{Environments, Said};
+use super::settings::{EnvironmentSettings, Said};
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, inherited_environment, run};
 
-/// The file that says that an environment is whole. Its lock says that it is in use, its time when it last was.
-pub(super) const MARKER: &str = "hostler-environment.json";
-
-/// What is known of a finished environment.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Marker {
-    format: u32,
-    header: String,
-    interpreter: PathBuf,
-    interpreter_modified_ms: u64,
-}
-
-impl Marker {
-    pub(super) fn read(home: &Path) -> Option<Self> {
-        let marker: Self = serde_json::from_slice(&std::fs::read(home.join(MARKER)).ok()?).ok()?;
-        (marker.format == 1).then_some(marker)
-    }
-
-    /// Whether the interpreter beneath the environment is still the one it was built on.
-    pub(super) fn interpreter_unchanged(&self) -> bool {
-        modified_ms(&self.interpreter) == Some(self.interpreter_modified_ms)
-    }
-
-    fn of(home: &Path, header: &str) -> Option<Self> {
-        let interpreter = home.join("bin/python").canonicalize().ok()?;
-        let interpreter_modified_ms = modified_ms(&interpreter)?;
-        Some(Self { format: 1, header: header.to_owned(), interpreter, interpreter_modified_ms })
-    }
-}
-
-fn modified_ms(path: &Path) -> Option<u64> {
-    let modified = path.metadata().ok()?.modified().ok()?;
-    u64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
-}
-
 pub(super) struct Build<'a> {
-    pub store: &'a Environments,
+    pub folder: &'a Path,
+    pub settings: &'a EnvironmentSettings,
     pub spec: &'a EnvironmentSpec,
     pub lock: Option<&'a [u8]>,
     pub key: &'a str,
@@ -62,7 +27,7 @@ pub(super) struct Build<'a> {
 impl Build<'_> {
     /// Builds the environment, unless another hostler does so meanwhile.
     pub(super) async fn run(&self, said: Said<'_>) -> Result<(), Fault> {
-        let folder = &self.store.folder;
+        let folder = self.folder;
         std::fs::create_dir_all(folder).map_err(|error| self.unwritable(folder, &error))?;
         // Between processes: whoever holds this file's lock builds. The lock goes with the process, however it ends.
         let gate = folder.join(format!(".{}.lock", self.key));
@@ -82,13 +47,13 @@ impl Build<'_> {
         }
         let staging = Staging::new(folder, self.key).map_err(|error| self.unwritable(folder, &error))?;
         self.sync(&staging, said).await?;
-        self.finish(staging, &home)
+        self.finish(&staging, &home)
     }
 
     async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
         let script = self.stage_script(staging).map_err(|error| self.unwritable(&staging.0, &error))?;
         said(&format!("building the environment of {}", self.spec.name));
-        let settings = &self.store.settings;
+        let settings = self.settings;
         let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
         let done = run(&launch, settings.build_timeout, |line| {
@@ -117,7 +82,7 @@ impl Build<'_> {
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {
-        let settings = &self.store.settings;
+        let settings = self.settings;
         let mut launch = Launch::new(self.uv)
             .args(["sync", "--script"])
             .arg(script)
@@ -154,7 +119,7 @@ impl Build<'_> {
         Ok(script)
     }
 
-    fn finish(&self, staging: Staging, home: &Path) -> Result<(), Fault> {
+    fn finish(&self, staging: &Staging, home: &Path) -> Result<(), Fault> {
         let built = staging.environment();
         let marker = Marker::of(&built, &self.spec.header);
         let marker = marker.ok_or_else(|| {

@@ -23,11 +23,16 @@ fn reason(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let start = lines.iter().position(|line| line.trim_start().starts_with(['×', 'x']) || line.starts_with("error"));
     let error = lines[start.unwrap_or(0)..].iter().filter(|line| !is_talk(line));
-    let words =
-        error.flat_map(|line| line.split_whitespace()).filter(|word| !["×", "│", "├─▶", "╰─▶", "x"].contains(word));
-    let text = words.collect::<Vec<_>>().join(" ");
+    let words = error.flat_map(|line| unmarked(line).split_whitespace());
+    let text = words.collect::<Vec<_>>().join(" ").replace(": cause: ", ": ").replace(" cause: ", ": ");
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     if text.is_empty() { "uv gave no reason".to_owned() } else { text.trim_end_matches('.').to_owned() }
+}
+
+/// A line without the drawing that uv puts before its parts.
+fn unmarked(line: &str) -> &str {
+    let line = line.trim_start();
+    ["×", "x ", "├─▶", "╰─▶", "│"].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
 fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
@@ -68,6 +73,12 @@ mod tests {
              no-such was not found in the package registry and you require no-such, we can conclude that your \
              requirements are unsatisfiable. Correct the header of /t/a.py; the next call tries again"
         );
+    }
+
+    #[test]
+    fn a_cause_on_a_line_of_its_own_follows_a_colon() {
+        let stderr = "error: No solution found when resolving dependencies\n  cause: Because x was not found.\n";
+        assert_eq!(reason(stderr), "No solution found when resolving dependencies: Because x was not found");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) async fn provision_uv(own_copies: &Path, hidden: &[String]) -> Result
         .arg(&staging)
         .arg(WANTED)
         .envs(inherited_environment(hidden));
-    let done = run(&launch, Duration::from_secs(300), |line| tracing::debug!(line, "pip")).await;
+    let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
     let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);
     if fetched.is_err() {
         let _ = std::fs::remove_dir_all(&staging);

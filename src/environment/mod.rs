@@ -3,10 +3,13 @@
 mod build;
 mod failure;
 mod find;
+mod marker;
 mod prune;
 mod recipe;
+mod settings;
 mod store;
 
 pub use prune::Pruned;
 pub use recipe::EnvironmentSpec;
-pub use store::{EnvironmentSettings, Environments, Lease, Said};
+pub use settings::{EnvironmentSettings, Said};
+pub use store::{Environments, Lease};

@@ -4,10 +4,10 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::build::MARKER;
+use super::marker::MARKER;
 
 /// A staging folder this old belongs to no build that still runs.
-const STALE_STAGING: Duration = Duration::from_secs(24 * 3600);
+const STALE_STAGING: Duration = Duration::from_hours(24);
 
 /// What pruning did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn prune(folder: &Path, unused_for: Duration) -> Pruned {
 
 fn removable(home: &Path, unused_for: Duration) -> bool {
     let marker = home.join(MARKER);
-    if !age(&marker).or_else(|| age(home)).is_some_and(|age| age >= unused_for) {
+    if age(&marker).or_else(|| age(home)).is_none_or(|age| age < unused_for) {
         return false;
     }
     // Whoever runs from it holds a shared lock on its marker. Removing the marker first makes it unfindable.
@@ -83,6 +83,6 @@ mod tests {
     fn what_was_used_of_late_stays() {
         let folder = tempfile::tempdir().unwrap();
         environment(folder.path(), "fresh");
-        assert_eq!(prune(folder.path(), Duration::from_secs(60)).kept, 1);
+        assert_eq!(prune(folder.path(), Duration::from_mins(1)).kept, 1);
     }
 }

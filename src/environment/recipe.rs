@@ -68,7 +68,8 @@ impl EnvironmentSpec {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        hash.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+        let digest = hash.finalize();
+        format!("{:032x}", u128::from_be_bytes(digest[..16].try_into().unwrap_or_default()))
     }
 }
 

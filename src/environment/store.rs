@@ -1,6 +1,6 @@
 //! The store of environments in the cache: looked up by name, built once however many ask, leased while in use.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,36 +9,18 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::build::{self, Build};
+use super::build::Build;
 use super::find;
+use super::marker::{MARKER, Marker};
 use super::recipe::EnvironmentSpec;
+use super::settings::{EnvironmentSettings, Said};
 use crate::outcome::{Code, Fault};
-
-/// A listener for what is being done, a line at a time.
-pub type Said<'a> = &'a (dyn Fn(&str) + Send + Sync);
-
-/// How environments are built.
-#[derive(Debug, Clone, Default)]
-pub struct EnvironmentSettings {
-    /// uv, when the operator says where it is.
-    pub uv: Option<PathBuf>,
-    /// The interpreter to build on, as uv understands it: `3.12`, a path.
-    pub python: Option<String>,
-    /// Variables that uv gets while it builds, over those of hostler itself.
-    pub env: BTreeMap<String, String>,
-    /// The longest a build may take.
-    pub build_timeout: Duration,
-    /// How long an unused environment is kept.
-    pub keep: Duration,
-    /// Names of variables that hold tools' secrets; uv does not get them.
-    pub hidden: Vec<String>,
-}
 
 /// All environments of one cache folder.
 #[derive(Debug)]
 pub struct Environments {
-    pub(super) folder: PathBuf,
-    pub(super) settings: EnvironmentSettings,
+    folder: PathBuf,
+    settings: EnvironmentSettings,
     cache: PathBuf,
     uv: OnceCell<PathBuf>,
     /// One gate per environment being looked for, so that two first calls build once. The map is only ever held to
@@ -100,7 +82,8 @@ impl Environments {
             return Ok(lease);
         }
         let uv = self.uv(said).await?;
-        let build = Build { store: self, spec, lock: lock.as_deref(), key: &key, uv: &uv };
+        let build =
+            Build { folder: &self.folder, settings: &self.settings, spec, lock: lock.as_deref(), key: &key, uv: &uv };
         build.run(said).await?;
         let lease = self.lease(&key, true);
         if lease.is_some() {
@@ -121,11 +104,11 @@ impl Environments {
 
     fn lease(&self, key: &str, built: bool) -> Option<Lease> {
         let home = self.folder.join(key);
-        let marker = build::Marker::read(&home)?;
+        let marker = Marker::read(&home)?;
         if !marker.interpreter_unchanged() {
             return None;
         }
-        let held = OpenOptions::new().read(true).open(home.join(build::MARKER)).ok()?;
+        let held = OpenOptions::new().read(true).open(home.join(MARKER)).ok()?;
         held.try_lock_shared().ok()?;
         // The time of last use, for pruning.
         let _ = held.set_modified(std::time::SystemTime::now());

@@ -103,7 +103,7 @@ impl Pools {
         self.each(Pool::close);
     }
 
-    /// Answers every call inside with SHUTTING_DOWN and kills every worker.
+    /// Answers every call inside with `SHUTTING_DOWN` and kills every worker.
     pub fn end(&self) {
         self.each(Pool::end);
     }
@@ -134,13 +134,13 @@ impl Pools {
             return None;
         }
         if let Some(current) = open.current.get(&file.path)
-            && current.version == file.fingerprint
+            && current.version == entry.version
         {
             return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
         }
         let pool = Arc::new(Pool::start(file.path.clone(), rules(entry), Arc::new(self.launcher(entry))));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        let current = Current { version: file.fingerprint, pool: Arc::clone(&pool), config: Arc::clone(&config) };
+        let current = Current { version: entry.version, pool: Arc::clone(&pool), config: Arc::clone(&config) };
         if let Some(old) = open.current.insert(file.path.clone(), current) {
             tracing::info!(file = %file.path.display(), "the file changed: new calls go to a new worker");
             old.pool.close();

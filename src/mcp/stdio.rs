@@ -56,7 +56,7 @@ fn kind(fd: BorrowedFd<'_>) -> Kind {
 /// Opens both streams.
 pub(super) fn open_stdio() -> Stdio {
     let ended = Arc::new(Notify::new());
-    let (hang_up, hung_up) = oneshot::channel();
+    let (hang_up, told_to_end) = oneshot::channel();
     let stdin = io::stdin();
     let reader: Box<dyn AsyncRead + Send + Unpin> = match open_input(stdin.as_fd()) {
         Ok(Some(stream)) => stream,
@@ -66,7 +66,7 @@ pub(super) fn open_stdio() -> Stdio {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdout()),
     };
-    let input = Input { stream: reader, ended: Arc::clone(&ended), hang_up: hung_up };
+    let input = Input { stream: reader, ended: Arc::clone(&ended), hang_up: told_to_end };
     Stdio { input, output: Output(writer), ended, hang_up }
 }
 

@@ -14,7 +14,7 @@ pub struct Fault {
     /// What happened and what to do next, in one or two sentences.
     pub message: String,
     /// What a program or a person with a debugger wants to know.
-    pub details: Details,
+    pub details: Box<Details>,
 }
 
 /// The known particulars of a fault; all optional.
@@ -46,13 +46,13 @@ pub struct Details {
 impl Fault {
     /// A fault without particulars.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Details::default() }
+        Self { code, message: message.into(), details: Box::default() }
     }
 
     /// The same fault with particulars.
     #[must_use]
     pub fn with(mut self, details: Details) -> Self {
-        self.details = details;
+        self.details = Box::new(details);
         self
     }
 }

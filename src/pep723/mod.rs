@@ -40,7 +40,7 @@ impl fmt::Display for HeaderError {
     }
 }
 
-/// Reads the header of a tool file whose bytes went through [`decode`]. `Ok(None)` is a file without one.
+/// Reads the header of a tool file whose bytes went through [`decode()`]. `Ok(None)` is a file without one.
 pub fn read(source: &str, file: &Arc<PathBuf>) -> Result<Option<Metadata>, HeaderError> {
     let blocks = blocks(source);
     mistake::find(source, &blocks).map_or(Ok(()), Err)?;

@@ -159,7 +159,7 @@ impl Default for Rules {
             max_workers: 1,
             max_queue: 256,
             write_ahead: 8,
-            idle: Some(Duration::from_secs(600)),
+            idle: Some(Duration::from_mins(10)),
             stack_grace: Duration::from_millis(150),
             cancel_grace: Duration::from_millis(500),
             nudge_every: Duration::from_millis(100),

@@ -49,7 +49,7 @@ impl Pool {
         let _ = self.sender.send(Message::Close);
     }
 
-    /// Answers every call inside with SHUTTING_DOWN and kills the workers.
+    /// Answers every call inside with `SHUTTING_DOWN` and kills the workers.
     pub fn end(&self) {
         let _ = self.sender.send(Message::End);
     }

@@ -50,10 +50,10 @@ fn the_second_call_finds_the_worker_warm() {
 #[test]
 fn idle_time_counts_from_the_end_of_the_last_call() {
     let mut machine = idle();
-    assert_eq!(machine.next_timer(), Some(at(20) + Duration::from_secs(600)));
+    assert_eq!(machine.next_timer(), Some(at(20) + Duration::from_mins(10)));
     let _ = machine.step(at(5_000), submit(B));
     let _ = machine.step(at(6_000), answered(W1, B));
-    assert_eq!(machine.next_timer(), Some(at(6_000) + Duration::from_secs(600)));
+    assert_eq!(machine.next_timer(), Some(at(6_000) + Duration::from_mins(10)));
     let leaves = machine.step(at(606_000), Event::Timer);
     assert_eq!(leaves, [Effect::Stop { worker: W1, manner: Manner::Retire }]);
     assert_eq!(machine.step(at(606_001), submit(C)), [Effect::Start(W2)], "a call that comes then gets a new one");

@@ -1,11 +1,14 @@
 //! All workers of one tool file, with their queue: a pure state machine and the loop that performs what it says.
 
 mod actor;
+mod alarm;
 mod desk;
 mod event;
 mod handle;
 mod job;
+mod listen;
 mod machine;
+mod perform;
 mod seat;
 #[cfg(test)]
 mod loop_tests;

@@ -167,7 +167,7 @@ mod tests {
             deadline_ms: 30_000,
         };
         let frame = call.frame();
-        assert_eq!(frame.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(frame.iter().position(|byte| *byte == b'\n'), Some(frame.len() - 1));
         let value: serde_json::Value = serde_json::from_slice(&frame).unwrap();
         assert_eq!(value["params"]["kwargs"]["a"], "x\ny");
         assert_eq!(value["params"]["function"], "se\"arch");

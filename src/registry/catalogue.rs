@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
+use super::stamp::Stamps;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{FolderProblem, Function, Scan, Status, ToolFile, resolve_collisions};
@@ -17,9 +19,20 @@ pub struct FileEntry {
     pub file: ToolFile,
     /// Its settings.
     pub settings: EffectiveTool,
+    /// What tells one version of it from another: its bytes, and those of the neighbours it imports.
+    pub version: [u8; 32],
+    /// What it and its neighbours looked like when they were read.
+    pub(super) stamps: Stamps,
 }
 
 impl FileEntry {
+    fn new(file: ToolFile, settings: EffectiveTool, looked: &Stamps) -> Self {
+        let paths = std::iter::once(&file.path).chain(&file.helpers);
+        let stamps = looked.as_seen_at(paths.map(PathBuf::as_path));
+        let version = version(&file);
+        Self { file, settings, version, stamps }
+    }
+
     /// Why it cannot be called, if it cannot.
     pub fn broken(&self) -> Option<String> {
         match &self.file.status {
@@ -28,6 +41,15 @@ impl FileEntry {
             Status::Broken { line: None, reason } => Some(reason.clone()),
         }
     }
+}
+
+fn version(file: &ToolFile) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(file.fingerprint);
+    for helper in &file.helpers {
+        hash.update(std::fs::read(helper).unwrap_or_default());
+    }
+    hash.finalize().into()
 }
 
 /// One callable function.
@@ -91,15 +113,15 @@ pub enum NotFound {
 }
 
 impl Catalogue {
-    /// Makes a snapshot from what a scan found.
-    pub fn build(mut scan: Scan, config: &Config) -> Self {
+    /// Makes a snapshot from what a scan found. `looked` is what the files looked like before they were read.
+    pub fn build(mut scan: Scan, looked: &Stamps, config: &Config) -> Self {
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
             let internal = file.kind == crate::discovery::Kind::Internal;
             let layer = file.header.as_ref().map(|header| &header.layer);
             let settings = config.tool(&file.pack, layer, internal);
-            catalogue.add(Arc::new(FileEntry { file, settings }), config);
+            catalogue.add(Arc::new(FileEntry::new(file, settings, looked)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
         for (place, tool) in catalogue.tools.iter().enumerate() {

@@ -1,11 +1,11 @@
 //! The catalogue in force, and how it keeps up with the files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, NotFound, Tool};
 use super::stamp::Stamps;
 use crate::config::Config;
 use crate::discovery::scan;
@@ -14,8 +14,15 @@ use crate::discovery::scan;
 #[derive(Debug)]
 pub struct Registry {
     config: Arc<Config>,
-    /// A plain lock, held only to copy or replace the pointer; never across an await.
-    current: RwLock<(Arc<Catalogue>, Arc<Stamps>)>,
+    /// A plain lock, held only to copy or replace the pointers; never across an await.
+    current: RwLock<Snapshot>,
+}
+
+#[derive(Debug, Clone)]
+struct Snapshot {
+    catalogue: Arc<Catalogue>,
+    /// The folders, in which files come and go.
+    folders: Arc<Stamps>,
 }
 
 impl Registry {
@@ -27,13 +34,26 @@ impl Registry {
 
     /// The snapshot in force.
     pub fn catalogue(&self) -> Arc<Catalogue> {
-        Arc::clone(&self.current.read().0)
+        Arc::clone(&self.current.read().catalogue)
+    }
+
+    /// Finds a tool as its file is now. On the way of every call, so it looks at that tool's own files only; a name that
+    /// is not known, or known to be broken, is worth a look at all of them.
+    pub fn find(&self, name: &str) -> Result<Arc<Tool>, NotFound> {
+        if let Ok(tool) = self.catalogue().resolve(name)
+            && tool.entry.file.is_ready()
+            && tool.entry.stamps.still_true()
+        {
+            return Ok(Arc::clone(tool));
+        }
+        self.refresh_if_changed();
+        self.catalogue().resolve(name).cloned()
     }
 
     /// Looks whether any tool file or folder changed since it was read, and reads them anew if so. Says whether it did.
     pub fn refresh_if_changed(&self) -> bool {
-        let stamps = Arc::clone(&self.current.read().1);
-        if stamps.still_true() {
+        let Snapshot { catalogue, folders } = self.current.read().clone();
+        if folders.still_true() && catalogue.files.iter().all(|entry| entry.stamps.still_true()) {
             return false;
         }
         *self.current.write() = read(&self.config);
@@ -43,18 +63,35 @@ impl Registry {
     /// Reads the folders anew, changed or not. Returns how many tools can be called.
     pub fn refresh(&self) -> usize {
         let fresh = read(&self.config);
-        let count = fresh.0.ready().count();
+        let count = fresh.catalogue.ready().count();
         *self.current.write() = fresh;
         count
     }
 }
 
-fn read(config: &Config) -> (Arc<Catalogue>, Arc<Stamps>) {
-    let folders = &config.tools.value;
-    let before = Stamps::of(folders.iter().map(std::path::PathBuf::as_path));
-    let catalogue = Catalogue::build(scan(folders), config);
-    let files = catalogue.files.iter().map(|entry| entry.file.path.as_path());
-    let parents = files.clone().filter_map(Path::parent);
-    let stamps = before.and(Stamps::of(files.chain(parents)));
-    (Arc::new(catalogue), Arc::new(stamps))
+fn read(config: &Config) -> Snapshot {
+    // Stamps are taken before reading: a change in between is then seen the next time.
+    let (folders, files) = look(&config.tools.value);
+    let catalogue = Catalogue::build(scan(&config.tools.value), &files, config);
+    Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
+}
+
+/// The tool folders with those inside them, in which `NAME/NAME.py` may appear, and every Python file there.
+fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
+    let list = |folder: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let mut folders = tools.to_vec();
+    let mut files = Vec::new();
+    for path in tools.iter().flat_map(|folder| list(folder)) {
+        if path.is_dir() {
+            files.extend(list(&path));
+            folders.push(path);
+        } else {
+            files.push(path);
+        }
+    }
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    let stamps = |paths: &[PathBuf]| Stamps::of(paths.iter().map(PathBuf::as_path));
+    (stamps(&folders), stamps(&files))
 }

@@ -3,6 +3,9 @@
 mod catalogue;
 mod live;
 mod stamp;
+#[cfg(test)]
+mod tests;
 
 pub use catalogue::{Catalogue, FileEntry, NotFound, Tool};
 pub use live::Registry;
+pub use stamp::Stamps;

@@ -1,4 +1,4 @@
-//! Whether anything below the tool folders has changed, told by the file system without reading a file.
+//! Whether a file has changed, told by the file system without reading it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,27 +22,27 @@ impl Stamp {
     }
 }
 
-/// What a set of paths looked like.
+/// What a set of paths looked like, sorted by path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stamps(Vec<Stamp>);
+pub struct Stamps(Vec<Stamp>);
 
 impl Stamps {
-    /// Looks at the paths now. Take the stamps before reading: a change in between is then seen the next time.
-    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
-        Self(paths.into_iter().map(Stamp::of).collect())
+    /// Looks at the paths now.
+    pub(super) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut stamps: Vec<Stamp> = paths.into_iter().map(Stamp::of).collect();
+        stamps.sort_by(|left, right| left.path.cmp(&right.path));
+        Self(stamps)
+    }
+
+    /// What these paths looked like in an earlier look, and now where that did not know them.
+    pub(super) fn as_seen_at<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let earlier = |path: &Path| self.0.binary_search_by(|stamp| stamp.path.as_path().cmp(path)).ok();
+        let stamp = |path: &Path| earlier(path).map_or_else(|| Stamp::of(path), |place| self.0[place].clone());
+        Self(paths.into_iter().map(stamp).collect())
     }
 
     /// Whether every path still looks the same.
-    pub fn still_true(&self) -> bool {
+    pub(super) fn still_true(&self) -> bool {
         self.0.iter().all(Stamp::still_true)
-    }
-}
-
-impl Stamps {
-    /// Both sets.
-    pub fn and(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self.0.dedup();
-        self
     }
 }

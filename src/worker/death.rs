@@ -57,6 +57,6 @@ pub fn timeout_fault(tool: &str, file: &Path, timeout: Duration, stack: &Stack, 
         humantime::format_duration(timeout)
     );
     let signal = stopped.then(|| "SIGKILL".to_owned());
-    let traceback = stack.listing("hostler_worker");
+    let traceback = stack.listing(file);
     Fault::new(Code::ToolTimeout, message).with(Details { signal, traceback, ..Details::default() })
 }

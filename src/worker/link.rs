@@ -110,7 +110,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
     pub async fn next(&mut self) -> io::Result<Option<News>> {
         loop {
             while let Some(line) = self.take_line() {
-                if let Some(news) = self.interpret(line) {
+                if let Some(news) = self.interpret(&line) {
                     return Ok(Some(news));
                 }
             }
@@ -151,17 +151,17 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         self.searched = 0;
     }
 
-    fn interpret(&mut self, line: Vec<u8>) -> Option<News> {
+    fn interpret(&mut self, line: &[u8]) -> Option<News> {
         if let Some(dropped) = self.dropped.take() {
             return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
         }
         if line.len() > self.limit {
-            return Some(News::Oversized { id: protocol::peek_id(&line), bytes: line.len() });
+            return Some(News::Oversized { id: protocol::peek_id(line), bytes: line.len() });
         }
         if line.is_empty() {
             return None;
         }
-        match protocol::parse(&line) {
+        match protocol::parse(line) {
             Ok(frame) => Some(News::Frame(frame)),
             Err(error) => {
                 let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();

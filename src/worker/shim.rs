@@ -79,5 +79,6 @@ fn content_name() -> String {
         hash.update(text.as_bytes());
         hash.update([0]);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let digest = hash.finalize();
+    format!("{:016x}", u64::from_be_bytes(digest[..8].try_into().unwrap_or_default()))
 }

@@ -1,5 +1,7 @@
 //! Where a stuck worker is: the stack that its interpreter prints on standard error when it is asked.
 
+use std::path::Path;
+
 /// A frame of Python code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
@@ -48,7 +50,7 @@ impl Stack {
     }
 
     /// `sleeper.py:7 in nap (inside http/client.py:1395)`: the tool's own innermost line, and where that had gone.
-    pub fn place(&self, tool_file: &std::path::Path) -> Option<String> {
+    pub fn place(&self, tool_file: &Path) -> Option<String> {
         let innermost = self.frames.first()?;
         let tool = tool_file.to_string_lossy();
         let own = self.frames.iter().find(|frame| frame.file == tool);
@@ -60,9 +62,11 @@ impl Stack {
         }
     }
 
-    /// The frames as Python would print them, outermost first; the shim's own left out.
-    pub fn listing(&self, shim: &str) -> Option<String> {
-        let own = self.frames.iter().rev().filter(|frame| !frame.file.contains(shim));
+    /// The frames as Python would print them, outermost first, from the tool's first line on: what is outside of it is
+    /// the shim's.
+    pub fn listing(&self, tool_file: &Path) -> Option<String> {
+        let tool = tool_file.to_string_lossy();
+        let own = self.frames.iter().rev().skip_while(|frame| frame.file != tool);
         let lines: Vec<String> =
             own.map(|frame| format!("  File \"{}\", line {}, in {}", frame.file, frame.line, frame.function)).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -89,8 +93,6 @@ fn short(file: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     const DUMP: &str = r#"Thread 0x00007f1 (most recent call first):
@@ -111,7 +113,7 @@ Current thread 0x00007f2 (most recent call first):
         assert!(!stack.take_line("and then the tool spoke"));
         let place = stack.place(Path::new("/t/slow.py")).unwrap();
         assert_eq!(place, "slow.py:7 in fetch (inside http/client.py:1395)");
-        assert_eq!(stack.listing("hostler_worker").unwrap().lines().count(), 2);
+        assert_eq!(stack.listing(Path::new("/t/slow.py")).unwrap().lines().count(), 2);
     }
 
     #[test]

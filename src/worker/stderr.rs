@@ -79,10 +79,11 @@ fn parse_log(line: &str) -> Option<LogLine> {
         return None;
     }
     let Ok(Value::Object(mut fields)) = serde_json::from_str(line) else { return None };
-    let mut word = |names: &[&str]| names.iter().find_map(|name| fields.remove(*name)?.as_str().map(str::to_owned));
+    let mut word =
+        |names: &[&str]| names.iter().find_map(|name| fields.shift_remove(*name)?.as_str().map(str::to_owned));
     let message = word(&["message", "msg", "event"])?;
     let level = word(&["level", "levelname", "severity"]).unwrap_or_else(|| "info".to_owned()).to_ascii_lowercase();
-    fields.remove("hostler");
+    fields.shift_remove("hostler");
     Some(LogLine { level, message, fields })
 }
 

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use super::Docstring;
 
 fn parameters(text: &str) -> Vec<String> {

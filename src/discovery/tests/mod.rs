@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
-
 mod classes;
 mod collisions;
 mod files;

@@ -1,0 +1,133 @@
+//! Configuration as people write it, with the mistakes they make.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::layer::FileLayer;
+use super::load::{Config, Wanted};
+use super::origin::Origin;
+use super::section::{Problem, Source};
+use super::tool::{Effects, ToolLayer};
+use super::value::Patience;
+
+const EXAMPLE: &str = include_str!("../../hostler.example.toml");
+
+fn read(text: &str) -> Result<FileLayer, Vec<Problem>> {
+    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
+    FileLayer::read(&Source { file, text: text.into(), first_line: 1, is_header: false })
+}
+
+fn mistakes(text: &str) -> Vec<String> {
+    read(text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_mistake_names_file_line_key_and_fix() {
+    let text = "tols = []\n[tool]\ntimeout = \"5 parsecs\"\n[tool.brave]\ntiemout = 3\n[limits]\nmax_output = -1\n";
+    assert_eq!(
+        mistakes(text),
+        [
+            "/p/hostler.toml:7: `limits.max_output`: the number -1 does not fit here; write a size like \"1MB\" or \
+             \"64MB\" (a bare number is bytes)",
+            "/p/hostler.toml:3: `tool.timeout`: the string \"5 parsecs\" does not fit here; write a duration like \
+             \"30s\", \"5m\" or \"1h 30m\" (a bare number is seconds)",
+            "/p/hostler.toml:5: `tool.brave.tiemout`: unknown key; did you mean `timeout`?",
+            "/p/hostler.toml:1: `tols`: unknown key; did you mean `tools`?",
+        ]
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_told_with_its_line() {
+    let told = mistakes("log = \"info\"\ntools = [\n");
+    assert!(told[0].starts_with("/p/hostler.toml:2: not valid TOML: "), "{told:?}");
+}
+
+#[test]
+fn a_secret_in_the_file_itself_is_refused() {
+    let told = mistakes("[secrets]\nKEY = \"s3cret\"\n");
+    assert!(told[0].contains("write KEY = { env = \"VARIABLE\" }"), "{told:?}");
+    assert!(!told[0].contains("s3cret"), "a value must not reach a log");
+}
+
+#[test]
+fn the_example_is_valid_and_documents_every_key() {
+    read(EXAMPLE).unwrap();
+    let example: toml::Table = EXAMPLE.parse().unwrap();
+    for (table, at) in [
+        ("", ""),
+        ("[environment]", "/environment"),
+        ("[limits]", "/limits"),
+        ("[tool]", "/tool"),
+        ("[tool.signing]", "/tool/signing|/tool"),
+        ("[tool.\"tables.query\"]", "/tool/tables.query"),
+    ] {
+        let known = known_keys(table);
+        assert!(!known.is_empty(), "no keys known of {table}");
+        for key in known {
+            let documented = at.split('|').any(|place| lookup(&example, place).contains_key(&key));
+            assert!(documented, "hostler.example.toml says nothing of `{key}` in {table}");
+        }
+    }
+}
+
+fn lookup<'t>(table: &'t toml::Table, place: &str) -> &'t toml::Table {
+    place.split('/').skip(1).fold(table, |table, step| table[step].as_table().unwrap())
+}
+
+/// The keys of a table, out of the answer to a key that is none.
+fn known_keys(table: &str) -> Vec<String> {
+    let told = mistakes(&format!("{table}\nqqqqqqqq = 1\n"));
+    let list = told.iter().find_map(|text| text.split("the keys here are ").nth(1)).unwrap();
+    list.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_operator_wins_over_the_header_and_every_value_says_where_it_is_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hostler.toml");
+    let text =
+        "[tool]\ntimeout = \"1m\"\n[tool.brave]\nidle_timeout = \"never\"\n[tool.\"brave.search\"]\ntimeout = \"7s\"\n";
+    std::fs::write(&file, text).unwrap();
+    let wanted = Wanted { config: Some(file.clone()), ..Wanted::default() };
+    let config = Config::load(&wanted, Path::new("/")).unwrap();
+    let header = header("timeout = \"9m\"\neffects = \"pure\"\n");
+    let tool = config.tool("brave", Some(&header), false);
+    assert_eq!((tool.timeout.value, tool.timeout.origin.to_string()), (Duration::from_mins(1), place(&file, 2)));
+    assert_eq!(tool.idle_timeout.value, Patience::Forever);
+    assert_eq!(
+        (tool.effects.value, tool.effects.origin.to_string()),
+        (Effects::Pure, "header /t/brave.py:4".to_owned())
+    );
+    assert_eq!((tool.max_queue.value, &tool.max_queue.origin), (256, &Origin::Default));
+    let search = config.function("brave", "search", &tool);
+    assert_eq!((search.timeout.value, search.timeout.origin.to_string()), (Duration::from_secs(7), place(&file, 6)));
+    assert_eq!(config.function("brave", "other", &tool).timeout.value, Duration::from_mins(1));
+}
+
+fn place(file: &Path, line: usize) -> String {
+    format!("{}:{line}", file.display())
+}
+
+fn header(text: &str) -> ToolLayer {
+    let source =
+        Source { file: Arc::new(PathBuf::from("/t/brave.py")), text: text.into(), first_line: 3, is_header: true };
+    let table = super::section::parse(&source).unwrap();
+    let problems = std::cell::RefCell::default();
+    ToolLayer::read(&super::section::Section::new(&source, "tool.hostler", &table, &problems))
+}
+
+#[test]
+fn a_flag_is_the_last_word() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("hostler.toml"), "tools = [\"mine\"]\n[tool.\"a.b\"]\ntimeout = 5\n").unwrap();
+    let config = Config::load(&Wanted::default(), folder.path()).unwrap();
+    assert_eq!(config.tools.value, [folder.path().join("mine")]);
+    let wanted =
+        Wanted { tools: vec![PathBuf::from("other")], timeout: Some(Duration::from_secs(1)), ..Wanted::default() };
+    let config = Config::load(&wanted, folder.path()).unwrap();
+    assert_eq!(config.tools.value, [folder.path().join("other")]);
+    let tool = config.tool("a", None, false);
+    assert_eq!(config.function("a", "b", &tool).timeout.value, Duration::from_secs(1));
+}

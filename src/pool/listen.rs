@@ -1,0 +1,88 @@
+//! What workers tell the loop, made into events and passed on to callers.
+
+use serde_json::value::RawValue;
+
+use super::actor::{Actor, Held};
+use super::desk;
+use super::event::{CallId, Event, WorkerId};
+use crate::protocol::{Incoming, reply_frame};
+use crate::worker::{self, News};
+
+impl Actor {
+    pub(super) fn news(&mut self, worker: WorkerId, news: News) {
+        match news {
+            News::Frame(Incoming::Reply { id, answer }) => {
+                let call = CallId(id);
+                let cancelled = worker::is_cancelled(&answer);
+                if let Some(open) = self.calls.get_mut(&call) {
+                    open.answer = Some(answer.map_err(|error| worker::error_fault(&open.job.tool, &error)));
+                }
+                self.answered(worker, call, cancelled);
+            }
+            News::Oversized { id: Some(id), bytes } => {
+                let call = CallId(id);
+                if let Some(open) = self.calls.get_mut(&call) {
+                    open.answer = Some(Err(worker::oversized_fault(&open.job.tool, bytes)));
+                }
+                self.answered(worker, call, false);
+            }
+            News::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
+            News::Frame(Incoming::Output(note)) => {
+                let call = note.id.map(CallId).or_else(|| self.machine.running(worker));
+                self.printed(call, &note.stream, &note.text);
+            }
+            News::Stderr(text) => self.printed(self.machine.running(worker), "stderr", &text),
+            News::Frame(Incoming::Progress(note)) => {
+                let call = note.id.map(CallId).or_else(|| self.machine.running(worker));
+                if let Some(open) = call.and_then(|call| self.calls.get(&call)) {
+                    open.job.listener.progress(&note);
+                }
+            }
+            News::Log(line) => {
+                let running = self.machine.running(worker).and_then(|call| self.calls.get(&call));
+                desk::log(running, &self.file, &line);
+            }
+            News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, worker::Ask { method, params }),
+            News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),
+            News::Died(death) => {
+                tracing::info!(file = %self.file.display(), exit = %death.exit, "worker gone");
+                self.workers.remove(&worker);
+                self.deaths.insert(worker, death);
+                self.step(Event::Died(worker));
+                self.deaths.remove(&worker);
+            }
+        }
+    }
+
+    fn answered(&mut self, worker: WorkerId, call: CallId, cancelled: bool) {
+        self.step(Event::Answered { worker, call, cancelled });
+        // The next call in the worker's line begins now.
+        if let Some(open) = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call)) {
+            open.begins();
+        }
+    }
+
+    fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
+        if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
+            open.print(stream, text);
+        } else {
+            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
+        }
+    }
+
+    /// A question from inside the running call, answered in a task that ends with the call.
+    fn ask(&mut self, worker: WorkerId, id: Box<RawValue>, ask: worker::Ask) {
+        let Some(Held::Live(handle)) = self.workers.get(&worker) else { return };
+        let writer = handle.writer.clone();
+        let running = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call));
+        match running.and_then(|open| Some((open.job.host.clone()?, open))) {
+            Some((host, open)) => {
+                open.questions.spawn(async move {
+                    let answer = host.answer(ask).await;
+                    writer.send(reply_frame(&id, answer.as_deref()));
+                });
+            }
+            None => writer.send(reply_frame(&id, Err(&desk::refusal()))),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What the machine decided, done: workers started, told and stopped, callers answered.
+
+use std::sync::Arc;
+
+use super::actor::{Actor, Held, Message};
+use super::desk;
+use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
+use crate::outcome::{Code, Fault};
+use crate::process::Grace;
+use crate::protocol::{cancel_frame, shutdown_frame};
+use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, timeout_fault};
+
+impl Actor {
+    pub(super) fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start(worker) => self.start(worker),
+            Effect::Send { worker, call } => self.send(worker, call),
+            Effect::Withdraw { worker, call } => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.send(cancel_frame(call.0));
+                }
+            }
+            Effect::Interrupt { worker, call } => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    let control = handle.control.clone();
+                    handle.writer.send_then(cancel_frame(call.0), move || {
+                        let _ = control.send(Control::Interrupt);
+                    });
+                }
+            }
+            Effect::Nudge(worker) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    let _ = handle.control.send(Control::Interrupt);
+                }
+            }
+            Effect::TakeStack(worker) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    handle.stack.lock().clear();
+                    let _ = handle.control.send(Control::TakeStack);
+                }
+            }
+            Effect::Stop { worker, manner } => self.stop(worker, manner),
+            Effect::Finish { call, verdict } => self.finish(call, verdict),
+            Effect::Empty => self.done = true,
+        }
+    }
+
+    fn start(&mut self, worker: WorkerId) {
+        tracing::debug!(file = %self.file.display(), "starting a worker: a call waits and none is there");
+        let (news, notes) = (self.news_sender(worker), self.note_sender());
+        let starting = self.launcher.launch(news, notes);
+        let sender = self.sender.clone();
+        let task = tokio::spawn(async move {
+            let outcome = starting.await;
+            let _ = sender.send(Message::Started(worker, outcome));
+        });
+        self.workers.insert(worker, Held::Starting(task.abort_handle()));
+    }
+
+    fn news_sender(&self, worker: WorkerId) -> NewsSender {
+        let sender = self.sender.clone();
+        Arc::new(move |news| {
+            let _ = sender.send(Message::News(worker, news));
+        })
+    }
+
+    fn note_sender(&self) -> StartNotes {
+        let sender = self.sender.clone();
+        Arc::new(move |note| {
+            let _ = sender.send(Message::Note(note));
+        })
+    }
+
+    fn send(&mut self, worker: WorkerId, call: CallId) {
+        let first = self.machine.running(worker) == Some(call);
+        let (Some(Held::Live(handle)), Some(open)) = (self.workers.get(&worker), self.calls.get_mut(&call)) else {
+            return;
+        };
+        open.sent_to(handle.pid, first);
+        handle.writer.send(open.frame(call));
+    }
+
+    fn stop(&mut self, worker: WorkerId, manner: Manner) {
+        let grace = match manner {
+            Manner::Retire => Grace::RETIRE,
+            Manner::Kill => Grace::NONE,
+        };
+        match self.workers.remove(&worker) {
+            Some(Held::Starting(task)) => {
+                task.abort();
+                self.follow_up.push_back(Event::StartFailed(worker));
+            }
+            Some(Held::Live(handle)) => {
+                if manner == Manner::Retire {
+                    handle.writer.send(shutdown_frame());
+                }
+                let _ = handle.control.send(Control::Stop(grace));
+                self.workers.insert(worker, Held::Leaving(handle.control));
+            }
+            Some(Held::Leaving(control)) => {
+                let _ = control.send(Control::Stop(grace));
+                self.workers.insert(worker, Held::Leaving(control));
+            }
+            None => {}
+        }
+    }
+
+    fn finish(&mut self, call: CallId, verdict: Verdict) {
+        let Some(mut open) = self.calls.remove(&call) else { return };
+        let tool = &open.job.tool;
+        let ended = match verdict {
+            Verdict::Answered(_) => open.answer.take().unwrap_or_else(|| Err(lost(tool))),
+            Verdict::Died(worker) => {
+                Err(self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, death)))
+            }
+            Verdict::StartFailed(worker) => Err(self.faults.get(&worker).cloned().unwrap_or_else(|| lost(tool))),
+            Verdict::TimedOut { worker, stopped } => {
+                let stack = match self.workers.get(&worker) {
+                    Some(Held::Live(handle)) => handle.stack.lock().clone(),
+                    _ => worker::Stack::default(),
+                };
+                Err(timeout_fault(tool, &self.file, open.job.timeout, &stack, stopped))
+            }
+            Verdict::Cancelled => Err(Fault::new(Code::Cancelled, format!("the call of {tool} was cancelled"))),
+            Verdict::Busy { waiting, retry_after } => Err(desk::busy(tool, waiting, retry_after)),
+            Verdict::ShuttingDown => Err(desk::closed(tool)),
+        };
+        open.settle(ended);
+    }
+}
+
+/// A call whose answer is nowhere: a fault of ours, told as one instead of a silence.
+fn lost(tool: &str) -> Fault {
+    Fault::new(Code::SystemError, format!("hostler lost the answer of {tool}; please report this"))
+}
