@@ -11,6 +11,12 @@ from harness import EXAMPLES, HOSTLER, ROOT, TOOLS, config_file, environment, ev
 from test_starting import BODY, HEADER, with_dependencies
 
 
+def setUpModule():
+    for folder in (TOOLS, EXAMPLES):  # where standard error is compared, nothing may have to be built
+        done = run("warm", "--tools", folder, "text" if folder == EXAMPLES else "plain")
+        assert done.returncode == 0, done.stderr
+
+
 def call(*words, **options):
     return run("call", "--tools", TOOLS, *words, **options)
 

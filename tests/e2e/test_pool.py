@@ -162,8 +162,9 @@ class Changes(unittest.IsolatedAsyncioTestCase):
         async with connected(tools) as hostler:
             self.assertEqual(await hostler.value("engine_version"), 1)
             self.assertEqual(set(await hostler.tools()), {"engine_version"}, "a helper is no tool")
-            write_tool(tools, "helper", "NUMBER = 2\n", header="")
-            self.assertEqual(await hostler.value("engine_version"), 2)
+            # Another length: Python takes a cached helper for current by its size and the second of its change.
+            write_tool(tools, "helper", "NUMBER = 22\n", header="")
+            self.assertEqual(await hostler.value("engine_version"), 22)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+"""Runs the end-to-end tests: `scripts/test e2e`, `scripts/test e2e test_pool`, `scripts/test e2e test_pool.Limits -v`.
+
+Test files run side by side, each in a process of its own, except those that measure how long hostler takes to end.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ALONE = ["test_exits"]  # compares times with limits that people rely on
+AT_ONCE = 2
+
+
+def run(name, extra=()):
+    began = time.monotonic()
+    words = [sys.executable, "-m", "unittest", *extra, *([name] if name else [])]
+    done = subprocess.run(words, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, "PYTHONPATH": str(HERE)}, timeout=900)
+    return name, done.returncode, done.stdout, time.monotonic() - began
+
+
+def tell(result):
+    name, status, output, seconds = result
+    if status:
+        print(output, file=sys.stderr)
+    last = [line for line in output.splitlines() if line.startswith(("Ran ", "OK", "FAILED"))]
+    print(f"   {name:26} {seconds:5.1f} s  {'; '.join(last)}", file=sys.stderr)
+    return status
+
+
+def main(arguments):
+    names = [word for word in arguments if not word.startswith("-")]
+    if names:  # as unittest understands it, told as it goes
+        return subprocess.run([sys.executable, "-m", "unittest", *arguments], cwd=HERE, env={**os.environ, "PYTHONPATH": str(HERE)}).returncode
+    files = sorted(path.stem for path in HERE.glob("test_*.py"))
+    together = [name for name in files if name not in ALONE]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        statuses = [tell(result) for result in pool.map(lambda name: run(name, arguments), together)]
+    statuses += [tell(run(name, arguments)) for name in ALONE]
+    return 1 if any(statuses) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
