@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
 
 use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
@@ -84,21 +85,30 @@ impl Child {
 
     /// Kills what is left of its group and takes it off the process table.
     pub fn clean_up(&mut self) {
-        if !self.reaped {
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            exit::reap(self.pid);
-            self.reaped = true;
+        if self.reaped {
+            return;
+        }
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.reaped = true;
+        if !exit::reap(self.pid) {
+            reap_later(self.pid);
         }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.reaped {
-            return;
-        }
-        let _ = kill_process_group(self.pid, Signal::KILL);
-        exit::reap(self.pid);
+        self.clean_up();
+    }
+}
+
+/// KILL was sent a moment ago: the process dies soon, and would stay a zombie for as long as hostler lives.
+fn reap_later(pid: Pid) {
+    if let (Ok(runtime), Ok(watch)) = (Handle::try_current(), DeathWatch::on(pid)) {
+        runtime.spawn(async move {
+            watch.died().await;
+            exit::reap(pid);
+        });
     }
 }
 
@@ -131,8 +141,15 @@ impl Tracked {
         self.watch.died().await;
     }
 
-    /// Signals it alone. Only while its launcher lives or is unreaped can the number not have passed to another.
+    /// Signals it alone, and never another that got its number.
     pub fn signal(&self, signal: Signal) {
-        let _ = kill_process(self.pid, signal);
+        self.watch.signal(signal);
+    }
+}
+
+impl Drop for Tracked {
+    /// A tool may have left the group that dies with its launcher.
+    fn drop(&mut self) {
+        self.watch.signal(Signal::KILL);
     }
 }

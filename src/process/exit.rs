@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
 /// How a process ended: with an exit status or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +79,9 @@ pub(super) fn peek(pid: Pid) -> Option<Exit> {
     status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
 }
 
-/// Takes the dead child off the process table.
-pub(super) fn reap(pid: Pid) {
-    let _ = status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+/// Takes the dead child off the process table; `false` when it has not died yet.
+pub(super) fn reap(pid: Pid) -> bool {
+    status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG).is_some()
 }
 
 fn status_of(pid: Pid, options: WaitIdOptions) -> Option<Exit> {
@@ -96,11 +96,11 @@ fn status_of(pid: Pid, options: WaitIdOptions) -> Option<Exit> {
 mod watch {
     use std::os::fd::OwnedFd;
 
-    use rustix::process::{PidfdFlags, pidfd_open};
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use super::{Pid, io};
+    use super::{Pid, Signal, io};
 
     /// Tells when a process has died. Works for any process, not only for children.
     #[derive(Debug)]
@@ -121,6 +121,11 @@ mod watch {
             // A pidfd becomes readable at death and stays so; an error here means the runtime is ending.
             let _ = self.fd.readable().await;
         }
+
+        /// Signals this very process; nothing happens when it is gone, even if its number has passed to another.
+        pub fn signal(&self, signal: Signal) {
+            let _ = pidfd_send_signal(self.fd.get_ref(), signal);
+        }
     }
 }
 
@@ -128,7 +133,7 @@ mod watch {
 mod watch {
     use std::time::Duration;
 
-    use super::{Pid, io};
+    use super::{Pid, Signal, io};
 
     /// Tells when a process has died, by asking: there is no pidfd on this system.
     #[derive(Debug)]
@@ -146,6 +151,10 @@ mod watch {
             while !own_child_dead() && rustix::process::test_kill_process(self.pid).is_ok() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
+        }
+
+        pub fn signal(&self, signal: Signal) {
+            let _ = rustix::process::kill_process(self.pid, signal);
         }
     }
 }

@@ -102,6 +102,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_dropped_process_is_no_zombie() {
+        let child = Child::spawn(&shell("sleep 60")).unwrap();
+        let pid = Pid::from_raw(child.pid().cast_signed()).unwrap();
+        drop(child);
+        let gone = async {
+            while rustix::process::test_kill_process(pid).is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(5), gone).await.is_ok(), "it is still on the process table");
+    }
+
+    #[tokio::test]
     async fn a_program_that_is_not_there_says_so() {
         let error = run(&Launch::new("/nowhere/at/all"), Duration::from_secs(1), |_| {}).await.unwrap_err();
         assert!(error.to_string().starts_with("/nowhere/at/all could not be started"), "{error}");

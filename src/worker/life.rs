@@ -37,6 +37,8 @@ impl Life {
     pub(super) async fn live(mut self) {
         let exit = self.until_death().await;
         self.child.clean_up();
+        // A tool that called setsid has left the group, and is not to outlive it.
+        self.interpreter.signal(Signal::KILL);
         let _ = timeout(LAST_WORDS, &mut self.reader).await;
         let _ = timeout(LAST_WORDS, &mut self.stderr).await;
         self.reader.abort();

@@ -42,6 +42,16 @@ class Warm(unittest.IsolatedAsyncioTestCase):
 
 
 class Limits(unittest.IsolatedAsyncioTestCase):
+    async def test_a_worker_that_left_its_group_is_stopped_all_the_same(self):
+        folder = scratch(self)
+        config = config_file(folder, '[tool.hostile]\ntimeout = "500ms"\n')
+        async with connected(config=config) as hostler:
+            answer = await hostler.call("hostile_flees", file=str(folder / "pid"))
+            self.assertEqual(answer.code, "TOOL_TIMEOUT", answer.text)
+            worker = int((folder / "pid").read_text())
+            self.assertEqual(answer.worker, worker)
+            await eventually_async(gone(worker), "the worker is dead", limit=5)
+
     async def test_a_full_queue_says_when_to_come_again(self):
         folder = scratch(self)
         gate = Gate(folder)

@@ -49,6 +49,17 @@ def waits(seconds: float = 600) -> str:
     return "slept"
 
 
+def flees(file: str) -> None:
+    """Leave the group of its worker, hear no signal that may be unheard, and never end."""
+    os.setsid()
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    with open(file, "w") as told:
+        told.write(str(os.getpid()))
+    while True:
+        pass
+
+
 def loops() -> None:
     """Never end, in Python."""
     while True:
