@@ -108,12 +108,11 @@ impl Pools {
         self.each(Pool::end);
     }
 
-    /// Waits until closed or ended pools are empty.
+    /// Waits until closed or ended pools are empty. They stay known, so that whoever loses patience can end them.
     pub async fn emptied(&self) {
         let pools: Vec<Arc<Pool>> = {
-            let mut open = self.open.lock();
-            let retired = std::mem::take(&mut open.retired);
-            open.current.drain().map(|(_, current)| current.pool).chain(retired).collect()
+            let open = self.open.lock();
+            open.current.values().map(|current| &current.pool).chain(&open.retired).cloned().collect()
         };
         for pool in pools {
             pool.emptied().await;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 use super::actor::{Actor, Message};
 use super::desk;
@@ -20,7 +19,6 @@ use crate::worker::Launcher;
 pub struct Pool {
     sender: mpsc::UnboundedSender<Message>,
     next_call: AtomicU64,
-    running: parking_lot::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Pool {
@@ -28,8 +26,8 @@ impl Pool {
     pub fn start(file: PathBuf, rules: Rules, launcher: Arc<dyn Launcher>) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone());
-        let running = tokio::spawn(actor.run(inbox));
-        Self { sender, next_call: AtomicU64::new(1), running: Some(running).into() }
+        tokio::spawn(actor.run(inbox));
+        Self { sender, next_call: AtomicU64::new(1) }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -56,15 +54,12 @@ impl Pool {
 
     /// Whether a closed or ended pool has let its last worker go.
     pub fn is_empty(&self) -> bool {
-        self.running.lock().as_ref().is_none_or(JoinHandle::is_finished)
+        self.sender.is_closed()
     }
 
-    /// Waits until a closed or ended pool is empty.
+    /// Waits until a closed or ended pool is empty. May be given up and taken up again.
     pub async fn emptied(&self) {
-        let running = self.running.lock().take();
-        if let Some(running) = running {
-            let _ = running.await;
-        }
+        self.sender.closed().await;
     }
 }
 

@@ -188,3 +188,20 @@ async fn an_ended_pool_answers_and_becomes_empty() {
     pool.emptied().await;
     assert_eq!(code(&pool.call(job("echo", 2)).await), Code::ShuttingDown);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_loses_patience_with_a_closed_pool_can_still_end_it() {
+    let (pool, _) = pool(Rules::default());
+    let running = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { pool.call(job("hang", 1)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    pool.close();
+    assert!(tokio::time::timeout(Duration::from_millis(400), pool.emptied()).await.is_err());
+    assert!(!pool.is_empty());
+    pool.end();
+    pool.emptied().await;
+    assert!(pool.is_empty());
+    assert_eq!(code(&running.await.unwrap()), Code::ShuttingDown);
+}
