@@ -20,12 +20,34 @@ pub struct LlmRequest {
     /// What is asked.
     #[serde(default)]
     pub prompt: Option<String>,
+    /// A conversation so far, instead of a prompt.
+    #[serde(default)]
+    pub messages: Vec<LlmMessage>,
     /// How the model is to behave.
     #[serde(default)]
     pub system: Option<String>,
     /// The longest answer.
     #[serde(default)]
     pub max_tokens: Option<u32>,
+}
+
+/// What one side of a conversation said.
+#[derive(Debug, Clone, Deserialize)]
+pub struct LlmMessage {
+    /// Who said it.
+    pub role: LlmRole,
+    /// What was said.
+    pub content: String,
+}
+
+/// A side of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmRole {
+    /// Who asks.
+    User,
+    /// The model.
+    Assistant,
 }
 
 /// A boxed answer.
@@ -110,6 +132,11 @@ impl CallHost {
 
     async fn llm(&self, params: &RawValue) -> Result<Box<RawValue>, WireError> {
         let request: LlmRequest = read(params)?;
+        if request.prompt.is_none() && request.messages.is_empty() {
+            return Err(refused(
+                "nothing is asked: give a text, or a list like [{\"role\": \"user\", \"content\": \"…\"}]",
+            ));
+        }
         let none = "the caller of this tool lends no language model (an MCP client does if it supports sampling)";
         let llm = self.llm.as_ref().ok_or_else(|| refused(none))?;
         let text = llm.ask(request).await.map_err(|reason| refused(&reason))?;

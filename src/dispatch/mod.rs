@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-pub use host::{Answer, Llm, LlmRequest};
+pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use request::CallRequest;
 
 use crate::config::Config;

@@ -4,7 +4,7 @@ use rmcp::model::{CreateMessageRequestParams, SamplingMessage};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::Value;
 
-use crate::dispatch::{Answer, Llm, LlmRequest};
+use crate::dispatch::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 
 const DEFAULT_MAX_TOKENS: u32 = 1000;
 
@@ -13,9 +13,10 @@ pub(super) struct ClientLlm(pub Peer<RoleServer>);
 impl Llm for ClientLlm {
     fn ask(&self, request: LlmRequest) -> Answer<'_, String, String> {
         Box::pin(async move {
-            let prompt = request.prompt.unwrap_or_default();
+            let prompt = request.prompt.map(SamplingMessage::user_text);
+            let messages = request.messages.into_iter().map(message).chain(prompt).collect();
             let most = request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
-            let mut params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], most);
+            let mut params = CreateMessageRequestParams::new(messages, most);
             params.system_prompt = request.system;
             let answer = self
                 .0
@@ -26,6 +27,13 @@ impl Llm for ClientLlm {
             let content = serde_json::to_value(&answer.message.content).unwrap_or_default();
             text_of(&content).ok_or_else(|| "the client's language model answered without text".to_owned())
         })
+    }
+}
+
+fn message(said: LlmMessage) -> SamplingMessage {
+    match said.role {
+        LlmRole::User => SamplingMessage::user_text(said.content),
+        LlmRole::Assistant => SamplingMessage::assistant_text(said.content),
     }
 }
 

@@ -21,6 +21,9 @@ def settings() -> dict:
 def think(question: str) -> str:
     return hostler.llm(question, system="Be brief.", max_tokens=7)
 
+def go_on(said: list) -> str:
+    return hostler.llm(said)
+
 def round_and_round() -> str:
     return hostler.call("asks.names")
 
@@ -96,6 +99,15 @@ class Host(unittest.IsolatedAsyncioTestCase):
 
         async with connected(self.tools, mode="legacy", sampling_callback=sample) as hostler:
             self.assertEqual(await hostler.value("asks_think", question="What is it?"), "forty-two")
+            said = [{"role": "user", "content": "One"}, {"role": "assistant", "content": "Two"}, {"role": "user", "content": "Three"}]
+            self.assertEqual(await hostler.value("asks_go_on", said=said), "forty-two")
+            nothing = await hostler.call("asks_go_on", said=[])
+            self.assertIn("nothing is asked", nothing.text)
+            odd = await hostler.call("asks_go_on", said=[{"role": "system", "content": "x"}])
+            self.assertIn("expected `user` or `assistant`", odd.text)
+        self.assertEqual(len(heard), 2)
+        self.assertEqual([(message.role, message.content.text) for message in heard[1].messages],
+                         [("user", "One"), ("assistant", "Two"), ("user", "Three")])
         self.assertEqual(heard[0].messages[0].content.text, "What is it?")
         self.assertEqual((heard[0].system_prompt, heard[0].max_tokens), ("Be brief.", 7))
 

@@ -133,6 +133,7 @@ def host_config():
 
 
 def llm(prompt, system=None, max_tokens=1000):
-    """Ask the model of the client that made this call. `prompt` is text or a list of messages."""
+    """Ask the model of the client that made this call. `prompt` is text, or a list of messages such as
+    {"role": "user", "content": "Hello"}; the other role is "assistant"."""
     params = {"prompt" if isinstance(prompt, str) else "messages": prompt, "system": system, "max_tokens": max_tokens}
     return _ask("host.llm", {key: value for key, value in params.items() if value is not None})
