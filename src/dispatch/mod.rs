@@ -3,6 +3,7 @@
 mod host;
 mod request;
 mod validate;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,12 +42,13 @@ impl Dispatcher {
     }
 
     /// Makes a call. Never fails: whatever happens is in the outcome. Dropping the future cancels the call.
-    pub async fn call(self: &Arc<Self>, request: CallRequest) -> Outcome {
+    pub async fn call(self: &Arc<Self>, mut request: CallRequest) -> Outcome {
         let began = Instant::now();
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
         let found = self.find(&request.tool);
         let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());
-        let settled = match found.and_then(|tool| Ok((prepare(&tool, &request.arguments)?, tool))) {
+        let arguments = std::mem::take(&mut request.arguments);
+        let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
             Ok((kwargs, tool)) => self.execute(&tool, kwargs, &call_id, request).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
@@ -80,14 +82,14 @@ impl Dispatcher {
 }
 
 /// Everything that can be said of a call before anybody runs it, and its arguments as they will be sent.
-fn prepare(tool: &Tool, arguments: &Arguments) -> Result<Box<RawValue>, Fault> {
+fn prepare(tool: &Tool, mut arguments: Arguments) -> Result<Box<RawValue>, Fault> {
     if let Some(reason) = tool.entry.broken() {
         return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
     }
     if tool.settings.validate.value {
-        validate::arguments(tool, arguments)?;
+        arguments = validate::arguments(tool, arguments)?;
     }
-    to_raw_value(arguments).map_err(|error| {
+    to_raw_value(&arguments).map_err(|error| {
         Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
     })
 }

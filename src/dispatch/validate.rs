@@ -4,6 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
+use super::whole::{Inexact, whole};
 use crate::config::section::nearest;
 use crate::outcome::{Code, Fault};
 use crate::registry::Tool;
@@ -11,18 +12,31 @@ use crate::registry::Tool;
 /// How many mistakes are told at once.
 const MOST: usize = 5;
 
-/// Checks a call's arguments.
-pub(super) fn arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), Fault> {
-    let Some(validator) = tool.validator() else { return Ok(()) };
-    // The validator wants a Value; a map is moved in and out of one by reference to spare a copy of large arguments.
-    let instance = Value::Object(arguments.clone());
+/// Checks a call's arguments, and gives them back with whole numbers as integers where the schema wants them.
+pub(super) fn arguments(tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    let Some(validator) = tool.validator() else { return Ok(arguments) };
+    // The validator wants a Value; the map moves in and out of one to spare a copy of large arguments.
+    let instance = Value::Object(arguments);
     if validator.is_valid(&instance) {
-        return Ok(());
+        let Value::Object(mut arguments) = instance else { return Ok(Map::new()) };
+        return match whole(&mut arguments, &tool.function().input_schema) {
+            Ok(()) => Ok(arguments),
+            Err(Inexact(at)) => Err(inexact(tool, &place(&at))),
+        };
     }
     let mistakes: Vec<String> =
         validator.iter_errors(&instance).take(MOST).map(|error| sentence(tool, &error)).collect();
     let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
     Err(Fault::new(Code::InvalidParams, message))
+}
+
+fn inexact(tool: &Tool, place: &str) -> Fault {
+    let message = format!(
+        "{} was not called: `{place}` must be an integer, and one this large does not arrive exactly; let the tool take \
+         it as a string",
+        tool.name
+    );
+    Fault::new(Code::InvalidParams, message)
 }
 
 fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {

@@ -1,0 +1,85 @@
+//! Whole numbers. JSON has one kind of number, and `2.0` is an integer to its schemas; Python has two, and `range(2.0)`
+//! fails. Where a schema says integer, the tool gets one.
+
+use serde_json::{Map, Value};
+
+/// From here on, numbers that were written with a point or an exponent, or with more than 64 bits, are no longer exact.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// An integer that was too large to be read exactly, and where it stands, as a JSON pointer.
+pub(super) struct Inexact(pub String);
+
+/// Makes integers of the numbers that the schema calls integers.
+pub(super) fn whole(arguments: &mut Map<String, Value>, schema: &Map<String, Value>) -> Result<(), Inexact> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+    for (name, value) in arguments {
+        if let Some(schema) = properties.get(name) {
+            within(value, schema).map_err(|Inexact(rest)| Inexact(format!("/{name}{rest}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn within(value: &mut Value, schema: &Value) -> Result<(), Inexact> {
+    match value {
+        Value::Number(number) if number.is_f64() && says_integer(schema) => {
+            let float = number.as_f64().unwrap_or_default();
+            if float.abs() >= EXACT {
+                return Err(Inexact(String::new()));
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "the schema has found it whole, and it is below 2^53")]
+            let integer = float as i64;
+            *value = integer.into();
+        }
+        Value::Array(items) => {
+            let Some(each) = schema.get("items").filter(|each| each.is_object()) else { return Ok(()) };
+            for (index, item) in items.iter_mut().enumerate() {
+                within(item, each).map_err(|Inexact(rest)| Inexact(format!("/{index}{rest}")))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Integer and no other number, perhaps or null or text.
+fn says_integer(schema: &Value) -> bool {
+    let branches = schema.get("anyOf").and_then(Value::as_array);
+    let kinds = branches.map_or_else(|| vec![schema], |branches| branches.iter().collect());
+    let says = |word: &str| kinds.iter().any(|kind| kind.get("type").is_some_and(|kind| kind == word));
+    says("integer") && !says("number")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn made(arguments: Value) -> Result<Value, String> {
+        let schema = json!({"properties": {
+            "count": {"type": "integer"}, "ratio": {"type": "number"}, "any": {},
+            "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "either": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
+            "rows": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+        }});
+        let Value::Object(mut arguments) = arguments else { panic!("not an object") };
+        let done = whole(&mut arguments, schema.as_object().unwrap());
+        done.map(|()| Value::Object(arguments)).map_err(|Inexact(place)| place)
+    }
+
+    #[test]
+    fn a_whole_number_is_an_integer_where_the_schema_says_so_and_only_there() {
+        let given = json!({"count": 2.0, "maybe": -3.0, "rows": [[1.0], [2]], "ratio": 2.0, "either": 2.0, "any": 2.0, "more": 2.0});
+        let wanted = r#"{"count":2,"maybe":-3,"rows":[[1],[2]],"ratio":2.0,"either":2.0,"any":2.0,"more":2.0}"#;
+        assert_eq!(made(given).unwrap().to_string(), wanted);
+        assert_eq!(made(json!({"maybe": null, "rows": []})).unwrap(), json!({"maybe": null, "rows": []}));
+    }
+
+    #[test]
+    fn one_that_may_be_another_number_by_now_is_refused() {
+        assert_eq!(made(json!({"count": 1e16})).unwrap_err(), "/count");
+        assert_eq!(made(json!({"rows": [[1], [2, 1e300]]})).unwrap_err(), "/rows/1/1");
+        assert_eq!(made(json!({"count": u64::MAX})).unwrap(), json!({"count": u64::MAX}));
+    }
+}
