@@ -1,7 +1,7 @@
 """One call: from its arguments to the bytes of its answer."""
 
 from . import faults
-from .encode import NotJson, encode
+from .encode import NotJson, encode, half_character
 from .interrupt import Cancelled, cancel_task, deliver, leave
 from .state import state
 from .wire import id_text, wire
@@ -61,7 +61,9 @@ def run(id, params, function, kwargs):
             return faults.reply(id, -32003, "the call was cancelled")
         return faults.raised(id, error, kwargs)
     try:
-        return ('{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id_text(id), encode(value))).encode("utf-8", "replace")
+        return ('{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id_text(id), encode(value))).encode("utf-8")
+    except UnicodeEncodeError:
+        return faults.reply(id, -32001, half_character(value))
     except NotJson as error:
         return faults.reply(id, -32001, str(error))
 

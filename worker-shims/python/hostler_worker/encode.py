@@ -120,6 +120,15 @@ def _check_keys(value):
             raise
 
 
+def half_character(value):
+    """Where in a value the text is that UTF-8 refuses."""
+    try:
+        walk(value)
+    except NotJson as error:
+        return str(error)
+    return "result: half a character, which no text may hold"
+
+
 def walk(value):
     """A copy made of JSON's own types; NotJson with the path where that is not possible."""
     path = ["result"]
@@ -139,7 +148,7 @@ def _walk(value, path, above):
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
-        return str.__str__(value)
+        return _text(value)
     if isinstance(value, int):
         return _int(value)
     if isinstance(value, float):
@@ -161,6 +170,17 @@ def _walk(value, path, above):
         plain = _walk(default(value), path, above)
     above.discard(id(value))
     return plain
+
+
+def _text(value):
+    text = str.__str__(value)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise NotJson(
+            "%s is half a character, which no text may hold; return value.encode('utf-8', 'replace').decode(), or "
+            "os.fsencode(value) for a file's name" % ascii(text[error.start])) from None
+    return text
 
 
 def _int(value):
@@ -191,7 +211,7 @@ def _object(value, path, above):
 
 def _key(key):
     if isinstance(key, str):
-        return str.__str__(key)
+        return _text(key)
     if key is None or isinstance(key, bool):
         return {None: "null", True: "true", False: "false"}[key]
     if isinstance(key, int):

@@ -43,6 +43,8 @@ class Results(ShimTest):
             "{(1, 2): 3}": ["tuple", "key"],
             "{'m': Broken()}": ["result.m", "RuntimeError: no dump"],
             "10 ** 5000": ["integer"],
+            "['a', 'b\\ud800c']": ["result[1]: '\\ud800' is half a character"],
+            "{'x': {'\\ud800': 1}}": ["result.x: '\\ud800' is half a character"],
         }.items():
             with self.subTest(expression):
                 answer = self.one(expression, "class Broken:\n    def model_dump(self, mode): raise RuntimeError('no dump')\n")
