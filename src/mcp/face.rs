@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool as McpTool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool as McpTool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -98,6 +98,21 @@ impl ServerHandler for Face {
             // The call goes with its future. The client that cancelled reads no answer.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("CANCELLED: the client withdrew the call", None)),
         }
+    }
+
+    /// What rmcp has no type for: methods nobody knows, and requests of known methods in a shape nobody knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let wanted = match request.method.as_str() {
+            "tools/call" => "{\"name\": string, \"arguments\"?: object}",
+            "tools/list" => "{\"cursor\"?: string}",
+            "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        };
+        Err(ErrorData::invalid_params(format!("the params of {} must be {wanted}", request.method), None))
     }
 
     async fn set_level(
