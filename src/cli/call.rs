@@ -32,7 +32,7 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     };
     talk.end();
     let code = match outcome {
-        Some(outcome) => report(&outcome, wanted.json),
+        Some(outcome) => report(outcome, wanted.json),
         None => exit::complain(exit::CANCELLED, &format!("CANCELLED: the call of {} was interrupted", wanted.tool)),
     };
     app.close().await;
@@ -57,7 +57,7 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
 }
 
 /// Prints the outcome and gives its exit status.
-fn report(outcome: &Outcome, json: bool) -> ExitCode {
+fn report(mut outcome: Outcome, json: bool) -> ExitCode {
     let shown = match &outcome.ended {
         Ok(raw) => readable(raw.get()).map_err(|error| {
             let text = format!("what {} returned is JSON that cannot be read: {error}", outcome.tool);
@@ -66,7 +66,10 @@ fn report(outcome: &Outcome, json: bool) -> ExitCode {
         Err(fault) => Err(fault.clone()),
     };
     if json {
-        style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default());
+        if let Err(fault) = &shown {
+            outcome.ended = Err(fault.clone());
+        }
+        style::answer(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
     }
     match shown {
         Ok(text) => {

@@ -60,6 +60,15 @@ class Calls(unittest.TestCase):
         self.assertEqual((outcome["success"], outcome["result"], outcome["error"]["code"]), (False, None, "TOOL_ERROR"))
         self.assertEqual(set(outcome["error"]), {"code", "message", "retryable", "details"})
 
+    def test_a_result_that_cannot_be_read_is_a_fault_in_either_form(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "pit", "def dig() -> list:\n    hole = []\n    for _ in range(200):\n        hole = [hole]\n    return hole\n")
+        plain = run("call", "--tools", tools, "pit.dig")
+        self.assertEqual((plain.returncode, plain.stdout), (1, ""))
+        self.assertIn("INVALID_OUTPUT", plain.stderr)
+        outcome = json.loads(run("call", "--tools", tools, "pit.dig", "--json").stdout)
+        self.assertEqual((outcome["success"], outcome["error"]["code"]), (False, "INVALID_OUTPUT"))
+
     def test_arguments_become_what_the_schema_wants(self):
         words = ["count=3", "ratio=2", "flag=yes", "word=7", "names=a", "names=b", "mode=slow", 'extra={"x": 1}']
         expected = {"count": 3, "ratio": 2, "flag": True, "word": "7", "names": ["a", "b"], "mode": "slow", "extra": {"x": 1}}
