@@ -63,7 +63,7 @@ impl Dispatcher {
     fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         self.registry.find(name).map_err(|missing| match missing {
             NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
-            NotFound::Unknown(near) => not_found_fault(name, near, self.registry.catalogue().ready().next().is_none()),
+            NotFound::Unknown(near) => not_found_fault(name, near, self.registry.catalogue().files.is_empty()),
         })
     }
 

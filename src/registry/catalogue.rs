@@ -108,7 +108,7 @@ pub struct Catalogue {
 pub enum NotFound {
     /// Nothing has such a name; these are near.
     Unknown(Vec<String>),
-    /// The pack is there and broken, so its functions are not known: the file and why.
+    /// The pack is there and broken, so not all of its functions are known: the file and why.
     Broken(PathBuf, String),
 }
 
@@ -161,12 +161,14 @@ impl Catalogue {
         if let Some(place) = self.by_name.get(name) {
             return Ok(&self.tools[*place]);
         }
-        let pack_of = |entry: &&Arc<FileEntry>| {
+        let is_of_pack = |entry: &&Arc<FileEntry>| {
             let rest = name.strip_prefix(entry.file.pack.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
         };
-        let broken = self.files.iter().filter(|entry| entry.file.functions.is_empty()).find(pack_of);
-        if let Some((entry, reason)) = broken.and_then(|entry| Some((entry, entry.broken()?))) {
+        // Of a broken file some functions may be known and others lost. `a_b.c` is rather of `a_b` than of `a`.
+        let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
+        let pack = self.files.iter().filter(is_of_pack).max_by_key(rank);
+        if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.broken()?))) {
             return Err(NotFound::Broken(entry.file.path.clone(), reason));
         }
         Err(NotFound::Unknown(self.near(name)))

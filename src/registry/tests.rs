@@ -80,3 +80,15 @@ fn nothing_changed_means_nothing_is_read_again() {
     registry.find("greet.hello").unwrap();
     assert!(Arc::ptr_eq(&before, &registry.catalogue()));
 }
+
+#[test]
+fn a_function_lost_in_a_broken_file_is_told_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", "# /// script\n# dependencies = []\n# ///\ndef kept(): ...\ndef hello(:\n");
+    write(folder.path(), "greet_well.py", TOOL);
+    let registry = open(folder.path());
+    for name in ["greet.lost", "greet_lost"] {
+        assert!(matches!(registry.find(name).unwrap_err(), NotFound::Broken(..)), "{name}");
+    }
+    assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Unknown(_)), "that pack is whole");
+}
