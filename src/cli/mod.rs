@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(run(options));
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
-    code
+    if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
 }
 
 async fn run(options: Options) -> ExitCode {

@@ -1,6 +1,7 @@
 //! How things look: colour and tables on a terminal, plain text in a pipe.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::builder::styling::{AnsiColor, Style};
 
@@ -33,13 +34,27 @@ pub(super) fn paint(text: &str, style: Style, colours: bool) -> String {
     if colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
+/// Whether an answer did not get out.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether an answer could not be written, to a full disk for one.
+pub(super) fn answer_was_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
 /// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
 pub(super) fn answer(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
         .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    let _ = written.and_then(|()| stdout.flush());
+    match written.and_then(|()| stdout.flush()) {
+        Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
+            LOST.store(true, Ordering::Relaxed);
+            error(&format!("the answer could not be written to standard output: {reason}"));
+        }
+        _ => {}
+    }
 }
 
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe.

@@ -69,6 +69,15 @@ class Calls(unittest.TestCase):
         outcome = json.loads(run("call", "--tools", tools, "pit.dig", "--json").stdout)
         self.assertEqual((outcome["success"], outcome["error"]["code"]), (False, "INVALID_OUTPUT"))
 
+    @unittest.skipUnless(os.path.exists("/dev/full"), "this system has no disk that is always full")
+    def test_an_answer_that_does_not_get_out_is_no_success(self):
+        for words in (["call", "plain.greet"], ["list"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([HOSTLER, *words, "--tools", TOOLS], env=environment(), stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 70)
+            self.assertIn("could not be written to standard output: No space left", done.stderr)
+
     def test_arguments_become_what_the_schema_wants(self):
         words = ["count=3", "ratio=2", "flag=yes", "word=7", "names=a", "names=b", "mode=slow", 'extra={"x": 1}']
         expected = {"count": 3, "ratio": 2, "flag": True, "word": "7", "names": ["a", "b"], "mode": "slow", "extra": {"x": 1}}
