@@ -32,8 +32,8 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
 fn missing_secret(tool: &str, error: &WireError) -> String {
     let name = error.detail("secret").unwrap_or("it needs");
     format!(
-        "{tool} needs the secret {name}, which is not set. Put it into hostler's environment, or add a line to [secrets] \
-         in hostler.toml: {name} = {{ file = \"/path/to/it\" }}"
+        "{tool} needs the secret {name}, which is not set. Correct its line in [secrets] of hostler.toml if it has one; else \
+         put it into hostler's environment, or add a line: {name} = {{ file = \"/path/to/it\" }}"
     )
 }
 
