@@ -78,10 +78,17 @@ async fn write_frames(mut pipe: impl AsyncWrite + Unpin, mut queue: mpsc::Unboun
     }
 }
 
-/// The reading half: bytes to lines to news.
+/// What the reader keeps room for. A longer line gets more, and gives it back.
+const USUAL_ROOM: usize = 16 * 1024;
+
+/// The reading half: bytes to lines to news. Lines are read where they lie in the buffer: most are short, and a copy or
+/// a buffer for each would cost more than the rest of the work.
 pub struct LinkReader<R> {
     pipe: R,
     buffer: Vec<u8>,
+    /// Where the first line that was not taken begins.
+    start: usize,
+    /// Up to where that line is known to have no end.
     searched: usize,
     dropped: Option<Dropped>,
     limit: usize,
@@ -96,7 +103,8 @@ struct Dropped {
 impl<R: AsyncRead + Unpin> LinkReader<R> {
     /// Reads frames from a pipe.
     pub fn new(pipe: R) -> Self {
-        Self { pipe, buffer: Vec::with_capacity(16 * 1024), searched: 0, dropped: None, limit: MAX_FRAME }
+        let buffer = Vec::with_capacity(USUAL_ROOM);
+        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME }
     }
 
     /// The same with another limit for a frame's length.
@@ -109,11 +117,15 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
     /// Waits for the next piece of news; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
     pub async fn next(&mut self) -> io::Result<Option<News>> {
         loop {
-            while let Some(line) = self.take_line() {
-                if let Some(news) = self.interpret(&line) {
-                    return Ok(Some(news));
+            while let Some(end) = self.find_end() {
+                let news = interpret(&self.buffer[self.start..end], self.dropped.take(), self.limit);
+                self.start = end + 1;
+                self.searched = self.start;
+                if news.is_some() {
+                    return Ok(news);
                 }
             }
+            self.make_room();
             if self.pipe.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(None);
             }
@@ -121,21 +133,25 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         }
     }
 
-    fn take_line(&mut self) -> Option<Vec<u8>> {
+    fn find_end(&mut self) -> Option<usize> {
         let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
-        let Some(offset) = found else {
-            self.searched = self.buffer.len();
-            return None;
-        };
-        let end = self.searched + offset;
-        let rest = self.buffer.split_off(end + 1);
-        let mut line = std::mem::replace(&mut self.buffer, rest);
-        line.truncate(end);
-        self.searched = 0;
-        if self.buffer.capacity() < 4 * 1024 {
-            self.buffer.reserve(16 * 1024);
+        let end = found.map(|offset| self.searched + offset);
+        self.searched = end.unwrap_or(self.buffer.len());
+        end
+    }
+
+    /// Moves the beginning of an unfinished line, if there is one, to the front of the buffer.
+    fn make_room(&mut self) {
+        if self.start == self.buffer.len() && self.buffer.capacity() > 4 * USUAL_ROOM {
+            self.buffer = Vec::with_capacity(USUAL_ROOM);
+        } else {
+            self.buffer.drain(..self.start);
         }
-        Some(line)
+        self.searched -= self.start;
+        self.start = 0;
+        if self.buffer.capacity() - self.buffer.len() < USUAL_ROOM / 4 {
+            self.buffer.reserve(USUAL_ROOM);
+        }
     }
 
     /// Forgets the beginning of a line that is longer than any frame may be; only its length and id are kept.
@@ -147,27 +163,28 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         let id = protocol::peek_id(&self.buffer);
         let dropped = self.dropped.get_or_insert(Dropped { id, bytes: 0 });
         dropped.bytes += self.buffer.len();
-        self.buffer = Vec::with_capacity(16 * 1024);
+        self.buffer = Vec::with_capacity(USUAL_ROOM);
         self.searched = 0;
     }
+}
 
-    fn interpret(&mut self, line: &[u8]) -> Option<News> {
-        if let Some(dropped) = self.dropped.take() {
-            return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
-        }
-        if line.len() > self.limit {
-            return Some(News::Oversized { id: protocol::peek_id(line), bytes: line.len() });
-        }
-        if line.is_empty() {
-            return None;
-        }
-        match protocol::parse(line) {
-            Ok(frame) => Some(News::Frame(frame)),
-            Err(error) => {
-                let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
-                tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
-                None
-            }
+/// What one line says. `dropped` is the forgotten beginning of it.
+fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize) -> Option<News> {
+    if let Some(dropped) = dropped {
+        return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
+    }
+    if line.len() > limit {
+        return Some(News::Oversized { id: protocol::peek_id(line), bytes: line.len() });
+    }
+    if line.is_empty() {
+        return None;
+    }
+    match protocol::parse(line) {
+        Ok(frame) => Some(News::Frame(frame)),
+        Err(error) => {
+            let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+            tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
+            None
         }
     }
 }
