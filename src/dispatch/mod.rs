@@ -41,12 +41,14 @@ impl Dispatcher {
     }
 
     /// Makes a call. Never fails: whatever happens is in the outcome. Dropping the future cancels the call.
-    pub async fn call(self: &Arc<Self>, request: CallRequest) -> Outcome {
+    pub async fn call(self: &Arc<Self>, mut request: CallRequest) -> Outcome {
         let began = Instant::now();
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
         let found = self.find(&request.tool);
         let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());
-        let settled = match found.and_then(|tool| Ok((prepare(&tool, &request.arguments)?, tool))) {
+        // The validator wants a Value. Moved into one, large arguments are not copied.
+        let arguments = Value::Object(std::mem::take(&mut request.arguments));
+        let settled = match found.and_then(|tool| Ok((prepare(&tool, &arguments)?, tool))) {
             Ok((kwargs, tool)) => self.execute(&tool, kwargs, &call_id, request).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
@@ -80,7 +82,7 @@ impl Dispatcher {
 }
 
 /// Everything that can be said of a call before anybody runs it, and its arguments as they will be sent.
-fn prepare(tool: &Tool, arguments: &Arguments) -> Result<Box<RawValue>, Fault> {
+fn prepare(tool: &Tool, arguments: &Value) -> Result<Box<RawValue>, Fault> {
     if let Some(reason) = tool.entry.broken() {
         return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
     }

@@ -2,7 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::config::section::nearest;
 use crate::outcome::{Code, Fault};
@@ -11,16 +11,14 @@ use crate::registry::Tool;
 /// How many mistakes are told at once.
 const MOST: usize = 5;
 
-/// Checks a call's arguments.
-pub(super) fn arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), Fault> {
+/// Checks a call's arguments, an object.
+pub(super) fn arguments(tool: &Tool, arguments: &Value) -> Result<(), Fault> {
     let Some(validator) = tool.validator() else { return Ok(()) };
-    // The validator wants a Value; a map is moved in and out of one by reference to spare a copy of large arguments.
-    let instance = Value::Object(arguments.clone());
-    if validator.is_valid(&instance) {
+    if validator.is_valid(arguments) {
         return Ok(());
     }
     let mistakes: Vec<String> =
-        validator.iter_errors(&instance).take(MOST).map(|error| sentence(tool, &error)).collect();
+        validator.iter_errors(arguments).take(MOST).map(|error| sentence(tool, &error)).collect();
     let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
     Err(Fault::new(Code::InvalidParams, message))
 }
