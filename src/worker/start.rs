@@ -165,7 +165,7 @@ impl Handshake {
                 other => {
                     // What a file prints while it is imported is its last word if it dies of that.
                     if let News::Frame(Incoming::Output(note)) = &other {
-                        note.text.lines().for_each(|line| self.tail.lock().push(line));
+                        self.tail.lock().push(&note.text);
                     }
                     (self.news)(other);
                 }

@@ -82,9 +82,9 @@ def prints(text: str = "hello", lines: int = 1) -> str:
     return "printed"
 
 
-def writes(text: str = "raw") -> str:
+def writes(text: str = "raw", end: str = "\n") -> str:
     """Write to descriptor 1, past Python."""
-    os.write(1, text.encode() + b"\n")
+    os.write(1, (text + end).encode())
     return "written"
 
 
