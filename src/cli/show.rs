@@ -46,7 +46,7 @@ fn as_json(tool: &Tool) -> String {
         "description": tool.description(),
         "origin": tool.entry.file.path,
         "line": function.line,
-        "input_schema": function.input_schema,
+        "input_schema": *function.input_schema,
         "settings": settings,
     });
     serde_json::to_string_pretty(&shown).unwrap_or_default()

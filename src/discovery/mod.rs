@@ -23,6 +23,7 @@ mod signature;
 mod standard_library;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -101,8 +102,8 @@ pub struct Function {
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
     pub description: Option<String>,
-    /// What it takes: a JSON Schema (2020-12) object.
-    pub input_schema: Map<String, Value>,
+    /// What it takes: a JSON Schema (2020-12) object. Shared with whoever lists it: schemas are the most of a catalogue.
+    pub input_schema: Arc<Map<String, Value>>,
     /// What it returns, when that is certain.
     pub output_schema: Option<Value>,
     /// Whether it is an `async def`.

@@ -3,9 +3,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use super::{ToolFile, helpers, read_file};
+
+/// Fewer files than this are read sooner than a thread is started and has warmed up.
+const WORTH_A_THREAD: usize = 16;
 
 /// What the folders hold.
 #[derive(Debug, Clone, Default)]
@@ -39,8 +45,25 @@ pub fn scan(folders: &[PathBuf]) -> Scan {
             Err(problem) => problems.push(problem),
         }
     }
-    let files = paths.iter().map(|path| read_file(path)).collect();
-    Scan { files: helpers::set_apart(files), problems }
+    let paths: Vec<PathBuf> = paths.into_iter().collect();
+    Scan { files: helpers::set_apart(read_all(&paths)), problems }
+}
+
+/// Reads files, many of them on all processors. The answers stand in the order of the paths.
+fn read_all(paths: &[PathBuf]) -> Vec<ToolFile> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = paths.len().div_ceil(processors).max(WORTH_A_THREAD);
+    let read = |share: &[PathBuf]| share.iter().map(|path| read_file(path)).collect::<Vec<_>>();
+    // This thread reads too: one memory arena fewer that keeps what its parser let go of.
+    let (own, others) = paths.split_at(share.min(paths.len()));
+    thread::scope(|scope| {
+        let readers: Vec<_> = others.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
+        let mut files = read(own);
+        for reader in readers {
+            files.extend(reader.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        files
+    })
 }
 
 fn candidates(folder: &Path) -> Result<Vec<PathBuf>, FolderProblem> {

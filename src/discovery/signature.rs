@@ -1,5 +1,7 @@
 //! One function as a tool: its schema from signature, hints and docstring.
 
+use std::sync::Arc;
+
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use serde_json::{Map, Value};
 
@@ -22,7 +24,7 @@ pub(super) fn describe(module: &mut Module<'_>, function: &StmtFunctionDef) -> F
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
     Function {
         name: function.name.to_string(),
-        input_schema: input_schema(module, function, &docs),
+        input_schema: Arc::new(input_schema(module, function, &docs)),
         output_schema: None,
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),

@@ -47,7 +47,8 @@ impl Dispatcher {
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
         let found = self.find(&request.tool);
         let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());
-        let arguments = std::mem::take(&mut request.arguments);
+        // The validator wants a Value. Moved into one, large arguments are not copied.
+        let arguments = Value::Object(std::mem::take(&mut request.arguments));
         let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
             Ok((kwargs, tool)) => self.execute(&tool, kwargs, &call_id, request).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
@@ -82,12 +83,12 @@ impl Dispatcher {
 }
 
 /// Everything that can be said of a call before anybody runs it, and its arguments as they will be sent.
-fn prepare(tool: &Tool, mut arguments: Arguments) -> Result<Box<RawValue>, Fault> {
+fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
     if let Some(reason) = tool.entry.broken() {
         return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
     }
     if tool.settings.validate.value {
-        arguments = validate::arguments(tool, arguments)?;
+        validate::arguments(tool, &mut arguments)?;
     }
     to_raw_value(&arguments).map_err(|error| {
         Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))

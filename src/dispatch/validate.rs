@@ -2,7 +2,7 @@
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::whole::{Inexact, whole};
 use crate::config::section::nearest;
@@ -12,20 +12,14 @@ use crate::registry::Tool;
 /// How many mistakes are told at once.
 const MOST: usize = 5;
 
-/// Checks a call's arguments, and gives them back with whole numbers as integers where the schema wants them.
-pub(super) fn arguments(tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
-    let Some(validator) = tool.validator() else { return Ok(arguments) };
-    // The validator wants a Value; the map moves in and out of one to spare a copy of large arguments.
-    let instance = Value::Object(arguments);
-    if validator.is_valid(&instance) {
-        let Value::Object(mut arguments) = instance else { return Ok(Map::new()) };
-        return match whole(&mut arguments, &tool.function().input_schema) {
-            Ok(()) => Ok(arguments),
-            Err(Inexact(at)) => Err(inexact(tool, &place(&at))),
-        };
+/// Checks a call's arguments, an object, and makes integers of its whole numbers where the schema wants them.
+pub(super) fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
+    let Some(validator) = tool.validator() else { return Ok(()) };
+    if validator.is_valid(arguments) {
+        return whole(arguments, &tool.function().input_schema).map_err(|Inexact(at)| inexact(tool, &place(&at)));
     }
     let mistakes: Vec<String> =
-        validator.iter_errors(&instance).take(MOST).map(|error| sentence(tool, &error)).collect();
+        validator.iter_errors(arguments).take(MOST).map(|error| sentence(tool, &error)).collect();
     let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
     Err(Fault::new(Code::InvalidParams, message))
 }

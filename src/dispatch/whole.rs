@@ -10,8 +10,9 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub(super) struct Inexact(pub String);
 
 /// Makes integers of the numbers that the schema calls integers.
-pub(super) fn whole(arguments: &mut Map<String, Value>, schema: &Map<String, Value>) -> Result<(), Inexact> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+pub(super) fn whole(arguments: &mut Value, schema: &Map<String, Value>) -> Result<(), Inexact> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let (Some(properties), Value::Object(arguments)) = (properties, arguments) else { return Ok(()) };
     for (name, value) in arguments {
         if let Some(schema) = properties.get(name) {
             within(value, schema).map_err(|Inexact(rest)| Inexact(format!("/{name}{rest}")))?;
@@ -56,16 +57,15 @@ mod tests {
 
     use super::*;
 
-    fn made(arguments: Value) -> Result<Value, String> {
+    fn made(mut arguments: Value) -> Result<Value, String> {
         let schema = json!({"properties": {
             "count": {"type": "integer"}, "ratio": {"type": "number"}, "any": {},
             "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             "either": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
             "rows": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
         }});
-        let Value::Object(mut arguments) = arguments else { panic!("not an object") };
         let done = whole(&mut arguments, schema.as_object().unwrap());
-        done.map(|()| Value::Object(arguments)).map_err(|Inexact(place)| place)
+        done.map(|()| arguments).map_err(|Inexact(place)| place)
     }
 
     #[test]

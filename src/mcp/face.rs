@@ -86,13 +86,14 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let (request, hearing) = self.request(params, &context);
-        let work = async {
+        // Boxed, because rmcp moves the future of a request several times before it runs, and this is a large one.
+        let work = Box::pin(async {
             let outcome = self.dispatcher.call(request).await;
             if let Some(hearing) = hearing {
                 hearing.told().await;
             }
             outcome
-        };
+        });
         tokio::select! {
             outcome = work => answer::result(outcome).map(CallToolResponse::from),
             // The call goes with its future. The client that cancelled reads no answer.

@@ -16,7 +16,7 @@ pub(super) fn list(catalogue: &Catalogue) -> Vec<McpTool> {
 
 fn describe(tool: &Tool) -> McpTool {
     let description = tool.description().map(|text| text.to_owned().into());
-    let schema = Arc::new(tool.function().input_schema.clone());
+    let schema = Arc::clone(&tool.function().input_schema);
     McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
         .with_title(tool.name.clone())
         .with_annotations(annotations(tool.settings.effects.value))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::stamp::Stamps;
@@ -83,7 +83,7 @@ impl Tool {
     /// mend and no reason to refuse a call.
     pub fn validator(&self) -> Option<&jsonschema::Validator> {
         let compile = || {
-            let schema = Value::Object(self.function().input_schema.clone());
+            let schema = Value::Object(Map::clone(&self.function().input_schema));
             let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema);
             built.inspect_err(|error| tracing::error!(tool = self.name, %error, "schema does not compile")).ok()
         };

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::death::Death;
-use super::link::LinkWriter;
 use super::stack::Stack;
+use super::writer::LinkWriter;
 use crate::process::Grace;
 use crate::protocol::Incoming;
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
@@ -48,7 +49,7 @@ impl Shims {
     /// not disturb each other, and a half-written one is never used because the folder appears by one rename.
     pub fn lay_out(&self) -> io::Result<PathBuf> {
         let name = content_name();
-        let home = self.folder.join(&name);
+        let home = self.folder.join(name);
         let program = home.join("__main__.py");
         if program.is_file() {
             return Ok(program);
@@ -71,7 +72,12 @@ impl Shims {
     }
 }
 
-fn content_name() -> String {
+fn content_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(hash_files)
+}
+
+fn hash_files() -> String {
     let mut hash = Sha256::new();
     for (path, text) in FILES {
         hash.update(path.as_bytes());

@@ -43,6 +43,11 @@ impl Stack {
         self.in_dump
     }
 
+    /// Whether the last line belonged to a stack, so that the next one may too.
+    pub fn is_open(&self) -> bool {
+        self.in_dump
+    }
+
     /// Forgets what an earlier stop left.
     pub fn clear(&mut self) {
         self.frames.clear();
@@ -71,6 +76,12 @@ impl Stack {
             own.map(|frame| format!("  File \"{}\", line {}, in {}", frame.file, frame.line, frame.function)).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
+}
+
+/// Whether a line that begins with these bytes may be the first of a stack.
+pub fn may_begin_a_stack(beginning: &[u8]) -> bool {
+    let shared = |first: &str| first.bytes().zip(beginning).all(|(wanted, byte)| wanted == *byte);
+    !beginning.is_empty() && (shared("Thread 0x") || shared("Current thread 0x"))
 }
 
 /// `  File "/usr/lib/python3.11/http/client.py", line 1395 in getresponse`

@@ -11,11 +11,12 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
 use super::life::Life;
-use super::link::{LinkReader, LinkWriter, start_writer};
 use super::news::{News, NewsSender, WorkerHandle};
+use super::reader::LinkReader;
 use super::shim::Shims;
 use super::stack::Stack;
 use super::stderr::{self, Tail};
+use super::writer::{LinkWriter, start_writer};
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
@@ -164,7 +165,7 @@ impl Handshake {
                 other => {
                     // What a file prints while it is imported is its last word if it dies of that.
                     if let News::Frame(Incoming::Output(note)) = &other {
-                        note.text.lines().for_each(|line| self.tail.lock().push(line));
+                        self.tail.lock().push(&note.text);
                     }
                     (self.news)(other);
                 }

@@ -1,75 +1,129 @@
 //! A worker's standard error, drained always: structured log lines, stacks, and whatever else is written there.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::news::{LogLine, News, NewsSender};
-use super::stack::Stack;
+use super::stack::{Stack, may_begin_a_stack};
 
 /// The last of what was written; shown when the worker dies.
 #[derive(Debug, Default)]
-pub struct Tail {
-    lines: VecDeque<String>,
-    bytes: usize,
-}
+pub struct Tail(String);
 
 const TAIL_BYTES: usize = 4 * 1024;
+/// A line without end is passed on in pieces of this size, so that it cannot fill memory.
 const LINE_BYTES: usize = 64 * 1024;
 
 impl Tail {
-    pub(super) fn push(&mut self, line: &str) {
-        self.bytes += line.len();
-        self.lines.push_back(line.to_owned());
-        while self.bytes > TAIL_BYTES && self.lines.len() > 1 {
-            self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
+    /// Adds what was written.
+    pub fn push(&mut self, text: &str) {
+        self.0.push_str(text);
+        if self.0.len() > 2 * TAIL_BYTES {
+            self.0.drain(..self.cut());
         }
+    }
+
+    /// Where the last kilobytes begin.
+    fn cut(&self) -> usize {
+        let wanted = self.0.len().saturating_sub(TAIL_BYTES);
+        (wanted..=self.0.len()).find(|at| self.0.is_char_boundary(*at)).unwrap_or(0)
     }
 
     /// The tail as text; `None` when nothing was written.
     pub fn text(&self) -> Option<String> {
-        let joined = self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
-        let cut = joined.len().saturating_sub(TAIL_BYTES);
-        let start = (cut..=joined.len()).find(|at| joined.is_char_boundary(*at)).unwrap_or(0);
-        (!joined.is_empty()).then(|| joined[start..].to_owned())
+        let text = self.0[self.cut()..].trim_end();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 }
 
-/// Reads standard error to its end.
-pub async fn drain(pipe: impl AsyncRead + Unpin, news: NewsSender, tail: Arc<Mutex<Tail>>, stack: Arc<Mutex<Stack>>) {
-    let mut reader = BufReader::new(pipe);
-    let mut line = Vec::new();
-    loop {
-        let Ok(chunk) = reader.fill_buf().await else { return };
-        if chunk.is_empty() {
-            break;
+/// Reads standard error to its end. Text is passed on as soon as it is read, a line that is not complete too: the worker
+/// waits with an answer until its standard error has been read, and by then all of it belongs to that call.
+pub async fn drain(
+    mut pipe: impl AsyncRead + Unpin,
+    news: NewsSender,
+    tail: Arc<Mutex<Tail>>,
+    stack: Arc<Mutex<Stack>>,
+) {
+    let mut lines = Lines { pending: Vec::new(), begun: false, news, tail, stack };
+    let mut chunk = Vec::with_capacity(16 * 1024);
+    while let Ok(1..) = pipe.read_buf(&mut chunk).await {
+        lines.feed(&chunk);
+        chunk.clear();
+    }
+    lines.end();
+}
+
+struct Lines {
+    /// Bytes of the present line that were not passed on.
+    pending: Vec<u8>,
+    /// The beginning of the present line was passed on as output.
+    begun: bool,
+    news: NewsSender,
+    tail: Arc<Mutex<Tail>>,
+    stack: Arc<Mutex<Stack>>,
+}
+
+impl Lines {
+    fn feed(&mut self, chunk: &[u8]) {
+        for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+            self.pending.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.line();
+            }
         }
-        // A line without end is passed on in pieces, so that it cannot fill memory.
-        let end = chunk.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-        let taken = end.unwrap_or(chunk.len());
-        line.extend_from_slice(&chunk[..taken]);
-        reader.consume(taken);
-        if end.is_some() || line.len() >= LINE_BYTES {
-            take(&line, &news, &tail, &stack);
-            line.clear();
+        let may_be_more = !self.begun && self.pending.len() < LINE_BYTES && self.may_be_special();
+        if !may_be_more {
+            self.pass_on(complete(&self.pending));
+            self.begun = self.begun || !self.pending.is_empty();
         }
     }
-    if !line.is_empty() {
-        take(&line, &news, &tail, &stack);
+
+    /// Whether the present line may turn out to be a log line or part of a stack.
+    fn may_be_special(&self) -> bool {
+        self.pending.first() == Some(&b'{') || may_begin_a_stack(&self.pending) || self.stack.lock().is_open()
+    }
+
+    fn line(&mut self) {
+        let text = String::from_utf8_lossy(&self.pending).into_owned();
+        let bare = text.trim_end_matches(['\n', '\r']);
+        let begun = std::mem::take(&mut self.begun);
+        if begun {
+            self.pass_on(self.pending.len());
+        } else if let Some(log) = parse_log(bare) {
+            (self.news)(News::Log(log));
+        } else if !self.stack.lock().take_line(bare) {
+            self.pass_on(self.pending.len());
+        }
+        self.pending.clear();
+        self.begun = false;
+    }
+
+    /// Passes on the first bytes of the present line as output.
+    fn pass_on(&mut self, length: usize) {
+        if length > 0 {
+            let text = String::from_utf8_lossy(&self.pending[..length]).into_owned();
+            self.pending.drain(..length);
+            self.begun = true;
+            self.tail.lock().push(&text);
+            (self.news)(News::Stderr(text));
+        }
+    }
+
+    fn end(&mut self) {
+        if !self.pending.is_empty() {
+            self.line();
+        }
     }
 }
 
-fn take(line: &[u8], news: &NewsSender, tail: &Mutex<Tail>, stack: &Mutex<Stack>) {
-    let text = String::from_utf8_lossy(line);
-    let bare = text.trim_end_matches(['\n', '\r']);
-    if let Some(log) = parse_log(bare) {
-        news(News::Log(log));
-    } else if !stack.lock().take_line(bare) {
-        tail.lock().push(bare);
-        news(News::Stderr(text.into_owned()));
+/// How many of the bytes are whole characters: a character may come in two pieces.
+fn complete(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
     }
 }
 
@@ -106,11 +160,56 @@ mod tests {
     fn the_tail_keeps_the_end_and_stays_small() {
         let mut tail = Tail::default();
         for number in 0..10_000 {
-            tail.push(&format!("line {number}"));
+            tail.push(&format!("line {number}\n"));
         }
         let text = tail.text().unwrap();
         assert!(text.ends_with("line 9999") && text.len() <= TAIL_BYTES);
         tail.push(&"é".repeat(TAIL_BYTES));
-        assert!(tail.text().unwrap().len() <= TAIL_BYTES);
+        assert!(tail.text().unwrap().len() <= TAIL_BYTES && tail.0.len() <= 4 * TAIL_BYTES);
+    }
+
+    /// What is heard when standard error comes in these pieces.
+    fn heard(pieces: &[&[u8]]) -> Vec<String> {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&heard);
+        let news: NewsSender = Arc::new(move |news| {
+            into.lock().push(match news {
+                News::Stderr(text) => text,
+                News::Log(line) => format!("log: {}", line.message),
+                other => format!("{other:?}"),
+            });
+        });
+        let mut lines = Lines { pending: Vec::new(), begun: false, news, tail: Arc::default(), stack: Arc::default() };
+        for piece in pieces {
+            lines.feed(piece);
+        }
+        lines.end();
+        let heard = heard.lock();
+        heard.clone()
+    }
+
+    #[test]
+    fn text_is_passed_on_before_its_line_ends() {
+        assert_eq!(heard(&[b"no newline"]), ["no newline"]);
+        assert_eq!(heard(&[b"first", b" and\nsecond\n"]), ["first", " and\n", "second\n"]);
+        assert_eq!(heard(&[b"x {", b"\"message\":\"m\"}\n"]), ["x {", "\"message\":\"m\"}\n"]);
+        assert_eq!(heard(&["aé".as_bytes()[..2].as_ref(), &"é".as_bytes()[1..]]), ["a", "é"]);
+    }
+
+    #[test]
+    fn what_may_be_a_log_line_or_a_stack_waits_for_its_end() {
+        assert_eq!(heard(&[b"{\"message\":", b"\"m\"}\n"]), ["log: m"]);
+        assert_eq!(heard(&[b"{\"message\":"]), ["{\"message\":"]);
+        let dump: &[&[u8]] =
+            &[b"Current thr", b"ead 0x1 (most recent call first):\n  Fi", b"le \"a.py\", line 1 in f\nmore"];
+        assert_eq!(heard(dump), ["more"]);
+        assert_eq!(heard(&[b"Current", b" affairs\n"]), ["Current affairs\n"]);
+    }
+
+    #[test]
+    fn a_line_without_end_does_not_fill_memory() {
+        let piece = [b'{'; 16 * 1024];
+        let passed: usize = heard(&[&piece[..]; 20]).iter().map(String::len).sum();
+        assert_eq!(passed, 20 * piece.len());
     }
 }

@@ -205,11 +205,13 @@ class Noise(unittest.IsolatedAsyncioTestCase):
             answers = await asyncio.gather(*(hostler.call("slow_printing_echo", number=number) for number in range(64)))
             self.assertEqual([answer.output for answer in answers], [f"number {number}\n" for number in range(64)])
 
-    async def test_what_goes_past_python_belongs_to_the_call_while_calls_come_one_by_one(self):
+    async def test_what_goes_past_python_belongs_to_the_call_that_wrote_it(self):
         async with connected() as hostler:
-            for number in range(64):
-                answer = await hostler.call("hostile_writes", text=f"raw {number}")
-                self.assertEqual(answer.output, f"raw {number}\n")
+            answers = await asyncio.gather(*(hostler.call("hostile_writes", text=f"raw {n}") for n in range(64)))
+            self.assertEqual([answer.output for answer in answers], [f"raw {n}\n" for n in range(64)])
+            for text in ("no line's end", "another {", "é"):
+                answer = await hostler.call("hostile_writes", text=text, end="")
+                self.assertEqual(answer.output, text)
 
 
 if __name__ == "__main__":

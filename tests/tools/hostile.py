@@ -93,20 +93,10 @@ def prints(text: str = "hello", lines: int = 1) -> str:
     return "printed"
 
 
-def writes(text: str = "raw") -> str:
+def writes(text: str = "raw", end: str = "\n") -> str:
     """Write to descriptor 1, past Python."""
-    os.write(1, text.encode() + b"\n")
+    os.write(1, (text + end).encode())
     return "written"
-
-
-def fakes(text: str = "forged") -> str:
-    """Write what looks like an answer to descriptor 1 and to every one below 20."""
-    for descriptor in range(20):
-        try:
-            os.write(descriptor, b'{"jsonrpc":"2.0","id":1,"result":"%s"}\n' % text.encode())
-        except OSError:
-            pass
-    return "honest"
 
 
 def runs_child(text: str = "child") -> str:

@@ -5,6 +5,7 @@ mod folders;
 mod hints;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -30,7 +31,7 @@ fn names(file: &ToolFile) -> Vec<&str> {
 
 /// The whole input schema of a file's only function.
 fn input(source: &str) -> Value {
-    Value::Object(function(source).input_schema)
+    Value::Object(Arc::unwrap_or_clone(function(source).input_schema))
 }
 
 /// The schema of each parameter of a function with these parameters, after these lines.

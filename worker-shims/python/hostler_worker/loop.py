@@ -5,7 +5,7 @@ import sys
 from _collections import deque  # `collections` would cost 1.6 ms
 
 from . import calls, faults, interrupt
-from .output import streams
+from .output import streams, wait_until_read
 from .state import state
 from .wire import Gone, id_text
 
@@ -107,6 +107,7 @@ def _serve(wire):
         state.call_id = state.params = None
         if wire.forked:
             return
+        wait_until_read()
         wire.send(answer)
         if functions is None and method == "hello":
             sys.exit(1)

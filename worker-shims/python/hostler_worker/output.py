@@ -5,11 +5,15 @@ import io
 import os
 import sys
 from _thread import get_ident
+from fcntl import ioctl
+from time import sleep
 
 from .interrupt import leave, reset_in_child
 from .state import state
 from .wire import id_text, quote, wire
 
+_FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # `termios` has it, and costs an import
+_NOTHING = bytes(4)
 _PIECE = 65536  # characters of a frame: no print, however long, makes a frame the host refuses
 
 
@@ -117,6 +121,21 @@ def _after_fork():
         stream = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         setattr(sys, name, stream)
         setattr(sys, "__%s__" % name, stream)
+
+
+def wait_until_read():
+    """Wait until the host has read what went to fd 2 past these streams, from C or from children.
+    It comes by another pipe than the answer; read before the answer is sent, it belongs to this call
+    for certain. A child that writes on and on holds up the answer for 20 ms and no longer."""
+    try:
+        if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
+            return
+        for _ in range(40):
+            sleep(0.0005)
+            if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
+                return
+    except OSError:
+        pass  # the tool closed fd 2, or put something else there
 
 
 streams = _Streams()

@@ -1,0 +1,115 @@
+//! The budgets of hostler, measured: `cargo bench --bench budgets [-- --quick] [-- --row NAME]`.
+//!
+//! Machines and moments differ, so nothing here is compared with a number from another run. Every comparison is made
+//! of rounds in which the two sides take turns; a round gives a ratio, and the median of the rounds is told. Every
+//! answer that is timed is checked against its question. Missing a budget is told and is no failure; a wrong answer
+//! or a row that could not be measured is one.
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+mod clock;
+mod cold;
+mod ground;
+mod listing;
+mod load;
+mod memory;
+mod one_shot;
+mod others;
+mod peer;
+mod question;
+mod relay;
+mod sample;
+mod table;
+mod tools;
+mod warm;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ground::{Counts, Ground};
+use table::Measured;
+
+/// What can go wrong.
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A hung peer must not hang the bench: longer than this, one measurement never takes.
+const PATIENCE: Duration = Duration::from_mins(7);
+
+type Measure = fn(&Ground) -> Fallible<Vec<Measured>>;
+
+const ROWS: &[(&str, Measure)] = &[
+    ("warm", warm::sequential),
+    ("flight", warm::in_flight),
+    ("sockets", warm::sockets),
+    ("node", others::node),
+    ("fastmcp", others::fastmcp),
+    ("one-shot", one_shot::one_shot),
+    ("cold", cold::cold),
+    ("list", listing::listing),
+    ("memory", memory::memory),
+    ("crowd", load::crowd),
+    ("spread", load::spread),
+];
+
+struct Wanted {
+    counts: Counts,
+    row: Option<String>,
+}
+
+fn wanted() -> Result<Wanted, String> {
+    let mut wanted = Wanted { counts: Counts::FULL, row: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--quick" => wanted.counts = Counts::QUICK,
+            "--row" => wanted.row = Some(words.next().unwrap_or_default()),
+            // cargo says this to every bench.
+            "--bench" => {}
+            other => return Err(format!("{other} is not known; there are --quick and --row NAME")),
+        }
+    }
+    let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
+    match &wanted.row {
+        Some(row) if !names.contains(&row.as_str()) => Err(format!("no row {row:?}; there are {}", names.join(", "))),
+        _ => Ok(wanted),
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = relay::run_if_asked() {
+        return code;
+    }
+    let wanted = match wanted() {
+        Ok(wanted) => wanted,
+        Err(reason) => {
+            eprintln!("budgets: {reason}");
+            return ExitCode::from(2);
+        }
+    };
+    match measure(&wanted) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("budgets: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints each row as soon as it is measured. Says whether all of them were.
+fn measure(wanted: &Wanted) -> Fallible<bool> {
+    let ground = Ground::prepare(wanted.counts)?;
+    println!("{}", table::head());
+    let mut sound = true;
+    for (name, measure) in ROWS.iter().filter(|(name, _)| wanted.row.as_deref().is_none_or(|row| row == *name)) {
+        let watchdog = clock::watchdog(name, PATIENCE);
+        match measure(&ground) {
+            Ok(rows) => rows.iter().for_each(|row| println!("{row}")),
+            Err(error) => {
+                sound = false;
+                println!("{}", Measured::failed(name, &error.to_string()));
+            }
+        }
+        drop(watchdog);
+    }
+    Ok(sound)
+}

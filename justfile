@@ -1,0 +1,25 @@
+# The everyday commands. `just` alone lists them.
+
+default:
+    @just --list
+
+# The program, as it is shipped
+build:
+    cargo build --release
+
+# Everything that is tested, also end to end
+test:
+    scripts/test
+
+# The budgets: a table of figures with their targets, e.g. `just bench --row warm`
+bench *options:
+    cargo bench --bench budgets -- {{options}}
+
+# What continuous integration refuses
+lint:
+    cargo fmt --all --check
+    cargo clippy --all-targets -- -D warnings
+
+# The main job on the examples: one cold call, one warm call
+demo:
+    scripts/demo

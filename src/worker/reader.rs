@@ -1,0 +1,167 @@
+//! The reading half of a worker's pipes: bytes to lines to news.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::news::News;
+use crate::protocol::{self, MAX_FRAME};
+
+/// What the reader keeps room for. A longer line gets more, and gives it back.
+const USUAL_ROOM: usize = 16 * 1024;
+
+/// The reading half: bytes to lines to news. Lines are read where they lie in the buffer: most are short, and a copy or
+/// a buffer for each would cost more than the rest of the work.
+pub struct LinkReader<R> {
+    pipe: R,
+    buffer: Vec<u8>,
+    /// Where the first line that was not taken begins.
+    start: usize,
+    /// Up to where that line is known to have no end.
+    searched: usize,
+    dropped: Option<Dropped>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Dropped {
+    id: Option<u64>,
+    bytes: usize,
+}
+
+impl<R: AsyncRead + Unpin> LinkReader<R> {
+    /// Reads frames from a pipe.
+    pub fn new(pipe: R) -> Self {
+        let buffer = Vec::with_capacity(USUAL_ROOM);
+        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME }
+    }
+
+    /// The same with another limit for a frame's length.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Waits for the next piece of news; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
+    pub async fn next(&mut self) -> io::Result<Option<News>> {
+        loop {
+            while let Some(end) = self.find_end() {
+                let news = interpret(&self.buffer[self.start..end], self.dropped.take(), self.limit);
+                self.start = end + 1;
+                self.searched = self.start;
+                if news.is_some() {
+                    return Ok(news);
+                }
+            }
+            self.make_room();
+            if self.pipe.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+            self.shed_overlong();
+        }
+    }
+
+    fn find_end(&mut self) -> Option<usize> {
+        let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+        let end = found.map(|offset| self.searched + offset);
+        self.searched = end.unwrap_or(self.buffer.len());
+        end
+    }
+
+    /// Moves the beginning of an unfinished line, if there is one, to the front of the buffer.
+    fn make_room(&mut self) {
+        if self.start == self.buffer.len() && self.buffer.capacity() > 4 * USUAL_ROOM {
+            self.buffer = Vec::with_capacity(USUAL_ROOM);
+        } else {
+            self.buffer.drain(..self.start);
+        }
+        self.searched -= self.start;
+        self.start = 0;
+        if self.buffer.capacity() - self.buffer.len() < USUAL_ROOM / 4 {
+            self.buffer.reserve(USUAL_ROOM);
+        }
+    }
+
+    /// Forgets the beginning of a line that is longer than any frame may be; only its length and id are kept.
+    fn shed_overlong(&mut self) {
+        let whole = self.buffer[self.searched..].contains(&b'\n');
+        if whole || self.buffer.len() <= self.limit {
+            return;
+        }
+        let id = protocol::peek_id(&self.buffer);
+        let dropped = self.dropped.get_or_insert(Dropped { id, bytes: 0 });
+        dropped.bytes += self.buffer.len();
+        self.buffer = Vec::with_capacity(USUAL_ROOM);
+        self.searched = 0;
+    }
+}
+
+/// What one line says. `dropped` is the forgotten beginning of it.
+fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize) -> Option<News> {
+    if let Some(dropped) = dropped {
+        return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
+    }
+    if line.len() > limit {
+        return Some(News::Oversized { id: protocol::peek_id(line), bytes: line.len() });
+    }
+    if line.is_empty() {
+        return None;
+    }
+    match protocol::parse(line) {
+        Ok(frame) => Some(News::Frame(frame)),
+        Err(error) => {
+            let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+            tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    async fn all(bytes: &'static [u8], limit: usize) -> Vec<String> {
+        let mut reader = LinkReader::new(bytes).with_limit(limit);
+        let mut seen = Vec::new();
+        while let Some(news) = reader.next().await.unwrap() {
+            seen.push(match news {
+                News::Frame(protocol::Incoming::Reply { id, answer: Ok(result) }) => format!("{id}={}", result.get()),
+                News::Oversized { id, bytes } => format!("{id:?} too long: {bytes}"),
+                other => format!("{other:?}"),
+            });
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn noise_between_frames_costs_no_frame() {
+        let seen = all(b"\nhello\n{\"id\":1,\"result\":1}\n{\"half\n{\"id\":2,\"result\":2}\n{\"id\":3", 1000).await;
+        assert_eq!(seen, ["1=1", "2=2"]);
+    }
+
+    #[tokio::test]
+    async fn an_overlong_frame_is_named_and_the_next_one_is_read() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}\n{\"id\":6,\"result\":6}\n";
+        assert_eq!(all(line, 50).await, ["Some(5) too long: 71", "6=6"]);
+    }
+
+    #[tokio::test]
+    async fn an_overlong_frame_is_not_kept_while_it_is_read() {
+        let (mut host, worker) = tokio::io::duplex(1024);
+        let mut reader = LinkReader::new(worker).with_limit(10_000);
+        let feed = async move {
+            host.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":\"").await.unwrap();
+            for _ in 0..100 {
+                host.write_all(&[b'x'; 1000]).await.unwrap();
+            }
+            host.write_all(b"\"}\n").await.unwrap();
+        };
+        let (news, ()) = tokio::join!(reader.next(), feed);
+        assert!(matches!(news, Ok(Some(News::Oversized { id: Some(9), bytes })) if bytes > 100_000), "{news:?}");
+        assert!(reader.buffer.capacity() < 64 * 1024);
+    }
+}
