@@ -10,18 +10,24 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 pub(super) struct Inexact(pub String);
 
 /// Makes integers of the numbers that the schema calls integers.
-pub(super) fn whole(arguments: &mut Value, schema: &Map<String, Value>) -> Result<(), Inexact> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let (Some(properties), Value::Object(arguments)) = (properties, arguments) else { return Ok(()) };
-    for (name, value) in arguments {
-        if let Some(schema) = properties.get(name) {
-            within(value, schema).map_err(|Inexact(rest)| Inexact(format!("/{name}{rest}")))?;
+pub(super) fn whole(arguments: &mut Value, root: &Map<String, Value>) -> Result<(), Inexact> {
+    members(arguments, root, root)
+}
+
+fn members(object: &mut Value, schema: &Map<String, Value>, root: &Map<String, Value>) -> Result<(), Inexact> {
+    let Value::Object(object) = object else { return Ok(()) };
+    let of = |name: &str| schema.get("properties").and_then(|all| all.get(name)).or(schema.get("additionalProperties"));
+    for (name, value) in object {
+        if let Some(schema) = of(name) {
+            within(value, schema, root).map_err(|Inexact(rest)| Inexact(format!("/{name}{rest}")))?;
         }
     }
     Ok(())
 }
 
-fn within(value: &mut Value, schema: &Value) -> Result<(), Inexact> {
+fn within(value: &mut Value, schema: &Value, root: &Map<String, Value>) -> Result<(), Inexact> {
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/"));
+    let schema = reference.and_then(|name| root.get("$defs")?.get(name)).unwrap_or(schema);
     match value {
         Value::Number(number) if number.is_f64() && says_integer(schema) => {
             let float = number.as_f64().unwrap_or_default();
@@ -35,7 +41,12 @@ fn within(value: &mut Value, schema: &Value) -> Result<(), Inexact> {
         Value::Array(items) => {
             let Some(each) = schema.get("items").filter(|each| each.is_object()) else { return Ok(()) };
             for (index, item) in items.iter_mut().enumerate() {
-                within(item, each).map_err(|Inexact(rest)| Inexact(format!("/{index}{rest}")))?;
+                within(item, each, root).map_err(|Inexact(rest)| Inexact(format!("/{index}{rest}")))?;
+            }
+        }
+        Value::Object(_) => {
+            if let Some(schema) = schema.as_object() {
+                members(value, schema, root)?;
             }
         }
         _ => {}
@@ -63,7 +74,8 @@ mod tests {
             "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             "either": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
             "rows": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
-        }});
+            "counts": {"type": "object", "additionalProperties": {"type": "integer"}}, "spot": {"$ref": "#/$defs/Spot"},
+        }, "$defs": {"Spot": {"type": "object", "properties": {"x": {"type": "integer"}}}}});
         let done = whole(&mut arguments, schema.as_object().unwrap());
         done.map(|()| arguments).map_err(|Inexact(place)| place)
     }
@@ -73,6 +85,8 @@ mod tests {
         let given = json!({"count": 2.0, "maybe": -3.0, "rows": [[1.0], [2]], "ratio": 2.0, "either": 2.0, "any": 2.0, "more": 2.0});
         let wanted = r#"{"count":2,"maybe":-3,"rows":[[1],[2]],"ratio":2.0,"either":2.0,"any":2.0,"more":2.0}"#;
         assert_eq!(made(given).unwrap().to_string(), wanted);
+        let given = json!({"counts": {"a": 1.0}, "spot": {"x": 2.0, "y": 2.0}});
+        assert_eq!(made(given).unwrap().to_string(), r#"{"counts":{"a":1},"spot":{"x":2,"y":2.0}}"#);
         assert_eq!(made(json!({"maybe": null, "rows": []})).unwrap(), json!({"maybe": null, "rows": []}));
     }
 
