@@ -60,10 +60,4 @@ impl<T> Setting<T> {
     pub const fn default_value(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }
-
-    /// The stronger of two layers: `over` when it says something, else this one.
-    #[must_use]
-    pub fn or_over(self, over: Option<Self>) -> Self {
-        over.unwrap_or(self)
-    }
 }

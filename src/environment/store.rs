@@ -96,12 +96,6 @@ impl Environments {
         })
     }
 
-    /// Whether the environment for a recipe is there and whole.
-    pub fn is_built(&self, spec: &EnvironmentSpec) -> bool {
-        let lock = read_lock(spec).ok().flatten();
-        self.lease(&spec.key(lock.as_deref(), self.settings.python.as_deref()), false).is_some()
-    }
-
     fn lease(&self, key: &str, built: bool) -> Option<Lease> {
         let home = self.folder.join(key);
         let marker = Marker::read(&home)?;

@@ -59,14 +59,6 @@ impl Registry {
         *self.current.write() = read(&self.config);
         true
     }
-
-    /// Reads the folders anew, changed or not. Returns how many tools can be called.
-    pub fn refresh(&self) -> usize {
-        let fresh = read(&self.config);
-        let count = fresh.catalogue.ready().count();
-        *self.current.write() = fresh;
-        count
-    }
 }
 
 fn read(config: &Config) -> Snapshot {
