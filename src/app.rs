@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
+use crate::config::origin::Place;
+use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
@@ -40,6 +42,23 @@ impl App {
         let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache));
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
         Self { config, dispatcher }
+    }
+
+    /// Tables of the configuration that fit no tool there is, with the name that may have been meant.
+    pub fn unmatched_settings(&self) -> Vec<String> {
+        let catalogue = self.dispatcher.registry.catalogue();
+        let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
+        let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let layer = &self.config.layer;
+        let tables = layer.packs.iter().map(|(name, pack)| (name, &pack.place, &packs));
+        let functions = layer.functions.iter().map(|(name, function)| (name, &function.place, &tools));
+        let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
+        let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
+            let place = place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+            let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
+            format!("{place}there is no tool {name} that these settings are for{}", near.unwrap_or_default())
+        };
+        unmatched.map(say).collect()
     }
 
     /// Lets workers leave by themselves for a moment, then ends them.

@@ -45,6 +45,7 @@ async fn run(options: Options) -> ExitCode {
     for problem in &app.dispatcher.registry.catalogue().problems {
         style::warn(&problem.to_string());
     }
+    app.unmatched_settings().iter().for_each(|warning| style::warn(warning));
     match options.command {
         Command::Serve => serve(&app).await,
         Command::List(wanted) => list::run(&app, &wanted),

@@ -93,7 +93,7 @@ pub(super) struct Call {
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
     /// Give up after this long, such as 10s or 2m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = limit)]
     pub timeout: Option<Duration>,
     /// Print the whole outcome as JSON: result or error, times, worker
     #[arg(long)]
@@ -118,8 +118,12 @@ pub(super) struct Warm {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = parse_duration(text).filter(|duration| !duration.is_zero() || text.trim().starts_with('0'));
-    parsed.ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+    parse_duration(text).ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+}
+
+fn limit(text: &str) -> Result<Duration, String> {
+    let parsed = duration(text)?;
+    if parsed.is_zero() { Err("nothing is done in no time; write a duration like 30s".to_owned()) } else { Ok(parsed) }
 }
 
 impl Options {

@@ -9,7 +9,7 @@ use super::origin::{Place, Setting};
 use super::paths;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
-use super::tool::{Effects, Launcher, ToolLayer};
+use super::tool::{Effects, Launcher, ToolLayer, limit};
 use super::value::ByteCount;
 
 /// What one file says.
@@ -97,7 +97,7 @@ impl FileLayer {
         if let Some(section) = top.section("environment") {
             layer.uv = section.take("uv");
             layer.python = section.take("python");
-            layer.build_timeout = section.take("build_timeout");
+            layer.build_timeout = limit(&section, "build_timeout");
             layer.keep = section.take("keep");
             layer.build_env = section.section("env").map(|env| strings(&env)).unwrap_or_default();
             section.finish(false);
@@ -121,7 +121,7 @@ impl FileLayer {
             if name.contains('.') {
                 let function = FunctionLayer {
                     place: Some(table.place()),
-                    timeout: table.take("timeout"),
+                    timeout: limit(&table, "timeout"),
                     effects: table.take("effects"),
                     validate: table.take("validate"),
                 };

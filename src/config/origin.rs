@@ -60,4 +60,9 @@ impl<T> Setting<T> {
     pub const fn default_value(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }
+
+    /// The same setting in another form.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting { value: change(self.value), origin: self.origin }
+    }
 }

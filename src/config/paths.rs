@@ -1,5 +1,7 @@
 //! Where hostler keeps things: the XDG folders, and where tools are looked for.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "hostler";
@@ -23,8 +25,23 @@ pub fn user_tools() -> PathBuf {
 fn xdg(variable: &str, below_home: &str) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = set(variable).or_else(|| Some(set("HOME")?.join(below_home)));
-    base.unwrap_or_else(|| std::env::temp_dir().join(format!("hostler-{}", rustix::process::getuid().as_raw())))
-        .join(NAME)
+    base.unwrap_or_else(homeless).join(NAME)
+}
+
+/// A folder of our own beneath the temporary one, in which everybody may write: it is taken only if it is ours alone, so
+/// that nobody can put a program of theirs where we look for ours.
+fn homeless() -> PathBuf {
+    let user = rustix::process::getuid().as_raw();
+    let place = std::env::temp_dir().join(format!("hostler-{user}"));
+    let _ = DirBuilder::new().mode(0o700).create(&place);
+    let is_ours =
+        place.symlink_metadata().is_ok_and(|data| data.is_dir() && data.uid() == user && data.mode() & 0o777 == 0o700);
+    if is_ours {
+        return place;
+    }
+    let other = std::env::temp_dir().join(format!("hostler-{user}-{}", std::process::id()));
+    let _ = DirBuilder::new().mode(0o700).create(&other);
+    other
 }
 
 /// `~/tools` as a shell would read it.

@@ -131,3 +131,12 @@ fn a_flag_is_the_last_word() {
     let tool = config.tool("a", None, false);
     assert_eq!(config.function("a", "b", &tool).timeout.value, Duration::from_secs(1));
 }
+
+#[test]
+fn a_limit_of_nothing_is_refused_and_fractions_of_seconds_are_not() {
+    let told = mistakes("[tool]\ntimeout = \"0s\"\n");
+    assert!(told[0].ends_with("write a duration longer than nothing, like \"30s\""), "{told:?}");
+    let layer = read("[tool]\ntimeout = 0.5\nidle_timeout = 0\n").unwrap();
+    assert_eq!(layer.every.wishes.timeout.unwrap().value, Duration::from_millis(500));
+    assert_eq!(layer.every.wishes.idle_timeout.unwrap().value, Patience::For(Duration::ZERO));
+}

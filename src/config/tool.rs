@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use super::origin::Setting;
 use super::section::Section;
-use super::value::{FromToml, Patience, choice};
+use super::value::{FromToml, Limit, Patience, choice};
 
 /// What repeating a call does to the world; decides whether hostler may repeat one that died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,14 +84,19 @@ impl ToolLayer {
     /// Takes the keys that a header and a `[tool.NAME]` table have in common.
     pub fn read(section: &Section<'_>) -> Self {
         Self {
-            timeout: section.take("timeout"),
-            startup_timeout: section.take("startup_timeout"),
+            timeout: limit(section, "timeout"),
+            startup_timeout: limit(section, "startup_timeout"),
             idle_timeout: section.take("idle_timeout"),
             max_queue: section.take("max_queue"),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
         }
     }
+}
+
+/// A duration that must not be zero.
+pub(super) fn limit(section: &Section<'_>, key: &'static str) -> Option<Setting<Duration>> {
+    Some(section.take::<Limit>(key)?.map(|limit| limit.0))
 }
 
 impl ToolLayer {

@@ -72,7 +72,20 @@ impl FromToml for Duration {
         if let Some(seconds) = integer(value) {
             return Ok(Self::from_secs(seconds as u64));
         }
-        parse_duration(value.as_str().unwrap_or_default()).ok_or_else(|| fix.to_owned())
+        let written = value.as_float().map(|number| number.as_str().to_owned());
+        let written = written.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default();
+        parse_duration(&written).ok_or_else(|| fix.to_owned())
+    }
+}
+
+/// A duration that must not be zero: a limit of nothing would let nothing through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Duration);
+
+impl FromToml for Limit {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let fix = "write a duration longer than nothing, like \"30s\"";
+        Duration::from_toml(value).and_then(|limit| if limit.is_zero() { Err(fix.to_owned()) } else { Ok(Self(limit)) })
     }
 }
 

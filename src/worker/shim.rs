@@ -51,9 +51,11 @@ impl Shims {
         let name = content_name();
         let home = self.folder.join(name);
         let program = home.join("__main__.py");
-        if program.is_file() {
+        if is_intact(&home) {
             return Ok(program);
         }
+        // What a crash of the machine left of an earlier one.
+        let _ = std::fs::remove_dir_all(&home);
         let staging = self.folder.join(format!(".{name}.{}", std::process::id()));
         for (path, text) in FILES {
             let target = staging.join(path);
@@ -63,13 +65,19 @@ impl Shims {
         match std::fs::rename(&staging, &home) {
             Ok(()) => Ok(program),
             // Somebody else was faster; theirs is the same to the byte.
-            Err(_) if program.is_file() => {
+            Err(_) if is_intact(&home) => {
                 let _ = std::fs::remove_dir_all(&staging);
                 Ok(program)
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether every file is there in its length; what is in it, the folder's name says.
+fn is_intact(home: &Path) -> bool {
+    let length = |path: &str| home.join(path).metadata().map(|data| data.len()).ok();
+    FILES.iter().all(|(path, text)| length(path) == Some(text.len() as u64))
 }
 
 fn content_name() -> &'static str {
@@ -87,4 +95,19 @@ fn hash_files() -> String {
     }
     let digest = hash.finalize();
     format!("{:016x}", u64::from_be_bytes(digest[..8].try_into().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shim_that_lost_its_content_is_laid_out_anew() {
+        let cache = tempfile::tempdir().unwrap();
+        let shims = Shims::in_cache(cache.path());
+        let program = shims.lay_out().unwrap();
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(shims.lay_out().unwrap(), program);
+        assert!(std::fs::read_to_string(&program).unwrap().contains("main(wire"));
+    }
 }

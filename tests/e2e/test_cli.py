@@ -233,6 +233,16 @@ class Configuration(unittest.TestCase):
                 self.assertIn(f"{config}:2: `tool.plain.timeuot`: unknown key; did you mean `timeout`?", done.stderr)
                 self.assertIn(f"{config}:3: `enviroment`: unknown key; did you mean `environment`?", done.stderr)
 
+    def test_a_table_for_a_tool_that_is_not_there(self):
+        config = config_file(scratch(self), "[tool.plian]\ntimeout = 5\n")
+        done = run("list", "--tools", TOOLS, "--config", config)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("there is no tool plian that these settings are for; did you mean plain?", done.stderr)
+
+    def test_a_log_level_that_is_none(self):
+        done = run("list", "--tools", TOOLS, env=environment(HOSTLER_LOG="loud"))
+        self.assertIn("write error, warn, info, debug or trace", done.stderr)
+
     def test_a_value_that_does_not_fit_and_a_text_that_is_no_toml(self):
         folder = scratch(self)
         done = run("list", "--config", config_file(folder, '[tool]\nmax_queue = "many"\n'))

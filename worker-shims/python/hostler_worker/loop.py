@@ -21,6 +21,8 @@ def main(wire, tool_file):
     streams.install()
     interrupt.install()
     sys.argv = [tool_file]
+    for name in ("UV", "UV_RUN_RECURSION_DEPTH"):  # `uv run` adds them; a tool gets no UV_* variable
+        os.environ.pop(name, None)
     state.tool_file = os.path.abspath(tool_file)
     wire.receive = lambda message: _receive(wire, message)
     try:
