@@ -6,16 +6,18 @@ use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool as McpTool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, JsonObject,
+    ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, Tool as McpTool,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{Peer, RequestContext, RoleServer};
 
 use super::answer;
 use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
 use super::tools;
 use crate::dispatch::{CallRequest, Dispatcher, Llm};
+use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::registry::Catalogue;
 
@@ -45,25 +47,40 @@ impl Face {
         }
     }
 
-    fn request(
+    /// A call as dispatch wants it, and who hears of it.
+    pub fn request(
         &self,
-        params: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        tool: String,
+        arguments: JsonObject,
+        meta: &RequestMetaObject,
+        peer: &Peer<RoleServer>,
     ) -> (CallRequest, Option<Arc<Hearing>>) {
-        let level = context.meta.log_level().or_else(|| self.level.get());
-        let token = context.meta.get_progress_token();
-        let mut request = CallRequest::new(params.name, params.arguments.unwrap_or_default());
-        let hearing = Hearing::new(context.peer.clone(), token, level, request.tool.clone());
+        let level = meta.log_level().or_else(|| self.level.get());
+        let mut request = CallRequest::new(tool, arguments);
+        let hearing = Hearing::new(peer.clone(), meta.get_progress_token(), level, request.tool.clone());
         if let Some(hearing) = &hearing {
             request.listener = Arc::clone(hearing) as Arc<dyn Listener>;
         }
-        let samples = context.client_capabilities().is_some_and(|capabilities| capabilities.sampling.is_some());
-        request.llm = samples.then(|| Arc::new(ClientLlm(context.peer.clone())) as Arc<dyn Llm>);
+        let capabilities = meta.client_capabilities().or_else(|| Some(peer.peer_info()?.capabilities.clone()));
+        let samples = capabilities.is_some_and(|capabilities| capabilities.sampling.is_some());
+        request.llm = samples.then(|| Arc::new(ClientLlm(peer.clone())) as Arc<dyn Llm>);
         (request, hearing)
+    }
+
+    /// Makes the call; its outcome comes after everything that was heard of it.
+    pub async fn call(&self, request: CallRequest, hearing: Option<Arc<Hearing>>) -> Outcome {
+        let outcome = self.dispatcher.call(request).await;
+        if let Some(hearing) = hearing {
+            hearing.told().await;
+        }
+        outcome
     }
 }
 
-impl ServerHandler for Face {
+/// Shared with the express lane, which makes most calls.
+pub(super) struct Handler(pub Arc<Face>);
+
+impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
         let mut info = ServerConfig::new(capabilities);
@@ -77,7 +94,7 @@ impl ServerHandler for Face {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         // One page: many clients never ask for a second.
-        Ok(ListToolsResult::with_all_items(self.tools()))
+        Ok(ListToolsResult::with_all_items(self.0.tools()))
     }
 
     async fn call_tool(
@@ -85,15 +102,10 @@ impl ServerHandler for Face {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (request, hearing) = self.request(params, &context);
+        let arguments = params.arguments.unwrap_or_default();
+        let (request, hearing) = self.0.request(params.name.into_owned(), arguments, &context.meta, &context.peer);
         // Boxed, because rmcp moves the future of a request several times before it runs, and this is a large one.
-        let work = Box::pin(async {
-            let outcome = self.dispatcher.call(request).await;
-            if let Some(hearing) = hearing {
-                hearing.told().await;
-            }
-            outcome
-        });
+        let work = Box::pin(self.0.call(request, hearing));
         tokio::select! {
             outcome = work => answer::result(outcome).map(CallToolResponse::from),
             // The call goes with its future. The client that cancelled reads no answer.
@@ -121,7 +133,7 @@ impl ServerHandler for Face {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.level.set(request.level);
+        self.0.level.set(request.level);
         Ok(())
     }
 }

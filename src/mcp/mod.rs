@@ -2,9 +2,11 @@
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
 mod answer;
+mod express;
 mod face;
 mod hearing;
 mod llm;
+mod outbox;
 mod serve;
 mod stdio;
 mod tools;

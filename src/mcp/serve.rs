@@ -8,7 +8,9 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::face::Face;
+use super::express::Express;
+use super::face::{Face, Handler};
+use super::outbox::Stream;
 use super::stdio::{Stdio, open_stdio};
 use crate::dispatch::Dispatcher;
 
@@ -32,16 +34,20 @@ pub enum Ended {
 
 /// Serves one client until it goes or `signalled` says so. When this returns, every worker is gone.
 pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended {
-    let Stdio { input, output, ended: gone, hang_up } = open_stdio();
-    let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
-    let face = Face::new(Arc::clone(&dispatcher));
+    let Stdio { input, outbox, ended: gone, hang_up } = open_stdio();
+    let face = Arc::new(Face::new(Arc::clone(&dispatcher)));
+    let lane = Express::new(Arc::clone(&face), outbox.clone());
+    let (reader, writer) = (input.offer_to(Arc::clone(&lane)), Stream::into(outbox.clone()));
+    let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE);
     let (ended, running) = tokio::select! {
         // The loop below may only begin once the client has said hello.
-        started = face.serve(transport) => match started {
-            Ok(running) => tokio::select! {
+        started = Handler(face).serve(transport) => match started {
+            Ok(running) => {
+                lane.open(running.peer().clone());
+                tokio::select! {
                 () = gone.notified() => (Ended::ClientGone, Some(running)),
                 () = signalled.notified() => (Ended::Signalled, Some(running)),
-            },
+            }}
             Err(ServerInitializeError::ConnectionClosed(_)) => (Ended::ClientGone, None),
             Err(error) => (Ended::NotMcp(error.to_string()), None),
         },
@@ -49,10 +55,12 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
     };
     // Without input rmcp only waits for the calls under way and writes their answers, longer than we may.
     let _ = hang_up.send(());
-    let mut drained = tokio::spawn(async {
+    let mut drained = tokio::spawn(async move {
+        lane.idle().await;
         if let Some(running) = running {
             let _ = running.waiting().await;
         }
+        outbox.caught_up().await;
     });
     let over = tokio::select! {
         ended = timeout(DRAIN, &mut drained) => ended.is_ok(),

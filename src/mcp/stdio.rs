@@ -16,21 +16,40 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, oneshot};
+use tokio_util::io::poll_read_buf;
 
-/// Standard input; tells when it has ended, and ends early when it is told to.
+use super::express::Express;
+use super::outbox::Outbox;
+
+/// Standard input; tells when it has ended, and ends early when it is told to. Each line is offered to the express lane
+/// first; the reader gets the others.
 pub(super) struct Input {
     stream: Box<dyn AsyncRead + Send + Unpin>,
+    lane: Option<Arc<Express>>,
+    /// What was read and not looked at: at most the beginning of a line.
+    begun: Vec<u8>,
+    /// What the reader is to get.
+    passed: Vec<u8>,
+    /// How much of that it has.
+    given: usize,
+    /// The beginning of the present line was passed already, because it is a long one.
+    is_long: bool,
+    outbox: Outbox,
     ended: Arc<Notify>,
     hang_up: oneshot::Receiver<()>,
 }
 
-/// Standard output.
-pub(super) struct Output(Box<dyn AsyncWrite + Send + Unpin>);
+/// A longer line is not held back until it is whole.
+const LONG_LINE: usize = 1 << 20;
+/// With this much unread by the client, it is not listened to.
+const PATIENCE: usize = 64 << 20;
+const CHUNK: usize = 16 * 1024;
 
 /// Both streams, and the line's two ends.
 pub(super) struct Stdio {
     pub input: Input,
-    pub output: Output,
+    /// Standard output.
+    pub outbox: Outbox,
     /// Told once, when standard input has ended.
     pub ended: Arc<Notify>,
     /// Ends standard input for whoever reads it, as if the client had.
@@ -73,8 +92,19 @@ pub(super) fn open_stdio() -> Stdio {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdout()),
     };
-    let input = Input { stream: reader, ended: Arc::clone(&ended), hang_up: told_to_end };
-    Stdio { input, output: Output(writer), ended, hang_up }
+    let outbox = Outbox::new(writer);
+    let input = Input {
+        stream: reader,
+        lane: None,
+        begun: Vec::with_capacity(CHUNK),
+        passed: Vec::new(),
+        given: 0,
+        is_long: false,
+        outbox: outbox.clone(),
+        ended: Arc::clone(&ended),
+        hang_up: told_to_end,
+    };
+    Stdio { input, outbox, ended, hang_up }
 }
 
 fn open_input(fd: BorrowedFd<'_>) -> io::Result<Option<Box<dyn AsyncRead + Send + Unpin>>> {
@@ -113,36 +143,68 @@ fn socket(fd: BorrowedFd<'_>) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
+impl Input {
+    /// Offers every line to the lane from now on.
+    pub fn offer_to(mut self, lane: Arc<Express>) -> Self {
+        self.lane = Some(lane);
+        self
+    }
+
+    /// Sorts the whole lines that were read.
+    fn sort(&mut self) {
+        let mut start = 0;
+        while let Some(length) = self.begun[start..].iter().position(|byte| *byte == b'\n') {
+            let end = start + length;
+            let was_long = std::mem::take(&mut self.is_long);
+            let taken = !was_long && self.lane.as_ref().is_some_and(|lane| lane.take(&self.begun[start..end]));
+            if !taken {
+                self.passed.extend_from_slice(&self.begun[start..=end]);
+            }
+            start = end + 1;
+        }
+        self.begun.drain(..start);
+        if self.is_long || self.begun.len() > LONG_LINE {
+            self.is_long = !self.begun.is_empty() || self.is_long;
+            self.passed.append(&mut self.begun);
+        }
+    }
+
+    /// Gives the reader what was passed; false when there is nothing.
+    fn give(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let length = buf.remaining().min(self.passed.len() - self.given);
+        buf.put_slice(&self.passed[self.given..self.given + length]);
+        self.given += length;
+        if self.given == self.passed.len() {
+            self.passed.clear();
+            self.given = 0;
+        }
+        length > 0
+    }
+}
+
 impl AsyncRead for Input {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if !this.hang_up.is_terminated() && Pin::new(&mut this.hang_up).poll(cx) == Poll::Ready(Ok(())) {
             return Poll::Ready(Ok(()));
         }
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
-        let over = match &polled {
-            Poll::Ready(Ok(())) => buf.filled().len() == before,
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        };
-        if over {
-            this.ended.notify_one();
+        loop {
+            if this.give(buf) {
+                return Poll::Ready(Ok(()));
+            }
+            if this.outbox.waiting() > PATIENCE {
+                this.outbox.wake_when_caught_up(cx.waker());
+                return Poll::Pending;
+            }
+            this.begun.reserve(CHUNK);
+            match poll_read_buf(Pin::new(&mut this.stream), cx, &mut this.begun) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(1..)) => this.sort(),
+                over @ Poll::Ready(_) => {
+                    this.ended.notify_one();
+                    return over.map_ok(|_| ());
+                }
+            }
         }
-        polled
-    }
-}
-
-impl AsyncWrite for Output {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
     }
 }
