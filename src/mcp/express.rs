@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::answer;
 use super::face::Face;
 use super::outbox::Outbox;
+use super::reply;
 
 /// The method stands this near to the beginning of a message in every client there is.
 const NEAR: usize = 128;
@@ -117,7 +117,7 @@ impl Express {
         // The lock is held until the call stands in the table, so that its end cannot come before.
         let task = tokio::spawn(async move {
             let outcome = this.face.call(request, hearing).await;
-            let _ = this.outbox.send(answer::line(&id, outcome));
+            let _ = this.outbox.send(reply::line(&id, outcome));
             this.running.lock().remove(&id);
             this.ended.notify_waiters();
         });

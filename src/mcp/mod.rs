@@ -7,6 +7,7 @@ mod face;
 mod hearing;
 mod llm;
 mod outbox;
+mod reply;
 mod serve;
 mod stdio;
 mod tools;

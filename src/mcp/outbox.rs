@@ -118,3 +118,35 @@ impl AsyncWrite for Stream {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_written_in_pieces_do_not_mix_with_others() {
+        let (ours, mut client) = tokio::io::duplex(1024);
+        let outbox = Outbox::new(ours);
+        let mut stream = Stream::into(outbox.clone());
+        stream.write_all(b"{\"half\":").await.unwrap();
+        outbox.send(b"{\"whole\":1}\n".to_vec()).unwrap();
+        stream.write_all(b"2}\n{\"next").await.unwrap();
+        stream.write_all(b"\":3}\n").await.unwrap();
+        outbox.caught_up().await;
+        drop((outbox, stream));
+        let mut seen = String::new();
+        client.read_to_string(&mut seen).await.unwrap();
+        assert_eq!(seen, "{\"whole\":1}\n{\"half\":2}\n{\"next\":3}\n");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_holds_nobody_up() {
+        let (ours, client) = tokio::io::duplex(16);
+        let outbox = Outbox::new(ours);
+        outbox.send(vec![b'x'; 1000]).unwrap();
+        drop(client);
+        outbox.caught_up().await;
+    }
+}

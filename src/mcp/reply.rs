@@ -1,0 +1,228 @@
+//! An outcome as one line for the client, with the tool's JSON passed on as the text it came in: nothing is parsed into
+//! values, and integers of any length stay what they are. What it says is what [`super::answer`] says through rmcp.
+
+use std::borrow::Cow;
+
+use rmcp::ErrorData;
+use rmcp::model::RequestId;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::answer::{not_found, unreadable};
+use crate::outcome::{Code, Fault, Metadata, Outcome, milliseconds};
+
+/// The reply to a request.
+pub(super) fn line(id: &RequestId, mut outcome: Outcome) -> Vec<u8> {
+    let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
+    let ended = ended.and_then(|raw| if is_readable(raw.get()) { Ok(raw) } else { check(&outcome.tool, raw) });
+    let (answer, error) = match &ended {
+        Ok(raw) => (Some(success(raw, &outcome)), None),
+        Err(fault) if fault.code == Code::ToolNotFound => (None, Some(not_found(fault))),
+        Err(fault) => (Some(failure(fault, &outcome)), None),
+    };
+    let mut line = serde_json::to_vec(&Reply { jsonrpc: "2.0", id, result: answer, error }).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+#[derive(Serialize)]
+struct Reply<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Answer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorData>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    content: [Text<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Structured<'a>>,
+    is_error: bool,
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "text")]
+struct Text<'a> {
+    text: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    /// A string result is its own JSON text.
+    AsItIs(&'a RawValue),
+    Quoted(Cow<'a, str>),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Structured<'a> {
+    Object(&'a RawValue),
+    Wrapped { result: &'a RawValue },
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "hostler/outcome")]
+    outcome: Rest<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rest<'a> {
+    call_id: &'a str,
+    tool: &'a str,
+    success: bool,
+    latency_ms: f64,
+    metadata: &'a Metadata,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Fault>,
+}
+
+fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome) -> Answer<'a> {
+    let text = raw.get();
+    let content = if text.starts_with('"') { Content::AsItIs(raw) } else { Content::Quoted(text.into()) };
+    let structured = if text.starts_with('{') { Structured::Object(raw) } else { Structured::Wrapped { result: raw } };
+    Answer {
+        content: [Text { text: content }],
+        structured_content: Some(structured),
+        is_error: false,
+        meta: Meta { outcome: rest(outcome, None) },
+    }
+}
+
+fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome) -> Answer<'a> {
+    Answer {
+        content: [Text { text: Content::Quoted(fault.to_string().into()) }],
+        structured_content: None,
+        is_error: true,
+        meta: Meta { outcome: rest(outcome, Some(fault)) },
+    }
+}
+
+pub(super) fn rest<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Rest<'a> {
+    Rest {
+        call_id: &outcome.call_id,
+        tool: &outcome.tool,
+        success: error.is_none(),
+        latency_ms: milliseconds(outcome.latency),
+        metadata: &outcome.metadata,
+        error,
+    }
+}
+
+/// Whether JSON can be told at a glance to be what every client can read: not deep, no exponents, no escapes of half a
+/// character. What cannot is looked at closely.
+fn is_readable(json: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped, mut last) = (0_usize, false, false, 0_u8);
+    for byte in json.bytes() {
+        if in_string {
+            if escaped && byte == b'u' {
+                return false;
+            }
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else {
+            match byte {
+                b'"' => in_string = true,
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b'e' | b'E' if last.is_ascii_digit() => return false,
+                _ => {}
+            }
+            if depth > DEEPEST {
+                return false;
+            }
+        }
+        last = byte;
+    }
+    true
+}
+
+/// Readers of JSON stop somewhere beyond a hundred levels.
+const DEEPEST: usize = 100;
+
+fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
+    match serde_json::from_str::<Value>(raw.get()) {
+        Ok(_) => Ok(raw),
+        Err(error) => Err(unreadable(tool, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rmcp::model::{JsonRpcResponse, JsonRpcVersion2_0, ServerResult};
+    use serde_json::json;
+
+    use super::*;
+    use crate::outcome::Details;
+
+    fn outcome(ended: Result<&str, Fault>) -> Outcome {
+        Outcome {
+            call_id: "c-1".to_owned(),
+            tool: "a.b".to_owned(),
+            ended: ended.map(|text| RawValue::from_string(text.to_owned()).unwrap()),
+            latency: Duration::from_micros(1500),
+            metadata: Metadata::default(),
+        }
+    }
+
+    fn both(ended: &Result<&str, Fault>) -> (Value, Value) {
+        let id = RequestId::Number(7);
+        let ours: Value = serde_json::from_slice(&line(&id, outcome(ended.clone()))).unwrap();
+        let theirs = match super::super::answer::result(outcome(ended.clone())) {
+            Ok(mut result) => {
+                result.result_type = None;
+                json!(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result: ServerResult::CallToolResult(result) })
+            }
+            Err(error) => json!({"jsonrpc": "2.0", "id": 7, "error": error}),
+        };
+        (ours, theirs)
+    }
+
+    #[test]
+    fn both_ways_say_the_same() {
+        let details = Details { exit_code: Some(3), ..Details::default() };
+        let ends = [
+            Ok("{\"a\":[1,2.5,null]}"),
+            Ok("[]"),
+            Ok("null"),
+            Ok("\"text with \\\"quotes\\\" and \\n lines\""),
+            Ok("1e400"),
+            Ok("\"\\ud800\""),
+            Ok("\"\\u00e9\""),
+            Err(Fault::new(Code::ToolCrashed, "it died").with(details)),
+            Err(Fault::new(Code::ToolNotFound, "there is none")),
+        ];
+        for ended in ends {
+            let (ours, theirs) = both(&ended);
+            assert_eq!(ours, theirs, "{ended:?}");
+        }
+    }
+
+    #[test]
+    fn integers_of_any_length_stay_what_they_are() {
+        let line = String::from_utf8(line(&RequestId::String("x".into()), outcome(Ok("{\"n\":36893488147419103233}"))));
+        let line = line.unwrap();
+        assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
+        assert!(line.ends_with("}\n") && line.contains("\"id\":\"x\""));
+    }
+
+    #[test]
+    fn what_clients_cannot_read_is_told_instead_of_sent() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let (ours, theirs) = both(&Ok(&deep));
+        assert_eq!(ours, theirs);
+        assert!(ours["result"]["content"][0]["text"].as_str().unwrap().starts_with("INVALID_OUTPUT"));
+        assert!(is_readable("{\"e\": \"1e9 [[[ \\\" \", \"b\": true}"));
+        assert!(!is_readable("[1e9]") && !is_readable("\"\\u0041\""));
+    }
+}
