@@ -145,3 +145,26 @@ impl Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Options;
+
+    fn help(words: &[&str]) -> String {
+        let mut command = Options::command().term_width(100);
+        command.build();
+        let wanted = words.iter().fold(&mut command, |command, word| {
+            command.find_subcommand_mut(word).unwrap_or_else(|| panic!("there is no {word}"))
+        });
+        wanted.render_long_help().to_string()
+    }
+
+    #[test]
+    fn the_help_teaches() {
+        for words in [&[][..], &["serve"], &["list"], &["show"], &["call"], &["warm"]] {
+            insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));
+        }
+    }
+}

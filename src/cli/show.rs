@@ -13,7 +13,7 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
     match catalogue.resolve(&wanted.tool) {
         Ok(tool) => {
-            let text = if wanted.json { as_json(tool) } else { as_text(tool) };
+            let text = if wanted.json { as_json(tool) } else { as_text(tool, style::terminal_width()) };
             style::answer(&text);
             ExitCode::SUCCESS
         }
@@ -52,7 +52,7 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
-fn as_text(tool: &Tool) -> String {
+fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let (file, function) = (&tool.entry.file, tool.function());
     let (path, line) = (file.path.display(), function.line);
     let mut text = format!("{}  (MCP name {})\nfrom {path} line {line}\n", tool.name, tool.mcp_name);
@@ -63,7 +63,7 @@ fn as_text(tool: &Tool) -> String {
         text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
-    text.push_str(&arguments(&function.input_schema));
+    text.push_str(&arguments(&function.input_schema, width));
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
     let rows: Vec<Vec<String>> =
@@ -75,7 +75,7 @@ fn as_text(tool: &Tool) -> String {
     text
 }
 
-fn arguments(schema: &serde_json::Map<String, Value>) -> String {
+fn arguments(schema: &serde_json::Map<String, Value>, width: Option<usize>) -> String {
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -97,7 +97,7 @@ fn arguments(schema: &serde_json::Map<String, Value>) -> String {
             vec![format!("  {name}"), type_word(property), need, text.to_owned()]
         })
         .collect();
-    style::table(&rows, style::terminal_width())
+    style::table(&rows, width)
 }
 
 /// A schema in a word or two, as far as one can be.
@@ -119,5 +119,28 @@ fn type_word(schema: &Value) -> String {
         (Some(word), _, Some(Value::String(format))) => format!("{word} ({format})"),
         (Some(word), ..) => word.to_owned(),
         (None, ..) => "anything".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::app::App;
+    use crate::config::Wanted;
+
+    #[test]
+    fn a_tool_is_shown_with_what_it_takes_and_who_decided_what() {
+        let folder = tempfile::tempdir().unwrap();
+        let tools = folder.path().join("tools");
+        std::fs::create_dir(&tools).unwrap();
+        let tool = "# /// script\n# dependencies = []\n# [tool.hostler]\n# effects = \"pure\"\n# ///\n\ndef search(query: str, \
+                    count: int = 10, mode: str | None = None) -> list:\n    \"\"\"Search the web.\n\n    Args:\n        query: \
+                    What to look for.\n        count: How many.\n    \"\"\"\n";
+        std::fs::write(tools.join("brave.py"), tool).unwrap();
+        let config = "[tool.brave]\ntimeout = \"20s\"\nsecrets = [\"KEY\"]\n";
+        std::fs::write(folder.path().join("hostler.toml"), config).unwrap();
+        let app = App::open(&Wanted::default(), folder.path()).unwrap();
+        let catalogue = app.dispatcher.registry.catalogue();
+        let shown = super::as_text(catalogue.resolve("brave_search").unwrap(), None);
+        insta::assert_snapshot!(shown.replace(&folder.path().display().to_string(), "FOLDER"));
     }
 }
