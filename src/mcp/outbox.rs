@@ -39,9 +39,9 @@ impl Outbox {
         self.queue.send(messages).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Bytes that the client has not taken yet.
+    /// Bytes that the client has not taken yet; none for a client that will never take them.
     pub fn waiting(&self) -> usize {
-        self.written.open.load(Ordering::Acquire)
+        if self.queue.is_closed() { 0 } else { self.written.open.load(Ordering::Acquire) }
     }
 
     /// Wakes a task once the client has taken everything.
@@ -55,7 +55,7 @@ impl Outbox {
 
     /// Waits until everything that was sent has been written, or never will be.
     pub async fn caught_up(&self) {
-        while self.waiting() > 0 && !self.queue.is_closed() {
+        while self.waiting() > 0 {
             tokio::select! {
                 () = self.written.caught_up.notified() => {}
                 () = self.queue.closed() => {}
@@ -148,5 +148,7 @@ mod tests {
         outbox.send(vec![b'x'; 1000]).unwrap();
         drop(client);
         outbox.caught_up().await;
+        // Else the reader would wait for ever, awake, for a client that takes nothing any more.
+        assert_eq!(outbox.waiting(), 0);
     }
 }
