@@ -5,6 +5,7 @@ mod answer;
 mod express;
 mod face;
 mod hearing;
+mod input;
 mod llm;
 mod outbox;
 mod reply;

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
@@ -42,15 +42,6 @@ impl Outbox {
     /// Bytes that the client has not taken yet; none for a client that will never take them.
     pub fn waiting(&self) -> usize {
         if self.queue.is_closed() { 0 } else { self.written.open.load(Ordering::Acquire) }
-    }
-
-    /// Wakes a task once the client has taken everything.
-    pub fn wake_when_caught_up(&self, waker: &Waker) {
-        let (this, waker) = (self.clone(), waker.clone());
-        tokio::spawn(async move {
-            this.caught_up().await;
-            waker.wake();
-        });
     }
 
     /// Waits until everything that was sent has been written, or never will be.

@@ -11,13 +11,15 @@ use tokio::time::timeout;
 use super::express::Express;
 use super::face::{Face, Handler};
 use super::outbox::Stream;
-use super::stdio::{Stdio, open_stdio};
+use super::stdio::{Stdio, has_lane, open_stdio};
 use crate::dispatch::Dispatcher;
 
 /// How long calls under way may still take once the client has gone or hostler is told to go.
 const DRAIN: Duration = Duration::from_millis(500);
 /// How long workers may take to die after that.
 const KILL: Duration = Duration::from_millis(400);
+/// How long the client may take to read what is then still to be said.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The longest message a client may send, in bytes.
 const MAX_MESSAGE: usize = 128 * 1024 * 1024;
 
@@ -43,7 +45,9 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
         // The loop below may only begin once the client has said hello.
         started = Handler(face).serve(transport) => match started {
             Ok(running) => {
-                lane.open(running.peer().clone());
+                if has_lane() {
+                    lane.open(running.peer().clone());
+                }
                 tokio::select! {
                 () = gone.notified() => (Ended::ClientGone, Some(running)),
                 () = signalled.notified() => (Ended::Signalled, Some(running)),
@@ -71,9 +75,9 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
     dispatcher.pools.end();
     let farewell = async {
         dispatcher.pools.emptied().await;
-        // Those whose calls were not finished are told so.
-        if !over {
-            let _ = drained.await;
+        // Those whose calls were not finished are told so, if they read.
+        if !over && timeout(LAST_WORDS, drained).await.is_err() {
+            tracing::warn!("the client left answers unread");
         }
     };
     if timeout(KILL, farewell).await.is_err() {

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 
-from harness import HOSTLER, ROOT, TOOLS, alive, environment, eventually, gone, parent, scratch
+from harness import HOSTLER, ROOT, TOOLS, alive, environment, eventually, gone, parent, scratch, write_tool
 from wire import OPENING, Wire, call
 
 LIMIT = 1.0  # seconds; clients send TERM after two
@@ -62,6 +63,24 @@ class Ends(unittest.TestCase):
                 self.assertEqual(hostler.ended(LIMIT), 0)
                 eventually(gone(*processes), f"{processes} are gone", limit=1)
 
+    def test_input_ends_while_the_answers_are_not_read(self):
+        folder = scratch(self)
+        write_tool(folder, "big", "def text(megabytes: int) -> str:\n    return 'x' * megabytes * 2**20\n\n"
+                                  "def mark(path: str) -> None:\n    open(path, 'w').close()\n")
+        for sockets in (False, True):
+            with self.subTest(sockets=sockets), Wire(folder, sockets=sockets) as hostler:
+                hostler.open()
+                mark = folder / f"all answered {sockets}"
+                for number in range(4):  # more than hostler lets wait before it stops listening
+                    hostler.send(call(number, "big_text", megabytes=17))
+                hostler.send(call(4, "big_mark", path=str(mark)))
+                eventually(mark.exists, "the answers were given", limit=30)
+                eventually(lambda: sleeps(hostler.process.pid), "hostler has nothing left to do", limit=30)
+                # Unheard: hostler reads no further until its answers are read.
+                hostler.send(call(5, "big_mark", path=str(folder / "unheard")))
+                hostler.end_input()
+                self.assertEqual(hostler.ended(LIMIT), 0)
+
     def test_signals_with_nothing_running(self):
         with Wire() as hostler:
             hostler.open()
@@ -95,6 +114,15 @@ class Ends(unittest.TestCase):
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
             eventually(gone(worker), "the worker is gone", limit=1)
+
+
+def sleeps(pid):
+    """Whether no thread of a process runs."""
+    try:
+        tasks = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except FileNotFoundError:  # one has just ended
+        return False
+    return all(task.rpartition(")")[2].split()[0] == "S" for task in tasks)
 
 
 def listens(pid, number):
