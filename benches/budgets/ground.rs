@@ -61,6 +61,7 @@ pub struct Ground {
 
 /// The tool whose warm calls are measured.
 pub const ADD: Dialect<'static> = Dialect::Mcp("sums_add");
+pub const ADD_INLINE: Dialect<'static> = Dialect::Inline("sums_add");
 
 impl Ground {
     pub fn prepare(counts: Counts) -> Fallible<Self> {
@@ -111,6 +112,13 @@ impl Ground {
     pub fn hostler(&self, streams: Streams) -> Fallible<Peer> {
         let mut peer = Peer::mcp(&mut self.serve("one"), streams)?;
         peer.ask_once(ADD)?;
+        Ok(peer)
+    }
+
+    /// The same, asked without a handshake.
+    pub fn hostler_inline(&self) -> Fallible<Peer> {
+        let mut peer = Peer::spawn(&mut self.serve("one"), Streams::Pipes)?;
+        peer.ask_once(ADD_INLINE)?;
         Ok(peer)
     }
 

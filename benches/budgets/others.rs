@@ -11,7 +11,7 @@ use crate::peer::{Peer, Streams};
 use crate::question::Dialect;
 use crate::sample::{Rounds, p50};
 use crate::table::{Measured, Target, rounded};
-use crate::warm::BLOCKING;
+use crate::warm::{BLOCKING, RMCP, STREAMS, beside_fallbacks};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/budgets/peers").join(name)
@@ -19,27 +19,23 @@ fn script(name: &str) -> PathBuf {
 
 /// A real Node client, whose child's standard streams are sockets.
 pub fn node(ground: &Ground) -> Fallible<Vec<Measured>> {
-    let what = "from a Node client p50 ÷ blocking standard streams";
+    let what = "from a Node client p50";
     let Ok(node) = which::which("node") else { return Ok(vec![Measured::skipped(what, "node is not installed")]) };
     let server = ground.serve("one");
     let mut client = ground.command(node);
-    client.arg(script("node_client.mjs")).arg(BLOCKING.0).arg(BLOCKING.1);
+    client.arg(script("node_client.mjs")).arg(STREAMS).arg([RMCP, BLOCKING].join(","));
     client.arg(ground.counts.rounds.to_string()).arg(ground.counts.calls.to_string());
     client.arg(server.get_program()).args(server.get_args());
     let output = client.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("the Node client ended with {}", output.status).into());
     }
-    let told: Vec<[f64; 2]> = serde_json::from_slice(&output.stdout)?;
-    let mut rounds = Rounds::<2>::new();
+    let told: Vec<[f64; 3]> = serde_json::from_slice(&output.stdout)?;
+    let mut rounds = Rounds::new();
     for round in told {
         rounds.push(round);
     }
-    let [ours, blocking] = [0, 1].map(|side| rounded(rounds.of(side)));
-    Ok(vec![
-        Measured::against(what, rounds.ratio(0, 1), "", Target::AtMost(0.75), Target::AtMost(0.6))
-            .from(format!("{ours} µs ÷ {blocking} µs")),
-    ])
+    Ok(beside_fallbacks(what, &rounds))
 }
 
 /// The same function in a Python server that runs its tools itself.

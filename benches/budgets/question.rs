@@ -12,8 +12,10 @@ use crate::Fallible;
 /// How a question is put.
 #[derive(Debug, Clone, Copy)]
 pub enum Dialect<'a> {
-    /// `tools/call` of this tool.
+    /// `tools/call` of this tool, in a session that was opened by `initialize`.
     Mcp(&'a str),
+    /// The same in a session without a handshake, where every request says who asks.
+    Inline(&'a str),
     /// The frame that hostler writes to a worker.
     Worker,
 }
@@ -35,7 +37,10 @@ pub fn questions(dialect: Dialect<'_>, ids: Range<u64>) -> Fallible<Vec<Question
 pub fn question(dialect: Dialect<'_>, id: u64) -> Fallible<Question> {
     let (a, b) = (random(), random());
     let frame = match dialect {
-        Dialect::Mcp(name) => call(id, name, a, b),
+        Dialect::Mcp(name) => call(id, &json!({"name": name, "arguments": {"a": a, "b": b}})),
+        Dialect::Inline(name) => {
+            call(id, &json!({"_meta": inline_meta(), "name": name, "arguments": {"a": a, "b": b}}))
+        }
         Dialect::Worker => worker_frame(id, a, b)?,
     };
     Ok(Question { frame, id, sum: a + b })
@@ -46,9 +51,18 @@ fn random() -> i64 {
     i64::try_from(RandomState::new().hash_one(0_u8) >> 24).unwrap_or_default()
 }
 
-fn call(id: u64, name: &str, a: i64, b: i64) -> Vec<u8> {
-    let params = json!({"name": name, "arguments": {"a": a, "b": b}});
+fn call(id: u64, params: &Value) -> Vec<u8> {
     line(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+}
+
+/// What the official Python client says with every request of this revision.
+fn inline_meta() -> Value {
+    let client = json!({"name": "budgets", "version": "1"});
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": client,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
 }
 
 fn worker_frame(id: u64, a: i64, b: i64) -> Fallible<Vec<u8>> {
@@ -77,7 +91,7 @@ pub fn check(dialect: Dialect<'_>, questions: &[Question], answers: &[u8]) -> Fa
         let question = place.and_then(|place| questions.get(usize::try_from(place).ok()?));
         let question = question.ok_or_else(|| format!("an answer to no question: {answer}"))?;
         let sum = match dialect {
-            Dialect::Mcp(_) => &answer["result"]["structuredContent"]["result"],
+            Dialect::Mcp(_) | Dialect::Inline(_) => &answer["result"]["structuredContent"]["result"],
             Dialect::Worker => &answer["result"],
         };
         if sum.as_i64() != Some(question.sum) {

@@ -1,72 +1,104 @@
 //! Calls of a warm tool beside relays to the same worker.
 
 use crate::Fallible;
-use crate::ground::{ADD, Ground};
+use crate::ground::{ADD, ADD_INLINE, Ground};
 use crate::peer::{Peer, Streams};
 use crate::question::Dialect;
 use crate::sample::{Rounds, p50};
 use crate::table::{Measured, Target, rounded};
 
-/// The environment variable by which hostler reads its standard input as rmcp does where it cannot poll it.
-pub const BLOCKING: (&str, &str) = ("HOSTLER_STDIO", "blocking");
+/// The environment variable by which hostler can be made to do without what it does for its streams.
+pub const STREAMS: &str = "HOSTLER_STDIO";
+/// Streams and messages as rmcp has them where it cannot poll.
+pub const RMCP: &str = "rmcp";
+/// Only the streams.
+pub const BLOCKING: &str = "blocking";
 
 /// One call at a time.
 pub fn sequential(ground: &Ground) -> Fallible<Vec<Measured>> {
-    let (mut ours, mut shim, mut bare) = three(ground)?;
     let calls = ground.counts.calls;
-    let mut rounds = Rounds::<3>::new();
-    for _ in 0..ground.counts.rounds {
-        let ours = p50(&ours.ask_in_turn(ADD, calls)?);
-        let shim = p50(&shim.ask_in_turn(Dialect::Worker, calls)?);
-        rounds.push([ours, shim, p50(&bare.ask_in_turn(Dialect::Worker, calls)?)]);
-    }
-    let [ours, shim, bare] = [0, 1, 2].map(|side| rounded(rounds.of(side)));
-    let what = "warm call p50 ÷ relay to the same worker";
+    let rounds = in_turn(ground, |peer, dialect| Ok(p50(&peer.ask_in_turn(dialect, calls)?)))?;
+    let row = |what: &str, era: usize| {
+        let from = format!("{} µs ÷ {} µs", rounded(rounds.of(era)), rounded(rounds.of(SHIM)));
+        Measured::against(what, rounds.ratio(era, SHIM), "", Target::AtMost(1.5), Target::AtMost(1.2)).from(from)
+    };
+    let bare = "  ÷ relay to a bare json.loads worker";
     Ok(vec![
-        Measured::against(what, rounds.ratio(0, 1), "", Target::AtMost(1.5), Target::AtMost(1.2))
-            .from(format!("{ours} µs ÷ {shim} µs")),
-        Measured::plain("  ÷ relay to a bare json.loads worker", rounds.ratio(0, 2), "").from(format!("÷ {bare} µs")),
+        row("warm call p50 ÷ relay to the same worker", HANDSHAKE),
+        row("  the same in a session without a handshake", INLINE),
+        Measured::plain(bare, rounds.ratio(HANDSHAKE, BARE), "").from(format!("÷ {} µs", rounded(rounds.of(BARE)))),
     ])
 }
 
 /// Sixteen calls under way.
 pub fn in_flight(ground: &Ground) -> Fallible<Vec<Measured>> {
     const DEPTH: usize = 16;
-    let (mut ours, mut shim, mut bare) = three(ground)?;
     let calls = ground.counts.flight;
+    let rounds = in_turn(ground, |peer, dialect| Ok(peer.ask_ahead(dialect, calls, DEPTH)? / 1000.0))?;
+    let row = |what: &str, era: usize| {
+        let from = format!("{} k/s ÷ {} k/s", rounded(rounds.of(era)), rounded(rounds.of(SHIM)));
+        Measured::against(what, rounds.ratio(era, SHIM), "", Target::AtLeast(0.25), Target::AtLeast(0.45)).from(from)
+    };
+    let bare = "  ÷ relay to a bare json.loads worker";
+    Ok(vec![
+        row("16 in flight, calls/s ÷ relay to the same worker", HANDSHAKE),
+        row("  the same in a session without a handshake", INLINE),
+        Measured::plain(bare, rounds.ratio(HANDSHAKE, BARE), "").from(format!("÷ {} k/s", rounded(rounds.of(BARE)))),
+    ])
+}
+
+/// The sides of a round: hostler in a session of either kind, and the two relays.
+const HANDSHAKE: usize = 0;
+const INLINE: usize = 1;
+const SHIM: usize = 2;
+const BARE: usize = 3;
+
+/// Lets all of them take turns at the same work.
+fn in_turn(ground: &Ground, work: impl Fn(&mut Peer, Dialect<'static>) -> Fallible<f64>) -> Fallible<Rounds<4>> {
+    let mut peers = [
+        (ground.hostler(Streams::Pipes)?, ADD),
+        (ground.hostler_inline()?, ADD_INLINE),
+        (ground.relay_to_shim()?, Dialect::Worker),
+        (ground.relay_to_bare()?, Dialect::Worker),
+    ];
+    let mut rounds = Rounds::new();
+    for _ in 0..ground.counts.rounds {
+        let mut round = [0.0; 4];
+        for (side, (peer, dialect)) in round.iter_mut().zip(&mut peers) {
+            *side = work(peer, *dialect)?;
+        }
+        rounds.push(round);
+    }
+    Ok(rounds)
+}
+
+/// The same over sockets, beside hostler as it would be with rmcp's fallback.
+pub fn sockets(ground: &Ground) -> Fallible<Vec<Measured>> {
+    let forced = |to: &str| -> Fallible<Peer> {
+        let mut peer = Peer::mcp(ground.serve("one").env(STREAMS, to), Streams::Sockets)?;
+        peer.ask_once(ADD)?;
+        Ok(peer)
+    };
+    let mut peers = [ground.hostler(Streams::Sockets)?, forced(RMCP)?, forced(BLOCKING)?];
     let mut rounds = Rounds::<3>::new();
     for _ in 0..ground.counts.rounds {
-        let ours = ours.ask_ahead(ADD, calls, DEPTH)?;
-        let shim = shim.ask_ahead(Dialect::Worker, calls, DEPTH)?;
-        rounds.push([ours, shim, bare.ask_ahead(Dialect::Worker, calls, DEPTH)?]);
+        let mut round = [0.0; 3];
+        for (side, peer) in round.iter_mut().zip(&mut peers) {
+            *side = p50(&peer.ask_in_turn(ADD, ground.counts.calls)?);
+        }
+        rounds.push(round);
     }
-    let [ours, shim, bare] = [0, 1, 2].map(|side| rounded(rounds.of(side) / 1000.0));
-    let what = "16 in flight, calls/s ÷ relay to the same worker";
-    Ok(vec![
-        Measured::against(what, rounds.ratio(0, 1), "", Target::AtLeast(0.25), Target::AtLeast(0.45))
-            .from(format!("{ours} k/s ÷ {shim} k/s")),
-        Measured::plain("  ÷ relay to a bare json.loads worker", rounds.ratio(0, 2), "").from(format!("÷ {bare} k/s")),
-    ])
+    Ok(beside_fallbacks("over sockets p50", &rounds))
 }
 
-/// The same over sockets, beside hostler as it would be with the blocking transport.
-pub fn sockets(ground: &Ground) -> Fallible<Vec<Measured>> {
-    let mut ours = ground.hostler(Streams::Sockets)?;
-    let mut blocking = Peer::mcp(ground.serve("one").env(BLOCKING.0, BLOCKING.1), Streams::Sockets)?;
-    blocking.ask_once(ADD)?;
-    let mut rounds = Rounds::<2>::new();
-    for _ in 0..ground.counts.rounds {
-        let ours = p50(&ours.ask_in_turn(ADD, ground.counts.calls)?);
-        rounds.push([ours, p50(&blocking.ask_in_turn(ADD, ground.counts.calls)?)]);
-    }
-    let [ours, blocking] = [0, 1].map(|side| rounded(rounds.of(side)));
-    let what = "over sockets p50 ÷ blocking standard streams";
-    Ok(vec![
-        Measured::against(what, rounds.ratio(0, 1), "", Target::AtMost(0.75), Target::AtMost(0.6))
-            .from(format!("{ours} µs ÷ {blocking} µs")),
-    ])
-}
-
-fn three(ground: &Ground) -> Fallible<(Peer, Peer, Peer)> {
-    Ok((ground.hostler(Streams::Pipes)?, ground.relay_to_shim()?, ground.relay_to_bare()?))
+/// Rows of what polled streams and the lane are worth: hostler, hostler with rmcp's fallback, hostler with blocking
+/// streams alone.
+pub fn beside_fallbacks(what: &str, rounds: &Rounds<3>) -> Vec<Measured> {
+    let [ours, rmcp, blocking] = [0, 1, 2].map(|side| rounded(rounds.of(side)));
+    let target = (Target::AtMost(0.75), Target::AtMost(0.6));
+    vec![
+        Measured::against(&format!("{what} ÷ rmcp's blocking fallback"), rounds.ratio(0, 1), "", target.0, target.1)
+            .from(format!("{ours} µs ÷ {rmcp} µs")),
+        Measured::plain("  ÷ blocking streams alone", rounds.ratio(0, 2), "").from(format!("÷ {blocking} µs")),
+    ]
 }

@@ -3,7 +3,7 @@
 //! rmcp tries a request against every type it could be, spawns several tasks for it and builds its result as values: well
 //! over half of what hostler spends on a warm call. A call that looks as calls do is read once here and its result passed
 //! on as the text it came in, so that integers stay exact. Whatever looks different in any way, and everything that is no
-//! call, goes to rmcp; so do all requests of sessions without a handshake, whose rules for metadata are rmcp's to keep.
+//! call, goes to rmcp, whose errors are then the only ones.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use super::face::Face;
 use super::outbox::Outbox;
-use super::reply;
+use super::reply::{self, Kind};
 
 /// The method stands this near to the beginning of a message in every client there is.
 const NEAR: usize = 128;
@@ -28,10 +28,24 @@ pub(super) struct Express {
     face: Arc<Face>,
     outbox: Outbox,
     /// The client, once its session is open.
-    peer: OnceLock<Peer<RoleServer>>,
+    session: OnceLock<Session>,
     /// Calls under way. Held only to add, to look up or to remove one.
     running: Mutex<HashMap<RequestId, AbortHandle>>,
     ended: Notify,
+}
+
+struct Session {
+    peer: Peer<RoleServer>,
+    opened: Opened,
+}
+
+/// How a session came to be, which decides what each of its requests must carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    /// By `initialize`, at a revision that has it: requests need no metadata.
+    ByHandshake,
+    /// By a request that said all there is to say, as every request after it must.
+    Inline,
 }
 
 #[derive(Deserialize)]
@@ -68,12 +82,18 @@ struct CancelParams {
 
 impl Express {
     pub fn new(face: Arc<Face>, outbox: Outbox) -> Arc<Self> {
-        Arc::new(Self { face, outbox, peer: OnceLock::new(), running: Mutex::default(), ended: Notify::new() })
+        Arc::new(Self { face, outbox, session: OnceLock::new(), running: Mutex::default(), ended: Notify::new() })
     }
 
     /// The session is open: from here on calls may be taken.
     pub fn open(&self, peer: Peer<RoleServer>) {
-        let _ = self.peer.set(peer);
+        let opened = match peer.peer_info() {
+            None => Opened::Inline,
+            Some(info) if info.protocol_version.as_str() < MODERN.as_str() => Opened::ByHandshake,
+            // Nobody should ask for it; what rmcp makes of it is rmcp's affair.
+            Some(_) => return,
+        };
+        let _ = self.session.set(Session { peer, opened });
     }
 
     /// Takes a line, or says that it is rmcp's.
@@ -101,23 +121,24 @@ impl Express {
     }
 
     fn take_call(self: &Arc<Self>, line: &[u8]) -> bool {
-        let Some(peer) = self.peer.get().filter(|peer| has_handshake(peer)) else { return false };
+        let Some(session) = self.session.get() else { return false };
         let Ok(call) = serde_json::from_slice::<CallLine<'_>>(line) else { return false };
         let meta = call.params.meta.unwrap_or_default();
-        if call.method != "tools/call" || call.jsonrpc != "2.0" || meta.protocol_version().is_some() {
+        if call.method != "tools/call" || call.jsonrpc != "2.0" {
             return false;
         }
+        let Some(kind) = session.opened.allows(&meta) else { return false };
         let mut running = self.running.lock();
         if running.contains_key(&call.id) {
             return false;
         }
         let (request, hearing) =
-            self.face.request(call.params.name, call.params.arguments.unwrap_or_default(), &meta, peer);
+            self.face.request(call.params.name, call.params.arguments.unwrap_or_default(), &meta, &session.peer);
         let (this, id) = (Arc::clone(self), call.id.clone());
         // The lock is held until the call stands in the table, so that its end cannot come before.
         let task = tokio::spawn(async move {
             let outcome = this.face.call(request, hearing).await;
-            let _ = this.outbox.send(reply::line(&id, outcome));
+            let _ = this.outbox.send(reply::line(&id, outcome, kind));
             this.running.lock().remove(&id);
             this.ended.notify_waiters();
         });
@@ -135,7 +156,19 @@ impl Express {
     }
 }
 
-/// Whether the session was opened by `initialize`, at a revision that has it.
-fn has_handshake(peer: &Peer<RoleServer>) -> bool {
-    peer.peer_info().is_some_and(|info| info.protocol_version.as_str() < ProtocolVersion::V_2026_07_28.as_str())
+/// The first revision without a handshake.
+const MODERN: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+
+impl Opened {
+    /// What kind of result a request with this metadata gets. `None` when it lacks what it must carry, or names a
+    /// revision that is not its session's: such a request is rmcp's to judge.
+    fn allows(self, meta: &RequestMetaObject) -> Option<Kind> {
+        match (self, meta.protocol_version()) {
+            (Self::ByHandshake, None) => Some(Kind::Plain),
+            (Self::Inline, Some(version)) => {
+                (version == MODERN && meta.missing_required_keys(&MODERN).is_empty()).then_some(Kind::Complete)
+            }
+            _ => None,
+        }
+    }
 }

@@ -12,14 +12,23 @@ use serde_json::value::RawValue;
 use super::answer::{not_found, unreadable};
 use crate::outcome::{Code, Fault, Metadata, Outcome, milliseconds};
 
+/// Whether results say of what type they are, as they must since there is more than one type of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// They do not: revisions with a handshake.
+    Plain,
+    /// They say that they are complete.
+    Complete,
+}
+
 /// The reply to a request.
-pub(super) fn line(id: &RequestId, mut outcome: Outcome) -> Vec<u8> {
+pub(super) fn line(id: &RequestId, mut outcome: Outcome, kind: Kind) -> Vec<u8> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
     let ended = ended.and_then(|raw| if is_readable(raw.get()) { Ok(raw) } else { check(&outcome.tool, raw) });
     let (answer, error) = match &ended {
-        Ok(raw) => (Some(success(raw, &outcome)), None),
+        Ok(raw) => (Some(success(raw, &outcome, kind)), None),
         Err(fault) if fault.code == Code::ToolNotFound => (None, Some(not_found(fault))),
-        Err(fault) => (Some(failure(fault, &outcome)), None),
+        Err(fault) => (Some(failure(fault, &outcome, kind)), None),
     };
     let mut line = serde_json::to_vec(&Reply { jsonrpc: "2.0", id, result: answer, error }).unwrap_or_default();
     line.push(b'\n');
@@ -43,6 +52,8 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<Structured<'a>>,
     is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
     #[serde(rename = "_meta")]
     meta: Meta<'a>,
 }
@@ -85,7 +96,16 @@ pub(super) struct Rest<'a> {
     error: Option<&'a Fault>,
 }
 
-fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome) -> Answer<'a> {
+impl Kind {
+    const fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Complete => Some("complete"),
+        }
+    }
+}
+
+fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome, kind: Kind) -> Answer<'a> {
     let text = raw.get();
     let content = if text.starts_with('"') { Content::AsItIs(raw) } else { Content::Quoted(text.into()) };
     let structured = if text.starts_with('{') { Structured::Object(raw) } else { Structured::Wrapped { result: raw } };
@@ -93,15 +113,17 @@ fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome) -> Answer<'a> {
         content: [Text { text: content }],
         structured_content: Some(structured),
         is_error: false,
+        result_type: kind.word(),
         meta: Meta { outcome: rest(outcome, None) },
     }
 }
 
-fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome) -> Answer<'a> {
+fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome, kind: Kind) -> Answer<'a> {
     Answer {
         content: [Text { text: Content::Quoted(fault.to_string().into()) }],
         structured_content: None,
         is_error: true,
+        result_type: kind.word(),
         meta: Meta { outcome: rest(outcome, Some(fault)) },
     }
 }
@@ -175,12 +197,15 @@ mod tests {
         }
     }
 
-    fn both(ended: &Result<&str, Fault>) -> (Value, Value) {
+    fn both(ended: &Result<&str, Fault>, kind: Kind) -> (Value, Value) {
         let id = RequestId::Number(7);
-        let ours: Value = serde_json::from_slice(&line(&id, outcome(ended.clone()))).unwrap();
+        let ours: Value = serde_json::from_slice(&line(&id, outcome(ended.clone()), kind)).unwrap();
         let theirs = match super::super::answer::result(outcome(ended.clone())) {
             Ok(mut result) => {
-                result.result_type = None;
+                if kind == Kind::Plain {
+                    // As rmcp does for revisions with a handshake.
+                    result.result_type = None;
+                }
                 json!(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result: ServerResult::CallToolResult(result) })
             }
             Err(error) => json!({"jsonrpc": "2.0", "id": 7, "error": error}),
@@ -203,15 +228,17 @@ mod tests {
             Err(Fault::new(Code::ToolNotFound, "there is none")),
         ];
         for ended in ends {
-            let (ours, theirs) = both(&ended);
-            assert_eq!(ours, theirs, "{ended:?}");
+            for kind in [Kind::Plain, Kind::Complete] {
+                let (ours, theirs) = both(&ended, kind);
+                assert_eq!(ours, theirs, "{ended:?}");
+            }
         }
     }
 
     #[test]
     fn integers_of_any_length_stay_what_they_are() {
-        let line = String::from_utf8(line(&RequestId::String("x".into()), outcome(Ok("{\"n\":36893488147419103233}"))));
-        let line = line.unwrap();
+        let outcome = outcome(Ok("{\"n\":36893488147419103233}"));
+        let line = String::from_utf8(line(&RequestId::String("x".into()), outcome, Kind::Plain)).unwrap();
         assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
         assert!(line.ends_with("}\n") && line.contains("\"id\":\"x\""));
     }
@@ -219,7 +246,7 @@ mod tests {
     #[test]
     fn what_clients_cannot_read_is_told_instead_of_sent() {
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
-        let (ours, theirs) = both(&Ok(&deep));
+        let (ours, theirs) = both(&Ok(&deep), Kind::Complete);
         assert_eq!(ours, theirs);
         assert!(ours["result"]["content"][0]["text"].as_str().unwrap().starts_with("INVALID_OUTPUT"));
         assert!(is_readable("{\"e\": \"1e9 [[[ \\\" \", \"b\": true}"));

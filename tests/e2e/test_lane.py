@@ -1,12 +1,26 @@
 """The express lane: calls of open sessions that rmcp never sees, and everything beside them that it must."""
 
 import json
+import os
 import unittest
 
-from harness import TOOLS, scratch, write_tool
-from wire import Wire, call, request
+from harness import META, TOOLS, connected, scratch, write_tool
+from wire import Wire, call, line, request
 
 BIG = 2**80 + 1
+
+# What every request of a session without a handshake carries.
+INLINE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def inline(number, name, /, meta=None, others=None, **arguments):
+    """A call of such a session. Other parameters are what the lane does not know."""
+    params = {"name": name, "arguments": arguments, "_meta": INLINE if meta is None else meta, **(others or {})}
+    return request(number, "tools/call", **params)
 
 
 class Lane(unittest.TestCase):
@@ -53,6 +67,71 @@ class Lane(unittest.TestCase):
         wire = self.open()
         self.assertEqual(wire.value(1, "plain_greet", name="x" * 3_000_000), "good morning, " + "x" * 3_000_000)
         self.assertEqual(wire.value(2, "plain_greet"), "good morning, you")
+
+
+class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
+    """Sessions of 2026-07-28, which begin with any request that says who asks."""
+
+    def open(self, folder=TOOLS):
+        wire = Wire(folder)
+        self.addCleanup(wire.__exit__)
+        wire.send(request(0, "tools/list", _meta=INLINE))
+        self.assertEqual(wire.answer(0)["result"]["resultType"], "complete")
+        return wire
+
+    async def test_the_official_client_gets_exact_integers(self):
+        folder = scratch(self)
+        write_tool(folder, "big", f"def number() -> int:\n    return {BIG}\n")
+        for mode in ("auto", "2026-07-28", "legacy"):
+            async with connected(folder, mode=mode) as hostler:
+                await hostler.client.list_tools()
+                answer = await hostler.call("big_number")
+                self.assertEqual(answer.result.structured_content, {"result": BIG}, mode)
+
+    def test_both_ways_answer_the_same(self):
+        wire = self.open()
+        calls = [("plain_greet", {}), ("hostile_a_set", {}), ("plain_greet", {"name": 7}), ("plain_nothing_like_it", {})]
+        for number, (name, arguments) in enumerate(calls):
+            wire.send(inline(f"lane {number}", name, **arguments))
+            wire.send(inline(f"rmcp {number}", name, others={"something": "new"}, **arguments))
+            lane, rmcp = wire.answer(f"lane {number}"), wire.answer(f"rmcp {number}")
+            self.assertEqual(self.lasting(lane), self.lasting(rmcp))
+
+    def lasting(self, answer):
+        """An answer without what differs from call to call."""
+        answer.pop("id")
+        outcome = answer.get("result", {}).get("_meta", {}).get(META, {})
+        for key in ("call_id", "latency_ms", "metadata"):
+            outcome.pop(key, None)
+        return answer
+
+    def test_a_request_that_lacks_what_it_must_carry_is_refused(self):
+        wire = self.open()
+        version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
+        for number, missing in enumerate((version, capabilities)):
+            wire.send(inline(number, "plain_greet", meta={key: value for key, value in INLINE.items() if key != missing}))
+            error = wire.answer(number)["error"]
+            self.assertEqual(error["code"], -32602)
+            self.assertIn(missing, error["message"])
+        wire.send(inline(2, "plain_greet", meta={**INLINE, version: "2031-01-01"}))
+        self.assertIn("2026-07-28", json.dumps(wire.answer(2)["error"]))
+        wire.send(inline(3, "plain_greet"))
+        self.assertFalse(wire.answer(3)["result"]["isError"])
+
+    def test_calls_hear_progress_and_can_be_withdrawn(self):
+        wire = self.open()
+        gate = scratch(self) / "gate"
+        os.mkfifo(gate)
+        wire.send(inline(1, "slow_wait_at", meta={**INLINE, "progressToken": "p"}, gate=str(gate)))
+        while "began" not in (note := wire.read())["params"]["message"]:
+            pass
+        self.assertEqual(note["params"]["progressToken"], "p")
+        wire.send(line(method="notifications/cancelled", params={"requestId": 1, "reason": "changed my mind"}))
+        wire.send(inline(2, "slow_echo", number=5))
+        message = wire.read()
+        while "method" in message:
+            message = wire.read()
+        self.assertEqual((message["id"], message["result"]["structuredContent"]["number"]), (2, 5))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 // A client without packages: JSON lines over child_process, whose streams are sockets. Asks the server as it is and the
-// server with an environment variable in turn, and prints the p50 of each round in microseconds: [[plain, changed], …].
+// server with each value of an environment variable in turn, and prints the p50 of each round in microseconds:
+// [[plain, with the first value, …], …].
 //
-// node node_client.mjs VARIABLE VALUE ROUNDS CALLS SERVER ARGUMENT…
+// node node_client.mjs VARIABLE VALUE,VALUE… ROUNDS CALLS SERVER ARGUMENT…
 import { spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 
-const [variable, value, rounds, calls, program, ...words] = process.argv.slice(2);
+const [variable, values, rounds, calls, program, ...words] = process.argv.slice(2);
 
 class Server {
   constructor(env) {
@@ -56,12 +57,16 @@ class Server {
   }
 }
 
-const plain = await new Server({}).greet();
-const changed = await new Server({ [variable]: value }).greet();
+const servers = [await new Server({}).greet()];
+for (const value of values.split(",")) servers.push(await new Server({ [variable]: value }).greet());
 const told = [];
-for (let round = 0; round < Number(rounds); round++) told.push([await plain.p50(Number(calls)), await changed.p50(Number(calls))]);
+for (let round = 0; round < Number(rounds); round++) {
+  const times = [];
+  for (const server of servers) times.push(await server.p50(Number(calls)));
+  told.push(times);
+}
 console.log(JSON.stringify(told));
-for (const server of [plain, changed]) {
+for (const server of servers) {
   server.waiting = undefined;
   server.process.stdin.end();
 }
