@@ -45,7 +45,7 @@ impl App {
     }
 
     /// Tables of the configuration that fit no tool there is, with the name that may have been meant.
-    pub fn unmatched_settings(&self) -> Vec<String> {
+    pub fn unmatched_settings(&self) -> Vec<(Option<Place>, String)> {
         let catalogue = self.dispatcher.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
         let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -54,9 +54,9 @@ impl App {
         let functions = layer.functions.iter().map(|(name, function)| (name, &function.place, &tools));
         let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
         let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
-            let place = place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
             let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
-            format!("{place}there is no tool {name} that these settings are for{}", near.unwrap_or_default())
+            let text = format!("there is no tool {name} that these settings are for{}", near.unwrap_or_default());
+            (place.clone(), text)
         };
         unmatched.map(say).collect()
     }

@@ -32,6 +32,7 @@ pub mod executor;
 pub mod pool;
 pub mod worker;
 pub mod environment;
+pub mod check;
 pub mod registry;
 pub mod discovery;
 pub mod process;

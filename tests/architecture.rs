@@ -88,6 +88,10 @@ fn discovery_runs_nothing() {
     hold(("src/discovery/scan.rs", "fn f() { crate::process::run(&launch); }"), |sources| {
         inside(sources, &["discovery"], &words)
     });
+    let words = ["process::run", "process::Launch", "Launch", "std::process", "Command", "tokio", "crate::worker"];
+    hold(("src/check/file.rs", "fn f() { crate::process::run(&launch); }"), |sources| {
+        inside(sources, &["check"], &words)
+    });
 }
 
 #[test]

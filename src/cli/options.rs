@@ -48,6 +48,9 @@ pub(super) enum Command {
     /// Call a tool and print its result
     #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
     Call(Call),
+    /// Find what is wrong with tool files and hostler.toml, without running anything
+    #[command(after_help = CHECK_AFTER)]
+    Check(Check),
     /// Build the environments of tools ahead of their first call
     Warm(Warm),
 }
@@ -62,6 +65,26 @@ as it is. The result goes to standard output, everything else to standard error.
 
 Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 5 timeout,
 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
+
+const CHECK_AFTER: &str = "\
+Without a PATH the configured tool folders and hostler.toml are checked. A line switches a rule off
+for itself with `# hostler: ignore[RULE]`; hostler.toml does for everything: [check] ignore = [\"RULE\"].
+
+Exit status: 0 nothing found, 1 something found, 2 usage.";
+
+/// `hostler check`
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// Tool files, folders of them, or a hostler.toml
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+    /// Show every rule and why there is one, instead of checking
+    #[arg(long)]
+    pub rules: bool,
+}
 
 /// `hostler list`
 #[derive(Debug, Args)]
@@ -163,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_help_teaches() {
-        for words in [&[][..], &["serve"], &["list"], &["show"], &["call"], &["warm"]] {
+        for words in [&[][..], &["serve"], &["list"], &["show"], &["call"], &["check"], &["warm"]] {
             insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));
         }
     }

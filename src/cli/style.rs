@@ -18,6 +18,11 @@ pub(super) fn warn(message: &str) {
     say("warning", WARNING, message);
 }
 
+/// Says something that is neither the answer nor a complaint.
+pub(super) fn note(message: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{message}");
+}
+
 fn say(word: &str, style: Style, message: &str) {
     let mut stderr = std::io::stderr().lock();
     let painted = paint(word, style, colours(&std::io::stderr()));

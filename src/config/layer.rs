@@ -37,6 +37,8 @@ pub struct FileLayer {
     pub packs: BTreeMap<String, PackLayer>,
     /// `[tool."pack.function"]`: for one function.
     pub functions: BTreeMap<String, FunctionLayer>,
+    /// The rules that `check` leaves out.
+    pub ignore: Option<Setting<Vec<String>>>,
     /// Where secrets are.
     pub secrets: BTreeMap<String, Setting<SecretSource>>,
 }
@@ -106,6 +108,10 @@ impl FileLayer {
             layer.max_output = section.take("max_output");
             section.finish(false);
         }
+        if let Some(section) = top.section("check") {
+            layer.ignore = section.take("ignore");
+            section.finish(false);
+        }
         if let Some(section) = top.section("secrets") {
             layer.secrets = super::secrets::read(&section, &folder);
         }
@@ -161,6 +167,7 @@ impl FileLayer {
             build_timeout: over.build_timeout.or(self.build_timeout),
             keep: over.keep.or(self.keep),
             max_output: over.max_output.or(self.max_output),
+            ignore: over.ignore.or(self.ignore),
             ..self
         }
     }

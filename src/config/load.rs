@@ -112,8 +112,8 @@ impl Config {
 fn project_file(wanted: &Wanted, directory: &Path) -> Option<PathBuf> {
     let from_environment = || std::env::var_os("HOSTLER_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
-    let path = wanted.config.clone().or_else(from_environment).or_else(nearest)?;
-    Some(directory.join(path))
+    let named = wanted.config.clone().or_else(from_environment).map(|path| directory.join(path));
+    named.or_else(nearest)
 }
 
 fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Setting<Vec<PathBuf>> {

@@ -140,3 +140,14 @@ fn a_limit_of_nothing_is_refused_and_fractions_of_seconds_are_not() {
     assert_eq!(layer.every.wishes.timeout.unwrap().value, Duration::from_millis(500));
     assert_eq!(layer.every.wishes.idle_timeout.unwrap().value, Patience::For(Duration::ZERO));
 }
+
+#[test]
+fn a_directory_may_be_relative() {
+    let folder = tempfile::tempdir_in("tests").unwrap();
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(folder.path().join("hostler.toml"), "log = \"debug\"\n").unwrap();
+    let relative = std::path::Path::new("tests").join(folder.path().file_name().unwrap()).join("inner");
+    let config = Config::load(&Wanted::default(), &relative).unwrap();
+    assert_eq!(config.log.value, "debug");
+}

@@ -13,6 +13,13 @@ pub(super) struct Docstring {
     pub(super) parameters: HashMap<String, String>,
 }
 
+/// The arguments that a docstring explains, sorted.
+pub fn documented_arguments(docstring: &str) -> Vec<String> {
+    let mut names: Vec<String> = Docstring::parse(docstring).parameters.into_keys().collect();
+    names.sort_unstable();
+    names
+}
+
 /// What a section is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Topic {

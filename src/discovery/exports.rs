@@ -65,7 +65,11 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     let functions = module.functions();
     if let Some(line) = module.exports.computed {
         let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is not used" };
-        module.warn(line, format!("`__all__` is computed here, so {rest}; write the names as a list of strings"));
+        module.warn(
+            line,
+            "exports",
+            format!("`__all__` is computed here, so {rest}; write the names as a list of strings"),
+        );
     }
     let public = match module.exports.names.clone() {
         None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
@@ -74,7 +78,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
     for function in strange {
         let text = format!("`{}` is not offered: use letters a-z, digits and _ in its name", function.name);
-        module.warn(module.lines.of_node(&function.name), text);
+        module.warn(module.lines.of_node(&function.name), "name", text);
     }
     callable
 }
@@ -88,7 +92,7 @@ fn listed<'a>(
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
         if !is_function {
             let text = format!("`__all__` names `{name}`, which is no function of this file; define it or remove it");
-            module.warn(*line, text);
+            module.warn(*line, "exports", text);
         }
     }
     let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);

@@ -30,8 +30,10 @@ use serde_json::{Map, Value};
 use crate::pep723::Metadata;
 
 pub use collisions::resolve_collisions;
-pub use read::{read_bytes, read_file};
+pub use docstring::documented_arguments;
+pub use read::{read_bytes, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan};
+pub use standard_library::is_standard;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -89,6 +91,8 @@ pub enum Status {
 pub struct Warning {
     /// The 1-based line.
     pub line: usize,
+    /// The rule of `check` that it breaks.
+    pub rule: &'static str,
     /// What it is and what to do.
     pub text: String,
 }

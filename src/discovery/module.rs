@@ -62,8 +62,8 @@ impl<'a> Module<'a> {
         functions
     }
 
-    pub(super) fn warn(&mut self, line: usize, text: impl Into<String>) {
-        self.warnings.push(Warning { line, text: text.into() });
+    pub(super) fn warn(&mut self, line: usize, rule: &'static str, text: impl Into<String>) {
+        self.warnings.push(Warning { line, rule, text: text.into() });
     }
 
     fn block(&mut self, body: &'a [Stmt], reach: Reach) {

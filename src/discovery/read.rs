@@ -118,6 +118,22 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
     names_its_pack
 }
 
+/// The syntax tree of a Python text, for whoever wants more of it than [`ToolFile`] tells. `None` for what nests so
+/// deeply that walking it would take the stack of the walker.
+pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
+    if too_many_brackets(source).is_some() {
+        return None;
+    }
+    let parse = || parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module();
+    let parsed = catch_unwind(parse).ok()??;
+    let nesting = Nesting::of(&parsed);
+    if nesting.is_deep || nesting.too_many_blocks.is_some() {
+        dispose(parsed);
+        return None;
+    }
+    Some(parsed)
+}
+
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>) -> bool {
     let mut module = Module::read(source, parsed.suite());
     let public = public_functions(&mut module);
@@ -135,11 +151,17 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
                 file.break_with(Some(line), unfit(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))));
             }
         }
-        Some((line, None)) => module.warn(line, "`pack` is no literal text, so it names no pack; write it in quotes"),
+        Some((line, None)) => {
+            module.warn(line, "exports", "`pack` is no literal text, so it names no pack; write it in quotes");
+        }
         None => {}
     }
     if file.functions.is_empty() && file.is_ready() {
-        module.warn(1, "no public functions; define one without a leading underscore, or name it in `__all__`");
+        module.warn(
+            1,
+            "no-tools",
+            "no public functions; define one without a leading underscore, or name it in `__all__`",
+        );
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.imports = module.imports.into_iter().collect();

@@ -19,7 +19,7 @@ pub(super) fn describe(module: &mut Module<'_>, function: &StmtFunctionDef) -> F
             "`{}` takes *{}, which cannot be given by name and stays empty; take a list instead",
             function.name, rest.name
         );
-        module.warn(module.lines.of_node(&**rest), text);
+        module.warn(module.lines.of_node(&**rest), "star-args", text);
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
     Function {

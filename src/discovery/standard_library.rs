@@ -3,7 +3,7 @@
 /// Whether a top-level module comes with Python (3.9 to 3.14) or, like `hostler`, with the worker itself.
 ///
 /// A tool file's folder stands last on `sys.path`, so these always win over a neighbour of the same name.
-pub(super) fn is_standard(module: &str) -> bool {
+pub fn is_standard(module: &str) -> bool {
     module.starts_with("__") || STANDARD.binary_search(&module).is_ok()
 }
 

@@ -68,11 +68,14 @@ pub struct SpawnError {
 const WORKER_VARIABLES: [&str; 10] =
     ["HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"];
 
-/// The environment of a worker: an allow-list out of hostler's own (`LC_*` and the names in `pass` included).
+/// Whether a variable of hostler's environment reaches workers: those of an allow-list, `LC_*` and the names in `pass`.
+pub fn reaches_workers(name: &str, pass: &[String]) -> bool {
+    WORKER_VARIABLES.contains(&name) || name.starts_with("LC_") || pass.iter().any(|wanted| wanted == name)
+}
+
+/// The environment of a worker, out of hostler's own.
 pub fn worker_environment(pass: &[String]) -> BTreeMap<OsString, OsString> {
-    let allowed = |name: &str| {
-        WORKER_VARIABLES.contains(&name) || name.starts_with("LC_") || pass.iter().any(|wanted| wanted == name)
-    };
+    let allowed = |name: &str| reaches_workers(name, pass);
     std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect()
 }
 

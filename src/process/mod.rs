@@ -12,5 +12,5 @@ mod run;
 pub use child::{Child, Tracked};
 pub use exit::Exit;
 pub use ladder::{Grace, stop};
-pub use launch::{Launch, SpawnError, inherited_environment, worker_environment};
+pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, worker_environment};
 pub use run::{Finished, run};

@@ -1,0 +1,97 @@
+//! Packages whose modules are called otherwise than they are.
+
+/// The name of a distribution as indexes compare it: `Ruamel.YAML` is `ruamel-yaml`.
+pub(super) fn normalised(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        let c = if matches!(c, '-' | '_' | '.') { '-' } else { c.to_ascii_lowercase() };
+        if !(c == '-' && text.ends_with('-')) {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// The name of the package in a requirement: `httpx` of `httpx[http2]>=0.27; python_version > "3.9"`.
+pub(super) fn package(requirement: &str) -> &str {
+    let requirement = requirement.trim();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    &requirement[..requirement.find(|c| !is_part(c)).unwrap_or(requirement.len())]
+}
+
+/// Whether a package is known, or called so, that it brings a top-level module.
+pub(super) fn brings(package: &str, module: &str) -> bool {
+    let package = normalised(package);
+    let module_name = normalised(module);
+    let others = OTHERWISE.iter().filter(|(name, _)| *name == package);
+    if others.clone().any(|(_, modules)| modules.contains(&module)) {
+        return true;
+    }
+    // `google-cloud-storage` brings `google`, `azure-identity` brings `azure`, `python-telegram-bot` brings `telegram`.
+    let bare = package.strip_prefix("python-").unwrap_or(&package);
+    let bare = bare.strip_suffix("-python").unwrap_or(bare);
+    let bare = bare.strip_suffix("-py").unwrap_or(bare);
+    let first = package.split('-').next().unwrap_or_default();
+    package == module_name || bare == module_name || (NAMESPACES.contains(&first) && first == module_name)
+}
+
+/// The package that brings a module, where it is called otherwise or is a namespace's.
+pub(super) fn package_of(module: &str) -> Option<&'static str> {
+    OTHERWISE.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
+}
+
+const NAMESPACES: &[&str] =
+    &["google", "azure", "zope", "opentelemetry", "llama", "sphinxcontrib", "ruamel", "backports", "jaraco"];
+
+#[rustfmt::skip]
+const OTHERWISE: &[(&str, &[&str])] = &[
+    ("antlr4-python3-runtime", &["antlr4"]), ("attrs", &["attr", "attrs"]), ("babel", &["babel"]),
+    ("beautifulsoup4", &["bs4"]), ("biopython", &["Bio"]), ("boto3", &["boto3"]), ("clickhouse-connect", &["clickhouse_connect"]),
+    ("cupy-cuda12x", &["cupy"]), ("discord-py", &["discord"]), ("dnspython", &["dns"]), ("docker", &["docker"]),
+    ("duckduckgo-search", &["duckduckgo_search"]), ("elasticsearch", &["elasticsearch"]), ("faiss-cpu", &["faiss"]),
+    ("ffmpeg-python", &["ffmpeg"]), ("gitpython", &["git"]), ("google-api-python-client", &["googleapiclient"]),
+    ("google-generativeai", &["google"]), ("grpcio", &["grpc"]), ("grpcio-status", &["grpc_status"]),
+    ("kubernetes", &["kubernetes"]), ("langchain-core", &["langchain_core"]), ("ldap3", &["ldap3"]),
+    ("levenshtein", &["Levenshtein"]), ("mail-parser", &["mailparser"]), ("markdown", &["markdown"]), ("markitdown", &["markitdown"]),
+    ("mysql-connector-python", &["mysql"]), ("mysqlclient", &["MySQLdb"]), ("msgpack", &["msgpack"]),
+    ("opencv-python", &["cv2"]), ("opencv-python-headless", &["cv2"]), ("opencv-contrib-python", &["cv2"]),
+    ("paho-mqtt", &["paho"]), ("pdfminer-six", &["pdfminer"]), ("pillow", &["PIL"]), ("prometheus-client", &["prometheus_client"]),
+    ("protobuf", &["google"]), ("psycopg-binary", &["psycopg"]), ("psycopg2-binary", &["psycopg2"]),
+    ("py-cpuinfo", &["cpuinfo"]), ("pycairo", &["cairo"]), ("pycryptodome", &["Crypto"]), ("pycryptodomex", &["Cryptodome"]),
+    ("pygithub", &["github"]), ("pygobject", &["gi"]), ("pyjwt", &["jwt"]), ("pymupdf", &["fitz", "pymupdf"]),
+    ("pynacl", &["nacl"]), ("pyobjc", &["objc"]), ("pyopenssl", &["OpenSSL"]), ("pyserial", &["serial"]),
+    ("pyside6", &["PySide6"]), ("pysocks", &["socks"]), ("python-dateutil", &["dateutil"]), ("python-docx", &["docx"]),
+    ("python-dotenv", &["dotenv"]), ("python-jose", &["jose"]), ("python-magic", &["magic"]), ("python-multipart", &["multipart"]),
+    ("python-pptx", &["pptx"]), ("python-slugify", &["slugify"]), ("python-telegram-bot", &["telegram"]),
+    ("pytorch-lightning", &["pytorch_lightning"]), ("pyusb", &["usb"]), ("pywavelets", &["pywt"]), ("pyyaml", &["yaml"]),
+    ("pyzmq", &["zmq"]), ("readability-lxml", &["readability"]), ("ruamel-yaml", &["ruamel"]), ("scikit-image", &["skimage"]),
+    ("scikit-learn", &["sklearn"]), ("sentence-transformers", &["sentence_transformers"]), ("setuptools", &["setuptools", "pkg_resources"]),
+    ("slack-sdk", &["slack_sdk"]), ("speechrecognition", &["speech_recognition"]), ("sqlalchemy", &["sqlalchemy"]),
+    ("tree-sitter-languages", &["tree_sitter_languages"]), ("typing-extensions", &["typing_extensions"]),
+    ("umap-learn", &["umap"]), ("unstructured", &["unstructured"]), ("websocket-client", &["websocket"]),
+    ("xlsxwriter", &["xlsxwriter"]), ("youtube-transcript-api", &["youtube_transcript_api"]), ("yt-dlp", &["yt_dlp"]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{brings, package, package_of};
+
+    #[test]
+    fn packages_and_their_modules() {
+        for (name, module) in [
+            ("httpx", "httpx"),
+            ("Pillow", "PIL"),
+            ("beautifulsoup4", "bs4"),
+            ("python-telegram-bot", "telegram"),
+            ("google-cloud-storage", "google"),
+            ("ruamel.yaml", "ruamel"),
+            ("typing_extensions", "typing_extensions"),
+            ("Jinja2", "jinja2"),
+        ] {
+            assert!(brings(name, module), "{name} brings {module}");
+        }
+        assert!(!brings("httpx", "requests") && !brings("requests-oauthlib", "requests"));
+        assert_eq!(package("httpx[http2]>=0.27; python_version > '3.9'"), "httpx");
+        assert_eq!(package_of("yaml"), Some("pyyaml"));
+    }
+}

@@ -1,0 +1,97 @@
+//! One tool file: its header, its syntax, and every rule about what it says.
+
+use std::sync::Arc;
+
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
+use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_parser::Parsed;
+
+use super::names::Names;
+use super::{FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule};
+use super::{Text, text::bytes_of};
+use crate::config::EffectiveTool;
+use crate::discovery::{Status, ToolFile, syntax_tree};
+use crate::pep723;
+
+/// A file as the rules see it.
+pub(super) struct Subject<'a> {
+    pub(super) file: &'a ToolFile,
+    pub(super) text: &'a Text,
+    pub(super) settings: &'a EffectiveTool,
+    pub(super) parsed: &'a Parsed<ModModule>,
+    pub(super) names: Names,
+}
+
+/// Checks one file, whatever other files are called.
+pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Surroundings) -> FileReport {
+    let bytes = std::fs::read(&file.path).unwrap_or_default();
+    let source = match pep723::decode(&bytes) {
+        Ok(source) => source,
+        Err(error) => {
+            let text = Text::new(String::from_utf8_lossy(&bytes).into_owned());
+            let findings = vec![of_header(error, &text)];
+            return FileReport { path: file.path.clone(), text, findings };
+        }
+    };
+    let text = Text::new(source);
+    let mut findings = Vec::new();
+    let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
+    findings.extend(header.err().map(|error| of_header(error, &text)));
+    let parsed = syntax_tree(&text.source);
+    findings.extend(parsed.as_ref().and_then(syntax_error));
+    if findings.is_empty() {
+        findings.extend(broken(&file.status, &text));
+    }
+    findings.extend(file.warnings.iter().map(|warning| {
+        let (message, fix) = halves(&warning.text);
+        let rule = super::Rule::named(warning.rule).unwrap_or(&rule::EXPORTS);
+        Finding::new(rule, text.range_of_line(warning.line), message, fix)
+    }));
+    if let Some(parsed) = &parsed {
+        let names = Names::of(parsed.suite());
+        let subject = Subject { file, text: &text, settings, parsed, names };
+        functions::check(&subject, &mut findings);
+        imports::check(&subject, &mut findings);
+        credentials::check(&subject, &mut findings);
+        interpreters::check(&subject, &surroundings.interpreters, &mut findings);
+    }
+    FileReport { path: file.path.clone(), text, findings }
+}
+
+fn of_header(error: pep723::HeaderError, text: &Text) -> Finding {
+    Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix)
+}
+
+fn syntax_error(parsed: &Parsed<ModModule>) -> Option<Finding> {
+    let Some(error) = parsed.errors().first() else {
+        let mut stray = Stray(None);
+        stray.visit_body(parsed.suite());
+        let range = stray.0?;
+        let fix = "indent it, so that it belongs to the function above";
+        return Some(Finding::new(&rule::SYNTAX, range, "not valid Python: `return` outside of a function", fix));
+    };
+    let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
+    let range = bytes_of(&error.location);
+    Some(Finding::new(&rule::SYNTAX, range, format!("not valid Python: {words}"), "correct this line"))
+}
+
+/// Why a file with a good header and good syntax cannot be served.
+fn broken(own: &Status, text: &Text) -> Option<Finding> {
+    let Status::Broken { line, reason } = own else { return None };
+    let (message, fix) = halves(reason);
+    let rule = if text.source.is_empty() { &rule::UNREADABLE } else { &rule::NAME };
+    Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
+}
+
+/// Finds a `return` that is in no function, which the parser lets through and Python does not.
+struct Stray(Option<std::ops::Range<usize>>);
+
+impl<'a> StatementVisitor<'a> for Stray {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::FunctionDef(_) => {}
+            Stmt::Return(stray) => self.0 = self.0.take().or_else(|| Some(bytes_of(stray))),
+            _ => walk_stmt(self, statement),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which interpreters this machine has, as far as file names tell, and whether a header's `requires-python` fits one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+use super::file::Subject;
+use super::{Finding, rule};
+
+/// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interpreters(pub BTreeSet<(u64, u64)>);
+
+impl Interpreters {
+    /// What `PATH`, uv's own folder and the usual version managers hold. Nothing is started: names of files tell.
+    pub fn of_this_machine() -> Self {
+        let mut found = BTreeSet::new();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for folder in std::env::split_paths(&path) {
+            found.extend(names_in(&folder).iter().filter_map(|name| version_of(name.strip_prefix("python")?)));
+            // `python3` says more by what it points at.
+            let target = std::fs::canonicalize(folder.join("python3")).ok();
+            let name = target.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            found.extend(name.and_then(|name| version_of(name.strip_prefix("python")?)));
+        }
+        let home = std::env::home_dir().unwrap_or_default();
+        let data = std::env::var_os("XDG_DATA_HOME").map_or_else(|| home.join(".local/share"), PathBuf::from);
+        let managed = std::env::var_os("UV_PYTHON_INSTALL_DIR").map_or_else(|| data.join("uv/python"), PathBuf::from);
+        found.extend(names_in(&managed).iter().filter_map(|name| version_of(name.strip_prefix("cpython-")?)));
+        found.extend(names_in(&home.join(".pyenv/versions")).iter().filter_map(|name| version_of(name)));
+        Self(found)
+    }
+
+    fn fits(&self, wanted: &VersionSpecifiers) -> bool {
+        self.0.iter().any(|minor| some_patch_fits(*minor, wanted))
+    }
+
+    fn told(&self) -> String {
+        self.0.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// `3.12`, `3.12.4`, `3.12.4-linux-x86_64-gnu`; not `3`, `3-config`, `3.12-config`.
+fn version_of(text: &str) -> Option<(u64, u64)> {
+    let (major, rest) = text.split_once('.')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let after = &rest[digits..];
+    let is_version = after.is_empty() || (after.starts_with('.') && !after.ends_with("config"));
+    if is_version { Some((major.parse().ok()?, rest[..digits].parse().ok()?)) } else { None }
+}
+
+/// More patch versions than any minor version has had.
+const PATCHES: u64 = 30;
+
+fn some_patch_fits((major, minor): (u64, u64), wanted: &VersionSpecifiers) -> bool {
+    (0..PATCHES).any(|patch| wanted.contains(&Version::new([major, minor, patch])))
+}
+
+/// The minor versions that there are or will be in some years.
+fn any_python_fits(wanted: &VersionSpecifiers) -> bool {
+    let all = (2..=4).flat_map(|major| (0..40).map(move |minor| (major, minor)));
+    all.into_iter().any(|minor| some_patch_fits(minor, wanted))
+}
+
+/// The shim's oldest Python.
+const FLOOR: (u64, u64) = (3, 9);
+
+pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mut Vec<Finding>) {
+    let Some(header) = &subject.file.header else { return };
+    let Some(text) = &header.requires_python else { return };
+    let range = (header.first_line..=header.first_line + header.toml.lines().count())
+        .find(|line| subject.text.line(*line).contains("requires-python"))
+        .map(|line| subject.text.range_of_line(line));
+    let wanted = match VersionSpecifiers::from_str(text) {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            let reason = error.to_string();
+            let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
+            let message = format!("`{text}` is no version specifier: {reason}");
+            let fix = "write it like \">=3.11\" or \">=3.11,<3.14\"";
+            return findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
+        }
+    };
+    if !any_python_fits(&wanted) {
+        let message = format!("no version of Python fits `{text}`");
+        let fix = "let its clauses leave some version over, like \">=3.11\"";
+        findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
+    } else if !(FLOOR.1..40).any(|minor| some_patch_fits((FLOOR.0, minor), &wanted)) {
+        let message = format!("`{text}` allows only versions older than hostler's workers run on (3.9)");
+        findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, "write \">=3.9\" or newer"));
+    } else if !machine.0.is_empty() && !machine.fits(&wanted) {
+        let message = format!("no interpreter here fits `{text}`; there are {}", machine.told());
+        let fix = "install one (`uv python install`), let uv fetch it at the first call, or widen the range";
+        findings.push(Finding::new(&rule::PYTHON_ABSENT, range, message, fix));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_versions() {
+        assert_eq!(version_of("3.12"), Some((3, 12)));
+        assert_eq!(version_of("3.12.4-linux-x86_64-gnu"), Some((3, 12)));
+        for text in ["3", "3-config", "3.12-config", "", "3.x"] {
+            assert_eq!(version_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_fit_or_do_not() {
+        let machine = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
+        let fits = |text: &str| machine.fits(&VersionSpecifiers::from_str(text).unwrap());
+        assert!(fits(">=3.9") && fits("==3.11.*") && fits(">=3.11.4,<3.12") && fits("~=3.9"));
+        assert!(!fits(">=3.12") && !fits("<3.9") && !fits("!=3.9.*,!=3.11.*"));
+        let any = |text: &str| any_python_fits(&VersionSpecifiers::from_str(text).unwrap());
+        assert!(any("<3") && !any(">=3.12,<3.10") && !any("==3.11.99"));
+    }
+}

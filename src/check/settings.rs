@@ -1,0 +1,68 @@
+//! Mistakes of `hostler.toml`, as findings.
+
+use std::path::{Path, PathBuf};
+
+use super::{FileReport, Finding, Report, Rule, Text, rule};
+use crate::config::origin::{Origin, Place, Setting};
+use crate::config::section::Problem;
+use crate::config::{Config, ConfigError};
+
+/// What is wrong with a configuration that could not be read.
+pub fn settings(error: &ConfigError) -> Report {
+    let mut report = Report::default();
+    match error {
+        ConfigError::Unreadable { path, error, fix } => {
+            let findings = vec![Finding::new(&rule::SETTINGS, None, format!("cannot be read: {error}"), *fix)];
+            report.files.push(FileReport { path: PathBuf::from(path), text: Text::new(String::new()), findings });
+        }
+        ConfigError::Problems(problems) => {
+            for problem in problems {
+                report.add(&problem.place, |text| of_problem(problem, text));
+            }
+        }
+    }
+    report
+}
+
+fn of_problem(problem: &Problem, text: &Text) -> Finding {
+    let message =
+        if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) };
+    Finding::new(&rule::SETTINGS, text.range_of_line(problem.place.line), message, problem.fix.clone())
+}
+
+impl Report {
+    /// Adds what was found about settings that fit no tool: where they stand, and a sentence.
+    pub fn unused(&mut self, unused: &[(Option<Place>, String)]) {
+        for (place, sentence) in unused {
+            let Some(place) = place else { continue };
+            let (message, fix) = super::halves(sentence);
+            self.add(place, |text| {
+                Finding::new(&rule::UNUSED_SETTINGS, text.range_of_line(place.line), message.clone(), fix.clone())
+            });
+        }
+    }
+
+    /// Adds what `[check] ignore` names and is no rule.
+    pub fn unknown_rules(&mut self, config: &Config) {
+        let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore else { return };
+        for name in names.iter().filter(|name| Rule::named(name).is_none()) {
+            self.add(place, |text| super::unknown_rule(name, text, place.line));
+        }
+    }
+
+    /// Names a configuration file that was looked at.
+    pub fn looked_at(&mut self, path: &Path) {
+        if !self.files.iter().any(|file| file.path == path) {
+            let text = Text::new(std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n"));
+            self.files.insert(0, FileReport { path: path.to_owned(), text, findings: Vec::new() });
+        }
+    }
+
+    fn add(&mut self, place: &Place, finding: impl FnOnce(&Text) -> Finding) {
+        self.looked_at(&place.file);
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == *place.file) {
+            let finding = finding(&file.text);
+            file.findings.push(finding);
+        }
+    }
+}

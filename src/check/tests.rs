@@ -1,0 +1,82 @@
+//! The planted mistakes of `tests/check`, and what must not be taken for one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Interpreters, Report, Surroundings, check};
+use crate::config::{Config, Wanted};
+
+fn checked(folder: &Path) -> Report {
+    let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    let config = Config::load(&wanted, folder).unwrap();
+    let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
+    check(&[folder.to_owned()], &[], &Surroundings { config, interpreters })
+}
+
+fn rules_of(folder: &Path) -> Vec<(String, &'static str)> {
+    let report = checked(folder);
+    let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    report.findings().map(|(file, finding)| (name(&file.path), finding.rule.name)).collect()
+}
+
+#[test]
+fn every_planted_mistake_is_found_and_nothing_else() {
+    let folder = PathBuf::from("tests/check/tools");
+    let report = checked(&folder);
+    let clean: Vec<_> = report.files.iter().filter(|file| file.findings.is_empty()).map(|file| &file.path).collect();
+    assert_eq!(clean, [&folder.join("nothing_wrong.py"), &folder.join("switched_off.py")]);
+    assert!(report.files.len() > 40);
+    insta::assert_debug_snapshot!(rules_of(&folder));
+}
+
+#[test]
+fn the_examples_have_no_flaw() {
+    assert_eq!(rules_of(Path::new("examples/tools")), []);
+}
+
+fn of_text(text: &str) -> Vec<&'static str> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("one.py"), text).unwrap();
+    rules_of(folder.path()).into_iter().map(|(_, rule)| rule).collect()
+}
+
+const WELL: &str = "def well(number: int) -> int:\n    \"\"\"Give it back.\"\"\"\n    return number\n";
+
+#[test]
+fn imports_that_may_fail_or_are_for_type_checkers_need_no_package() {
+    let text = format!(
+        "from __future__ import annotations\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import \
+         numpy\n\ntry:\n    import orjson\nexcept (ImportError, ValueError):\n    orjson = None\n\n{WELL}"
+    );
+    assert_eq!(of_text(&text), [] as [&str; 0]);
+    let text = format!("try:\n    import orjson\nexcept ValueError:\n    orjson = None\n\n{WELL}");
+    assert_eq!(of_text(&text), ["undeclared-import"]);
+    let text = format!("try:\n    import json\nexcept ImportError:\n    import simplejson as json\n\n{WELL}");
+    assert_eq!(of_text(&text), ["undeclared-import"]);
+}
+
+#[test]
+fn a_neighbour_needs_no_package() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("one.py"), format!("import _shared\nfrom helper import x\n\n{WELL}")).unwrap();
+    std::fs::write(folder.path().join("_shared.py"), "").unwrap();
+    std::fs::create_dir(folder.path().join("helper")).unwrap();
+    assert_eq!(rules_of(folder.path()), []);
+}
+
+#[test]
+fn variables_that_reach_workers_may_be_read() {
+    let text = format!(
+        "import os\nfrom os import environ as env\n\nHOME = os.environ[\"HOME\"], env.get(\"LC_ALL\")\n\n{WELL}"
+    );
+    assert_eq!(of_text(&text), [] as [&str; 0]);
+    let text = format!("from os import environ as env\n\nHOME = env.get(\"SHED\")\n\n{WELL}");
+    assert_eq!(of_text(&text), ["environment-read"]);
+}
+
+#[test]
+fn a_file_that_no_walker_could_stand_is_told_and_does_no_harm() {
+    let deep = format!("x = {}{}\n{WELL}", "[".repeat(9_000), "]".repeat(9_000));
+    of_text(&deep);
+    assert_eq!(of_text(&format!("x = {}\n", "[".repeat(20_000))), ["name"]);
+}

@@ -1,0 +1,177 @@
+//! `hostler check [PATH]…`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use annotate_snippets::{AnnotationKind, Group, Level as Weight, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::options::Check;
+use super::{exit, style};
+use crate::app::App;
+use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
+use crate::config::{Config, Wanted};
+
+const FOUND: u8 = 1;
+
+pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode {
+    if asked.rules {
+        style::answer(&rules(asked.json));
+        return ExitCode::SUCCESS;
+    }
+    let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = asked
+        .paths
+        .iter()
+        .map(|path| directory.join(path))
+        .partition(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    if let Some(missing) = paths.iter().chain(&configs).find(|path| !path.exists()) {
+        return exit::complain(
+            exit::USAGE,
+            &format!("{} does not exist; name tool files or folders", missing.display()),
+        );
+    }
+    let wanted = Wanted { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
+    let report = match Config::load(&wanted, directory) {
+        Ok(config) => look(config, &asked.paths, &paths),
+        Err(error) => settings(&error),
+    };
+    let text = if asked.json { as_json(&report, directory) } else { as_text(&report, directory) };
+    if !text.is_empty() {
+        style::answer(&text);
+    }
+    let (errors, warnings) = count(&report);
+    if !asked.json {
+        style::note(&summary(&report, errors, warnings));
+    }
+    if errors + warnings == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+}
+
+/// Checks what was named, or everything that is configured.
+fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if asked.is_empty() {
+        (config.tools.value.clone(), Vec::new())
+    } else {
+        paths.iter().cloned().partition(|path| path.is_dir())
+    };
+    let surroundings = Surroundings { config: config.clone(), interpreters: Interpreters::of_this_machine() };
+    let mut report = check(&folders, &files, &surroundings);
+    // Settings are for the tools of the configured folders, whatever is checked this time.
+    if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
+        config.files.iter().for_each(|path| report.looked_at(path));
+        report.unknown_rules(&config);
+        report.unused(&App::build(config).unmatched_settings());
+    }
+    report
+}
+
+fn rules(json: bool) -> String {
+    if json {
+        let rules = RULES.iter().map(|rule| json!({"name": rule.name, "level": rule.level, "why": rule.why}));
+        return serde_json::to_string_pretty(&rules.collect::<Value>()).unwrap_or_default();
+    }
+    let rows = RULES.iter().map(|rule| vec![rule.name.to_owned(), word(rule.level).to_owned(), rule.why.to_owned()]);
+    style::table(&rows.collect::<Vec<_>>(), style::terminal_width())
+}
+
+const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+    }
+}
+
+fn count(report: &Report) -> (usize, usize) {
+    let errors = report.findings().filter(|(_, finding)| finding.rule.level == Level::Error).count();
+    (errors, report.findings().count() - errors)
+}
+
+fn summary(report: &Report, errors: usize, warnings: usize) -> String {
+    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let files = plural(report.files.len(), "file");
+    if errors + warnings == 0 {
+        return format!("{files} checked, nothing to mend");
+    }
+    let bad = report.files.iter().filter(|file| !file.findings.is_empty()).count();
+    format!("{} and {} in {bad} of {files}", plural(errors, "error"), plural(warnings, "warning"))
+}
+
+fn as_text(report: &Report, directory: &Path) -> String {
+    let colours = style::colours(&std::io::stdout());
+    let width = style::terminal_width().unwrap_or(140);
+    let renderer = if colours { Renderer::styled() } else { Renderer::plain() }.term_width(width);
+    report.findings().map(|(file, finding)| rendered(&renderer, file, finding, directory) + "\n\n").collect()
+}
+
+fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory: &Path) -> String {
+    let weight = match finding.rule.level {
+        Level::Error => Weight::ERROR,
+        Level::Warning => Weight::WARNING,
+    };
+    let path = shown(&file.path, directory);
+    let mut group = Group::with_title(weight.primary_title(finding.message.as_str()).id(finding.rule.name));
+    group = match &finding.range {
+        Some(range) => group.element(
+            Snippet::source(file.text.source.as_str())
+                .path(path.as_str())
+                .annotation(AnnotationKind::Primary.span(range.clone())),
+        ),
+        None => group.element(annotate_snippets::Origin::path(path.as_str())),
+    };
+    if !finding.fix.is_empty() {
+        group = group.element(Weight::HELP.message(finding.fix.as_str()));
+    }
+    renderer.render(&[group])
+}
+
+/// A path as a person in this directory would write it.
+fn shown(path: &Path, directory: &Path) -> String {
+    path.strip_prefix(directory).unwrap_or(path).display().to_string()
+}
+
+fn as_json(report: &Report, directory: &Path) -> String {
+    let one = |(file, finding): (&FileReport, &Finding)| {
+        let place = |offset: usize| file.text.position(offset);
+        let (from, to) = finding.range.clone().map(|range| (place(range.start), place(range.end))).unzip();
+        json!({
+            "rule": finding.rule.name,
+            "level": finding.rule.level,
+            "file": shown(&file.path, directory),
+            "line": from.map(|from| from.0),
+            "column": from.map(|from| from.1),
+            "end_line": to.map(|to| to.0),
+            "end_column": to.map(|to| to.1),
+            "message": finding.message,
+            "fix": finding.fix,
+        })
+    };
+    serde_json::to_string_pretty(&report.findings().map(one).collect::<Value>()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+
+    #[test]
+    fn findings_are_told_as_a_compiler_tells_them() {
+        let here = std::env::current_dir().unwrap();
+        let folder = here.join("tests/check/tools");
+        let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
+        let config = Config::load(&wanted, &here.join("tests/check")).unwrap();
+        let interpreters = Interpreters([(3, 9), (3, 11)].into());
+        let mut report = check(&[folder], &[], &Surroundings { config: config.clone(), interpreters });
+        report.unknown_rules(&config);
+        report.unused(&App::build(config).unmatched_settings());
+        insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));
+    }
+
+    #[test]
+    fn mistakes_of_the_configuration_are_findings_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hostler.toml");
+        std::fs::write(&path, "tools = 3\n\n[limts]\nmax_output = \"1MB\"\n").unwrap();
+        let wanted = Wanted { config: Some(path), ..Wanted::default() };
+        let report = settings(&Config::load(&wanted, folder.path()).unwrap_err());
+        insta::assert_snapshot!(as_text(&report, folder.path()));
+    }
+}

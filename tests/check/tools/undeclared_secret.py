@@ -1,0 +1,10 @@
+# /// script
+# requires-python = ">=3.9"
+# dependencies = []
+# ///
+import hostler
+
+
+def well() -> int:
+    """Count."""
+    return len(hostler.secret("API_KEY"))
