@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+import hostler
 from PIL import Image, ImageOps
 
 
@@ -57,8 +58,8 @@ def _thumbnail(path: Path, size: int, format: Format) -> tuple[Image.Image, dict
         return image.convert(mode), {"format": format.value.upper()}
 
 
-def thumbnail(path: Path, size: int = 128, format: Format = Format.PNG) -> bytes:
-    """A small picture no wider or higher than `size`, as base64.
+def thumbnail(path: Path, size: int = 128, format: Format = Format.PNG) -> hostler.Image:
+    """A small picture no wider or higher than `size`, for the model to see.
 
     Args:
         path: The picture.
@@ -68,7 +69,7 @@ def thumbnail(path: Path, size: int = 128, format: Format = Format.PNG) -> bytes
     image, options = _thumbnail(path, size, format)
     buffer = io.BytesIO()
     image.save(buffer, **options)
-    return buffer.getvalue()
+    return hostler.Image(buffer.getvalue())
 
 
 def save_thumbnail(path: Path, to: Path, size: int = 128, format: Format = Format.PNG) -> Path:

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::arguments::{self, BadArgument};
 use super::hearing::Talk;
 use super::options::Call;
-use super::{exit, style};
+use super::{exit, files, style};
 use crate::app::{App, on_signals};
 use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault, Outcome};
@@ -58,6 +58,9 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
 
 /// Prints the outcome and gives its exit status.
 fn report(mut outcome: Outcome, json: bool) -> ExitCode {
+    if !json && outcome.ended.as_ref().is_ok_and(|raw| files::answer(raw.get())) {
+        return ExitCode::SUCCESS;
+    }
     let shown = match &outcome.ended {
         Ok(raw) => readable(raw.get()).map_err(|error| {
             let text = format!("what {} returned is JSON that cannot be read: {error}", outcome.tool);

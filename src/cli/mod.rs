@@ -4,6 +4,7 @@ mod arguments;
 mod call;
 mod check;
 mod exit;
+mod files;
 mod hearing;
 mod list;
 mod options;

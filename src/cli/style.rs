@@ -47,19 +47,29 @@ pub(super) fn answer_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
-pub(super) fn answer(text: &str) {
+/// Prints an answer as it is, without a line's end of its own.
+pub(super) fn answer_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    match written.and_then(|()| stdout.flush()) {
+    written(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+}
+
+fn written(result: std::io::Result<()>) {
+    match result {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
             LOST.store(true, Ordering::Relaxed);
             error(&format!("the answer could not be written to standard output: {reason}"));
         }
         _ => {}
     }
+}
+
+/// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
+pub(super) fn answer(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let whole = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    written(whole.and_then(|()| stdout.flush()));
 }
 
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe.

@@ -4,6 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
+use super::content::taken_apart;
 use super::reply::rest;
 use crate::outcome::{Code, Fault, Outcome};
 
@@ -14,16 +15,20 @@ const META_KEY: &str = "hostler/outcome";
 pub(super) fn result(mut outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
     let read = ended.and_then(|raw| {
+        if let Some(apart) = taken_apart(&outcome.call_id, raw.get()) {
+            let text = apart.result.to_string();
+            return Ok((apart.result, text, apart.files));
+        }
         let value: Value = serde_json::from_str(raw.get()).map_err(|error| unreadable(&outcome.tool, &error))?;
         let text = match value {
             Value::String(ref text) => text.clone(),
             _ => String::from(Box::<str>::from(raw)),
         };
-        Ok((value, text))
+        Ok((value, text, Vec::new()))
     });
     match read {
-        Ok((value, text)) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        Ok((value, text, files)) => {
+            let mut result = CallToolResult::success([ContentBlock::text(text)].into_iter().chain(files).collect());
             result.structured_content = Some(if value.is_object() { value } else { json!({"result": value}) });
             result.meta = Some(meta(&outcome, None));
             Ok(result)

@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 
 use rmcp::ErrorData;
-use rmcp::model::RequestId;
+use rmcp::model::{ContentBlock, RequestId};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::answer::{not_found, unreadable};
+use super::content::{Apart, taken_apart};
 use crate::outcome::{Code, Fault, Metadata, Outcome, milliseconds};
 
 /// Whether results say of what type they are, as they must since there is more than one type of them.
@@ -25,10 +26,12 @@ pub(super) enum Kind {
 pub(super) fn line(id: &RequestId, mut outcome: Outcome, kind: Kind) -> Vec<u8> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
     let ended = ended.and_then(|raw| if is_readable(raw.get()) { Ok(raw) } else { check(&outcome.tool, raw) });
-    let (answer, error) = match &ended {
-        Ok(raw) => (Some(success(raw, &outcome, kind)), None),
-        Err(fault) if fault.code == Code::ToolNotFound => (None, Some(not_found(fault))),
-        Err(fault) => (Some(failure(fault, &outcome, kind)), None),
+    let apart = ended.as_ref().ok().and_then(|raw| taken_apart(&outcome.call_id, raw.get()));
+    let (answer, error) = match (&ended, apart) {
+        (Ok(_), Some(apart)) => (Some(with_files(apart, &outcome, kind)), None),
+        (Ok(raw), None) => (Some(success(raw, &outcome, kind)), None),
+        (Err(fault), _) if fault.code == Code::ToolNotFound => (None, Some(not_found(fault))),
+        (Err(fault), _) => (Some(failure(fault, &outcome, kind)), None),
     };
     let mut line = serde_json::to_vec(&Reply { jsonrpc: "2.0", id, result: answer, error }).unwrap_or_default();
     line.push(b'\n');
@@ -48,7 +51,7 @@ struct Reply<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
-    content: [Text<'a>; 1],
+    content: Vec<Block<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<Structured<'a>>,
     is_error: bool,
@@ -56,6 +59,14 @@ struct Answer<'a> {
     result_type: Option<&'static str>,
     #[serde(rename = "_meta")]
     meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Text(Text<'a>),
+    /// An image, a sound or another file.
+    File(Box<ContentBlock>),
 }
 
 #[derive(Serialize)]
@@ -76,7 +87,11 @@ enum Content<'a> {
 #[serde(untagged)]
 enum Structured<'a> {
     Object(&'a RawValue),
-    Wrapped { result: &'a RawValue },
+    Wrapped {
+        result: &'a RawValue,
+    },
+    /// A result whose files were taken out of it.
+    Apart(Value),
 }
 
 #[derive(Serialize)]
@@ -110,8 +125,22 @@ fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome, kind: Kind) -> Answer<'a
     let content = if text.starts_with('"') { Content::AsItIs(raw) } else { Content::Quoted(text.into()) };
     let structured = if text.starts_with('{') { Structured::Object(raw) } else { Structured::Wrapped { result: raw } };
     Answer {
-        content: [Text { text: content }],
+        content: vec![Block::Text(Text { text: content })],
         structured_content: Some(structured),
+        is_error: false,
+        result_type: kind.word(),
+        meta: Meta { outcome: rest(outcome, None) },
+    }
+}
+
+/// A success whose files are content of their own.
+fn with_files(apart: Apart, outcome: &Outcome, kind: Kind) -> Answer<'_> {
+    let text = Text { text: Content::Quoted(apart.result.to_string().into()) };
+    let files = apart.files.into_iter().map(|file| Block::File(Box::new(file)));
+    let structured = if apart.result.is_object() { apart.result } else { json!({"result": apart.result}) };
+    Answer {
+        content: [Block::Text(text)].into_iter().chain(files).collect(),
+        structured_content: Some(Structured::Apart(structured)),
         is_error: false,
         result_type: kind.word(),
         meta: Meta { outcome: rest(outcome, None) },
@@ -120,7 +149,7 @@ fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome, kind: Kind) -> Answer<'a
 
 fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome, kind: Kind) -> Answer<'a> {
     Answer {
-        content: [Text { text: Content::Quoted(fault.to_string().into()) }],
+        content: vec![Block::Text(Text { text: Content::Quoted(fault.to_string().into()) })],
         structured_content: None,
         is_error: true,
         result_type: kind.word(),
@@ -182,7 +211,6 @@ mod tests {
     use std::time::Duration;
 
     use rmcp::model::{JsonRpcResponse, JsonRpcVersion2_0, ServerResult};
-    use serde_json::json;
 
     use super::*;
     use crate::outcome::Details;
@@ -221,6 +249,8 @@ mod tests {
             Ok("[]"),
             Ok("null"),
             Ok("\"text with \\\"quotes\\\" and \\n lines\""),
+            Ok("{\"mime_type\":\"image/png\",\"base64\":\"iVBO\"}"),
+            Ok("[1,{\"mime_type\":\"text/csv\",\"base64\":\"YSxi\",\"name\":\"a\"}]"),
             Ok("1e400"),
             Ok("\"\\ud800\""),
             Ok("\"\\u00e9\""),

@@ -2,9 +2,11 @@
 
 mod code;
 mod fault;
+mod file;
 
 pub use code::Code;
 pub use fault::{Details, Fault};
+pub use file::{File, may_hold_files};
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@
     hostler.call("text.slug", text=…) another tool, where the file has host access
     hostler.tools()                   the catalogue, likewise
     hostler.llm("Summarise …")        the client's model, likewise
+    return hostler.Image("plot.png")  what a model is to see; hostler.File for other files
 
 The last three wait for the host on the thread that runs the call. In an `async def` they hold up
 the event loop meanwhile; from other threads they raise HostlerError.
@@ -20,7 +21,15 @@ from hostler_worker import host as _host
 from hostler_worker.encode import NotJson as _NotJson, encode as _encode
 from hostler_worker.state import state as _state
 
-__all__ = ["HostlerError", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "secret", "tools"]
+__all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "secret", "tools"]
+
+
+def __getattr__(name):  # few tools return files, and all of them would pay for the import
+    if name in ("File", "Image"):
+        from hostler_worker import files
+
+        return getattr(files, name)
+    raise AttributeError("module 'hostler' has no attribute %r" % name)
 
 
 class HostlerError(Exception):

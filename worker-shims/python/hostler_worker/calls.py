@@ -44,6 +44,10 @@ def run(id, params, function, kwargs):
                 value = function.call_converted(kwargs)
             if type(value) in UNFINISHED:
                 value = _finish(value)
+            if type(value) is bytes:
+                from .files import typed
+
+                value = typed(function.call, value)
         finally:
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.

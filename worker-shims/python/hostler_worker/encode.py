@@ -75,7 +75,17 @@ _KNOWN = (
     ("decimal", ("Decimal",), str),
     ("uuid", ("UUID",), str),
     ("pathlib", ("PurePath",), str),
+    ("hostler_worker.files", ("File",), lambda value: value.as_object()),
+    ("PIL.Image", ("Image",), lambda value: _files().picture_object(value)),
+    ("matplotlib.figure", ("Figure",), lambda value: _files().figure_object(value)),
 )
+
+
+def _files():
+    from . import files
+
+    return files
+
 
 _markers = {}
 

@@ -1,0 +1,101 @@
+//! Results with images or files in them, taken apart for MCP: models get the files as content of their own, and the
+//! result itself says where each of them is.
+
+use rmcp::model::{ContentBlock, ResourceContents};
+use serde_json::{Map, Value, json};
+
+use crate::outcome::{File, may_hold_files};
+
+/// A result without its files, and the files.
+pub(super) struct Apart {
+    /// The result, with `size` and `content` (the place in the list of content) where a file's bytes stood.
+    pub result: Value,
+    /// The files, in the order they stand in the result.
+    pub files: Vec<ContentBlock>,
+}
+
+/// Content before the files: the result as text.
+const BEFORE: usize = 1;
+
+/// Takes a result apart; `None` for one without files.
+pub(super) fn taken_apart(call_id: &str, json: &str) -> Option<Apart> {
+    if !may_hold_files(json) {
+        return None;
+    }
+    let mut result: Value = serde_json::from_str(json).ok()?;
+    let mut files = Vec::new();
+    take(&mut result, call_id, &mut files);
+    (!files.is_empty()).then_some(Apart { result, files })
+}
+
+fn take(value: &mut Value, call_id: &str, files: &mut Vec<ContentBlock>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| take(item, call_id, files)),
+        Value::Object(object) => match File::of(object) {
+            Some(file) => {
+                let place = files.len() + BEFORE;
+                let (block, size) = (block(&file, call_id, place), file.size());
+                files.push(block);
+                without_bytes(object, size, place);
+            }
+            None => object.values_mut().for_each(|item| take(item, call_id, files)),
+        },
+        _ => {}
+    }
+}
+
+fn without_bytes(object: &mut Map<String, Value>, size: usize, place: usize) {
+    object.remove("base64");
+    object.insert("size".to_owned(), json!(size));
+    object.insert("content".to_owned(), json!(place));
+}
+
+fn block(file: &File<'_>, call_id: &str, place: usize) -> ContentBlock {
+    match file.mime_type.split('/').next() {
+        Some("image") => ContentBlock::image(file.base64, file.mime_type),
+        Some("audio") => ContentBlock::audio(file.base64, file.mime_type),
+        _ => {
+            let name = file.name.map_or_else(|| place.to_string(), escaped);
+            let uri = format!("hostler://calls/{call_id}/{name}");
+            ContentBlock::resource(ResourceContents::blob(file.base64, uri).with_mime_type(file.mime_type))
+        }
+    }
+}
+
+/// A name as a part of an address.
+fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_become_content_and_the_result_says_where_they_are() {
+        let result = json!({
+            "title": "engine",
+            "pictures": [{"mime_type": "image/png", "base64": "iVBO", "name": "a.png"}],
+            "report": {"mime_type": "text/csv", "base64": "YSxi", "name": "two words.csv"},
+        });
+        let apart = taken_apart("c-1", &result.to_string()).unwrap();
+        assert_eq!(
+            apart.result,
+            json!({
+                "title": "engine",
+                "pictures": [{"mime_type": "image/png", "name": "a.png", "size": 3, "content": 1}],
+                "report": {"mime_type": "text/csv", "name": "two words.csv", "size": 3, "content": 2},
+            })
+        );
+        assert_eq!(
+            json!(apart.files),
+            json!([
+                {"type": "image", "data": "iVBO", "mimeType": "image/png"},
+                {"type": "resource", "resource": {"uri": "hostler://calls/c-1/two%20words.csv", "mimeType": "text/csv",
+                 "blob": "YSxi"}},
+            ])
+        );
+        assert!(taken_apart("c-1", "{\"base64\": \"x\", \"mime_type\": 3}").is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! Files within results: objects with `mime_type` and `base64`, and maybe a `name`.
+
+use serde_json::{Map, Value};
+
+/// A file as it stands in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct File<'a> {
+    /// What it is: `image/png`.
+    pub mime_type: &'a str,
+    /// Its bytes, as base64.
+    pub base64: &'a str,
+    /// What it is called, where it has a name.
+    pub name: Option<&'a str>,
+}
+
+/// Whether a JSON text may hold a file. Most results do not, and are then not parsed to find out.
+pub fn may_hold_files(json: &str) -> bool {
+    json.contains("\"base64\"") && json.contains("\"mime_type\"")
+}
+
+impl<'a> File<'a> {
+    /// The file that an object is. One with other members is no file, but somebody's own.
+    pub fn of(object: &'a Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let file = Self { mime_type: text("mime_type")?, base64: text("base64")?, name: text("name") };
+        let is_kind = file.mime_type.split_once('/').is_some_and(|(main, rest)| !main.is_empty() && !rest.is_empty());
+        let members = 2 + usize::from(file.name.is_some());
+        (is_kind && object.len() == members && is_base64(file.base64)).then_some(file)
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> usize {
+        let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
+        (self.base64.len() / 4 * 3).saturating_sub(padding)
+    }
+}
+
+/// Whether a text is base64 that any reader accepts: the standard alphabet, padded.
+fn is_base64(text: &str) -> bool {
+    let bare = text.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    text.len().is_multiple_of(4) && text.len() - bare.len() <= 2 && bare.bytes().all(is_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_are_told_from_objects_that_look_like_them() {
+        let is_file = |value: Value| File::of(value.as_object().unwrap()).map(|file| file.size());
+        assert_eq!(is_file(json!({"mime_type": "image/png", "base64": "aGk="})), Some(2));
+        assert_eq!(is_file(json!({"mime_type": "text/plain", "base64": "", "name": "x"})), Some(0));
+        for other in [
+            json!({"mime_type": "image/png", "base64": "aGk"}),
+            json!({"mime_type": "image/png", "base64": "a-k="}),
+            json!({"mime_type": "png", "base64": "aGk="}),
+            json!({"mime_type": "image/png", "base64": "aGk=", "width": 3}),
+            json!({"mime_type": "image/png", "base64": "aGk=", "name": 3}),
+            json!({"base64": "aGk="}),
+        ] {
+            assert_eq!(is_file(other.clone()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+"""Images and files as results: content for models, places in the result for programs, bytes for pipes."""
+
+import base64
+import json
+import os
+import pty
+import subprocess
+import unittest
+
+from harness import HOSTLER, ROOT, connected, environment, run, scratch, write_tool
+
+BODY = '''
+from typing import Annotated
+
+import hostler
+
+PNG = b"\\x89PNG\\r\\n\\x1a\\n" + bytes(8)
+
+
+def plot() -> hostler.Image:
+    """Draw."""
+    return hostler.Image(PNG, name="plot.png")
+
+
+def report() -> dict:
+    """Draw and tell."""
+    return {"title": "engine", "number": 2**70, "parts": [hostler.Image(PNG), hostler.File(b"a,b", name="rows of.csv")]}
+
+
+def sound() -> Annotated[bytes, "audio/wav"]:
+    """Whistle."""
+    return b"RIFF0000WAVE"
+
+
+def by_hand() -> dict:
+    """An object of the right form needs no help."""
+    return {"mime_type": "image/png", "base64": "iVBO"}
+
+
+def not_one() -> dict:
+    """An object of nearly that form is what it is."""
+    return {"mime_type": "image/png", "base64": "no base64!"}
+'''
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+class Files(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.tools = scratch(self)
+        write_tool(self.tools, "art", BODY)
+
+    async def test_a_model_sees_images_and_a_program_where_they_are(self):
+        for mode in ("auto", "legacy"):
+            async with connected(self.tools, mode=mode) as hostler:
+                await hostler.client.list_tools()
+                plot = (await hostler.call("art_plot")).result
+                self.assertEqual([block.type for block in plot.content], ["text", "image"])
+                self.assertEqual((plot.content[1].mime_type, base64.b64decode(plot.content[1].data)), ("image/png", PNG))
+                place = {"mime_type": "image/png", "name": "plot.png", "size": len(PNG), "content": 1}
+                self.assertEqual(plot.structured_content, place)
+                self.assertEqual(json.loads(plot.content[0].text), place)
+
+                report = (await hostler.call("art_report")).result
+                self.assertEqual([block.type for block in report.content], ["text", "image", "resource"])
+                resource = report.content[2].resource
+                self.assertEqual((resource.mime_type, base64.b64decode(resource.blob)), ("text/csv", b"a,b"))
+                self.assertTrue(str(resource.uri).endswith("/rows%20of.csv"), resource.uri)
+                self.assertEqual([part["content"] for part in report.structured_content["parts"]], [1, 2])
+
+                sound = (await hostler.call("art_sound")).result
+                self.assertEqual((sound.content[1].type, sound.content[1].mime_type), ("audio", "audio/wav"))
+
+    async def test_any_object_of_the_form_is_a_file_and_no_other(self):
+        async with connected(self.tools) as hostler:
+            by_hand = (await hostler.call("art_by_hand")).result
+            self.assertEqual((by_hand.content[1].type, by_hand.content[1].data), ("image", "iVBO"))
+            other = (await hostler.call("art_not_one")).result
+            self.assertEqual((len(other.content), other.structured_content["base64"]), (1, "no base64!"))
+
+    def test_a_pipe_gets_the_bytes(self):
+        done = subprocess.run([HOSTLER, "call", "--tools", str(self.tools), "art.plot"], env=environment(), cwd=ROOT, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, PNG))
+        whole = json.loads(run("call", "--tools", self.tools, "art.plot", "--json").stdout)
+        self.assertEqual(base64.b64decode(whole["result"]["base64"]), PNG)
+        report = json.loads(run("call", "--tools", self.tools, "art.report").stdout)
+        self.assertEqual(base64.b64decode(report["parts"][1]["base64"]), b"a,b")
+
+    def test_a_terminal_gets_a_word_about_them(self):
+        for tool, words, not_words in (
+            ("art.plot", ["plot.png, image/png, 16 bytes", "> plot.png"], b"\x89PNG"),
+            ("art.report", ['"base64": "(16 bytes)"', "rows of.csv"], b"iVBO"),
+        ):
+            host, terminal = pty.openpty()
+            self.addCleanup(os.close, host)
+            done = subprocess.run([HOSTLER, "call", "--tools", str(self.tools), tool], env=environment(), cwd=ROOT,
+                                  stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE)
+            os.close(terminal)
+            shown = os.read(host, 65536)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for word in words:
+                self.assertIn(word, shown.decode("utf-8", "replace"))
+            self.assertNotIn(not_words, shown)
+
+
+if __name__ == "__main__":
+    unittest.main()

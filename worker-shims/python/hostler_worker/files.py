@@ -1,0 +1,149 @@
+"""Images and files in results: objects with `mime_type` and `base64`, which MCP clients get as content of their own.
+
+A tool may return such an object as it is; what stands here makes them out of what tools have in hand.
+"""
+
+import os
+
+_BEGINNINGS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"%PDF-", "application/pdf"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\x1f\x8b", "application/gzip"),
+)
+
+
+class File:
+    """A file to return: bytes, or a path whose file is read now. `mime_type` is told from the name or the first bytes
+    where it is not given."""
+
+    __slots__ = ("data", "mime_type", "name")
+
+    def __init__(self, content, mime_type=None, name=None):
+        if isinstance(content, (bytes, bytearray, memoryview)):
+            self.data = bytes(content)
+        else:
+            path = os.fspath(content)
+            with open(path, "rb") as file:
+                self.data = file.read()
+            name = name or os.path.basename(path)
+        self.name = name
+        self.mime_type = mime_type or self._tell()
+
+    def _tell(self):
+        return _from_name(self.name) or _from_beginning(self.data) or "application/octet-stream"
+
+    def as_object(self):
+        from binascii import b2a_base64
+
+        found = {"mime_type": self.mime_type, "base64": b2a_base64(self.data, newline=False).decode()}
+        if self.name:
+            found["name"] = self.name
+        return found
+
+    def __repr__(self):
+        return "hostler.%s(%d bytes of %s)" % (type(self).__name__, len(self.data), self.mime_type)
+
+
+class Image(File):
+    """An image to return: bytes, a path, a PIL image or a matplotlib figure."""
+
+    __slots__ = ()
+
+    def __init__(self, content, mime_type=None, name=None):
+        for drawn, convert in ((hasattr(content, "savefig"), figure), (hasattr(content, "getbands"), picture)):
+            if drawn:
+                content, mime_type = convert(content)
+        super().__init__(content, mime_type, name)
+
+    def _tell(self):
+        # The bytes are believed before the name: models are shown the image, not the name.
+        kind = _from_beginning(self.data) or _from_name(self.name) or ""
+        if not kind.startswith("image/"):
+            raise ValueError("these bytes begin like no image that is known here; say what they are: mime_type='image/…'")
+        return kind
+
+
+def _from_beginning(data):
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "audio/wav"
+    if data.lstrip()[:4] == b"<svg" or (data.lstrip()[:5] == b"<?xml" and b"<svg" in data[:1024]):
+        return "image/svg+xml"
+    return next((kind for begins, kind in _BEGINNINGS if data.startswith(begins)), None)
+
+
+def _from_name(name):
+    if not name:
+        return None
+    from mimetypes import guess_type
+
+    return guess_type(name)[0]
+
+
+_KEPT = {"JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WEBP": "image/webp"}
+
+
+def picture(image):
+    """A PIL image as bytes of the format it was opened in, or PNG."""
+    from io import BytesIO
+
+    if image.format in _KEPT:
+        buffer = BytesIO()
+        try:
+            image.save(buffer, format=image.format)
+            return buffer.getvalue(), _KEPT[image.format]
+        except (OSError, ValueError, KeyError):
+            pass  # it was changed into something that format does not have
+    buffer = BytesIO()
+    try:
+        image.save(buffer, format="PNG")
+    except (OSError, ValueError, KeyError):
+        buffer = BytesIO()
+        image.convert("RGB").save(buffer, format="PNG")
+    return buffer.getvalue(), "image/png"
+
+
+def figure(drawn):
+    """A matplotlib figure as PNG. It is closed: pyplot keeps every figure until then, and a worker lives long."""
+    import sys
+    from io import BytesIO
+
+    buffer = BytesIO()
+    drawn.savefig(buffer, format="png")
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close(drawn)
+    return buffer.getvalue(), "image/png"
+
+
+def picture_object(image):
+    return File(*picture(image)).as_object()
+
+
+def figure_object(drawn):
+    return File(*figure(drawn)).as_object()
+
+
+def typed(function, data):
+    """Bytes of a function that says what they are, `-> Annotated[bytes, "image/png"]`, as a file; others as they are."""
+    try:
+        from typing import get_type_hints
+
+        hint = get_type_hints(function, include_extras=True).get("return")
+    except Exception:
+        return data
+    kind = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, str) and _is_kind(mark)), None)
+    return data if kind is None else File(data, kind)
+
+
+def _is_kind(text):
+    main, slash, rest = text.partition("/")
+    return bool(main and slash and rest) and not any(c.isspace() for c in text)
