@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::load::Config;
 use super::origin::{Origin, Setting};
 use super::tool::{Effects, Launcher, ToolLayer};
-use super::value::Patience;
+use super::value::{ByteCount, Patience};
 
 /// Settings of a tool file.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub struct EffectiveTool {
     pub idle_timeout: Setting<Patience>,
     /// How many calls may wait.
     pub max_queue: Setting<usize>,
+    /// The most memory a worker may hold; none when nobody set one.
+    pub max_memory: Option<Setting<ByteCount>>,
     /// What repeating a call does.
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
@@ -62,6 +64,7 @@ impl Config {
             startup_timeout: wishes.startup_timeout.unwrap_or(or(seconds(60))),
             idle_timeout: wishes.idle_timeout.unwrap_or(Setting::default_value(Patience::For(seconds(600)))),
             max_queue: wishes.max_queue.unwrap_or(Setting::default_value(256)),
+            max_memory: wishes.max_memory,
             effects: wishes.effects.unwrap_or(Setting::default_value(Effects::Once)),
             secrets: wishes.secrets.unwrap_or(Setting::default_value(Vec::new())),
             launcher: pick(own.launcher.as_ref(), every.launcher.as_ref(), Launcher::Uv),
@@ -114,11 +117,15 @@ impl EffectiveTool {
         let names = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         let keys: Vec<String> = self.config.value.keys().cloned().collect();
         let variables: Vec<String> = self.env.keys().cloned().collect();
+        let none = Setting::default_value(ByteCount(0));
+        let memory =
+            self.max_memory.as_ref().map_or("no limit".to_owned(), |limit| format!("{} MB", limit.value.0 / 1_000_000));
         let mut rows = vec![
             row("timeout", &function.timeout, time(function.timeout.value)),
             row("startup_timeout", &self.startup_timeout, time(self.startup_timeout.value)),
             row("idle_timeout", &self.idle_timeout, idle),
             row("max_queue", &self.max_queue, self.max_queue.value.to_string()),
+            row("max_memory", self.max_memory.as_ref().unwrap_or(&none), memory),
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),

@@ -151,3 +151,10 @@ fn a_directory_may_be_relative() {
     let config = Config::load(&Wanted::default(), &relative).unwrap();
     assert_eq!(config.log.value, "debug");
 }
+
+#[test]
+fn memory_for_no_interpreter_is_refused() {
+    let told = mistakes("[tool]\nmax_memory = \"1MB\"\n").join("\n");
+    assert!(told.contains("tool.max_memory") && told.contains("512MB"), "{told}");
+    assert!(read("[tool]\nmax_memory = \"64MB\"\n").is_ok());
+}

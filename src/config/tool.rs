@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use super::origin::Setting;
 use super::section::Section;
-use super::value::{FromToml, Limit, Patience, choice};
+use super::value::{ByteCount, FromToml, Limit, Patience, Room, choice};
 
 /// What repeating a call does to the world; decides whether hostler may repeat one that died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +74,8 @@ pub struct ToolLayer {
     pub idle_timeout: Option<Setting<Patience>>,
     /// How many calls may wait for this tool file.
     pub max_queue: Option<Setting<usize>>,
+    /// The most memory a worker may hold.
+    pub max_memory: Option<Setting<ByteCount>>,
     /// What repeating a call does.
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
@@ -88,6 +90,7 @@ impl ToolLayer {
             startup_timeout: limit(section, "startup_timeout"),
             idle_timeout: section.take("idle_timeout"),
             max_queue: section.take("max_queue"),
+            max_memory: section.take::<Room>("max_memory").map(|room| room.map(|room| room.0)),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
         }
@@ -108,6 +111,7 @@ impl ToolLayer {
             startup_timeout: over.startup_timeout.or(self.startup_timeout),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),
             max_queue: over.max_queue.or(self.max_queue),
+            max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
         }

@@ -120,6 +120,21 @@ impl FromToml for ByteCount {
     }
 }
 
+/// A number of bytes that something can live within.
+#[derive(Debug, Clone, Copy)]
+pub struct Room(pub ByteCount);
+
+/// Less memory than this holds no interpreter.
+const SMALLEST_ROOM: usize = 16_000_000;
+
+impl FromToml for Room {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let size = ByteCount::from_toml(value).map_err(|_| "write a size like \"512MB\" or \"2GB\"".to_owned())?;
+        let fix = "an interpreter alone needs 16 MB: write a larger size like \"512MB\", or leave it out for no limit";
+        if size.0 < SMALLEST_ROOM { Err(fix.to_owned()) } else { Ok(Self(size)) }
+    }
+}
+
 /// A duration as people write one: `30s`, `5m`, `1h 30m`; a bare number is seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();

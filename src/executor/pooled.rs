@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::config::value::Patience;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
-use crate::outcome::{Code, Fault, Metadata};
+use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Job, Listener, Pool, Rules, Settled};
 use crate::registry::{FileEntry, Tool};
 use crate::worker::{HostAccess, PythonLauncher, Shims, WorkerSpec};
@@ -40,7 +40,12 @@ pub struct Pools {
     /// Held only to look up or replace an entry.
     open: Mutex<Open>,
     nothing: Arc<RawValue>,
+    /// What was sent last to each file that declares secrets. Held only to look up or replace an entry.
+    secrets: Mutex<HashMap<PathBuf, Secrets>>,
 }
+
+/// The secrets of a call as JSON, and what takes them out of what is told of it.
+type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
 
 #[derive(Default)]
 struct Open {
@@ -60,13 +65,20 @@ impl Pools {
     /// No pools yet; they start with the first call of their tool file.
     pub fn new(config: Arc<Config>, environments: Arc<Environments>, shims: Shims) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        Self { config, environments, shims, open: Mutex::default(), nothing: Arc::from(nothing) }
+        Self {
+            config,
+            environments,
+            shims,
+            open: Mutex::default(),
+            nothing: Arc::from(nothing),
+            secrets: Mutex::default(),
+        }
     }
 
     /// Makes a call in a worker of the tool's file.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let secrets = match self.secrets(&tool.entry).await {
-            Ok(secrets) => secrets,
+        let (secrets, scrub) = match self.secrets(&tool.entry).await {
+            Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
         };
         let Some((pool, config)) = self.pool(&tool.entry) else {
@@ -81,6 +93,7 @@ impl Pools {
             config,
             secrets,
             timeout: prepared.timeout,
+            scrub,
             output_limit: self.config.max_output.value.0,
             listener: prepared.listener,
             host: prepared.host,
@@ -160,16 +173,17 @@ impl Pools {
             secrets: settings.secrets.value.clone(),
             host,
             startup_timeout: settings.startup_timeout.value,
+            max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
             pass_env: settings.pass_env.value.clone(),
             env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         };
         PythonLauncher { spec: Arc::new(spec), environments: Arc::clone(&self.environments), shims: self.shims.clone() }
     }
 
-    async fn secrets(&self, entry: &FileEntry) -> Result<Arc<RawValue>, Fault> {
+    async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {
         let names = &entry.settings.secrets.value;
         if names.is_empty() {
-            return Ok(Arc::clone(&self.nothing));
+            return Ok((Arc::clone(&self.nothing), None));
         }
         let mut found = serde_json::Map::new();
         for name in names {
@@ -178,7 +192,16 @@ impl Pools {
                 found.insert(name.clone(), value.into());
             }
         }
-        Ok(to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from))
+        let values = to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
+        // Looked up for every call, and hardly ever another.
+        let mut known = self.secrets.lock();
+        if let Some(secrets) = known.get(&entry.file.path).filter(|(known, _)| known.get() == values.get()) {
+            return Ok(secrets.clone());
+        }
+        let texts = found.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+        let secrets = (values, Scrub::of(texts));
+        known.insert(entry.file.path.clone(), secrets.clone());
+        Ok(secrets)
     }
 }
 

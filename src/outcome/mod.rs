@@ -3,10 +3,12 @@
 mod code;
 mod fault;
 mod file;
+mod scrub;
 
 pub use code::Code;
 pub use fault::{Details, Fault};
 pub use file::{File, may_hold_files};
+pub use scrub::Scrub;
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use super::desk::Open;
 use super::event::{CallId, Event, WorkerId};
 use super::job::{Job, Settled};
 use super::machine::Machine;
-use crate::outcome::Fault;
+use crate::outcome::{Code, Fault, Scrub};
 use crate::worker::{Control, Death, Launcher, News, StartNote, WorkerHandle};
 
 /// What reaches the loop.
@@ -46,10 +46,14 @@ pub(super) struct Actor {
     pub(super) workers: HashMap<WorkerId, Held>,
     /// Why a worker is gone, until the machine's verdicts about it have been performed.
     pub(super) faults: HashMap<WorkerId, Fault>,
+    /// Why the last start failed.
+    pub(super) start_fault: Option<Fault>,
     pub(super) deaths: HashMap<WorkerId, Death>,
     /// Events that came out of performing effects.
     pub(super) follow_up: VecDeque<Event>,
     pub(super) done: bool,
+    /// Of the last call that had secrets.
+    pub(super) scrub: Option<Arc<Scrub>>,
 }
 
 impl Actor {
@@ -68,9 +72,11 @@ impl Actor {
             calls: HashMap::new(),
             workers: HashMap::new(),
             faults: HashMap::new(),
+            start_fault: None,
             deaths: HashMap::new(),
             follow_up: VecDeque::new(),
             done: false,
+            scrub: None,
         }
     }
 
@@ -93,6 +99,7 @@ impl Actor {
             Message::Submit(call, job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, Held::Live(_)));
                 let timeout = job.timeout;
+                self.scrub = job.scrub.clone().or_else(|| self.scrub.take());
                 self.calls.insert(call, Open::new(job, reply, cold));
                 self.step(Event::Submit { call, timeout });
             }
@@ -135,8 +142,11 @@ impl Actor {
             Err(fault) => {
                 tracing::info!(file = %self.file.display(), %fault, "worker not started");
                 self.workers.remove(&worker);
+                // What uv or the network lacks, somebody may mend at any moment.
+                let by_itself = fault.code == Code::StartupFailed;
+                self.start_fault = Some(fault.clone());
                 self.faults.insert(worker, fault);
-                self.step(Event::StartFailed(worker));
+                self.step(Event::StartFailed { worker, by_itself });
                 self.faults.remove(&worker);
             }
         }

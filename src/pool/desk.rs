@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::event::CallId;
 use super::job::{Job, Printed, Settled};
-use crate::outcome::{Code, Details, Fault, Metadata, milliseconds};
-use crate::protocol::{CallFrame, WireError, wire_code};
+use crate::outcome::{Code, Details, Fault, Metadata, Scrub, milliseconds};
+use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
 use crate::worker::LogLine;
 
 pub(super) struct Open {
@@ -63,8 +63,29 @@ impl Open {
     }
 
     pub fn print(&mut self, stream: &str, text: &str) {
-        self.job.listener.output(stream, text);
-        self.printed.push(text, self.job.output_limit);
+        let text = self.printed.clean(self.job.scrub.as_deref(), stream, text);
+        self.tell(stream, &text);
+    }
+
+    fn tell(&mut self, stream: &str, text: &str) {
+        if !text.is_empty() {
+            self.job.listener.output(stream, text);
+            self.printed.hear_words(stream, text);
+            self.printed.push(text, self.job.output_limit);
+        }
+    }
+
+    /// What the tool last said on standard error, through Python or past it.
+    pub fn last_words(&self) -> Option<String> {
+        self.printed.last_words()
+    }
+
+    /// The tool says how far it is.
+    pub fn progress(&self, note: &mut ProgressNote) {
+        if let (Some(scrub), Some(message)) = (&self.job.scrub, &mut note.message) {
+            *message = scrub.text(message).into_owned();
+        }
+        self.job.listener.progress(note);
     }
 
     pub fn frame(&self, call: CallId) -> Vec<u8> {
@@ -73,7 +94,13 @@ impl Open {
         CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }.frame()
     }
 
-    pub fn settle(self, ended: Result<Box<RawValue>, Fault>) {
+    pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {
+        for (stream, text) in self.printed.held() {
+            self.tell(stream, &text);
+        }
+        if let (Some(scrub), Err(fault)) = (&self.job.scrub, &mut ended) {
+            scrub.fault(fault);
+        }
         let now = Instant::now();
         let began = self.began.unwrap_or(now);
         let start = self.ready.map_or(Duration::ZERO, |ready| ready - self.submitted);
@@ -91,8 +118,13 @@ impl Open {
     }
 }
 
-/// A log line of a tool goes to hostler's own log and to the caller of the call that runs.
-pub(super) fn log(running: Option<&Open>, file: &Path, line: &LogLine) {
+/// A log line of a tool goes to hostler's own log and to the caller of the call that runs. `scrub` is of the last call that
+/// had secrets: a tool may log after it has answered.
+pub(super) fn log(running: Option<&Open>, scrub: Option<&Scrub>, file: &Path, mut line: LogLine) {
+    if let Some(scrub) = scrub {
+        line.message = scrub.text(&line.message).into_owned();
+        line.fields.values_mut().for_each(|value| scrub.value(value));
+    }
     let call = running.map(|open| open.job.call_id.as_str()).unwrap_or_default();
     let fields = serde_json::to_string(&line.fields).unwrap_or_default();
     let (file, message) = (file.display(), &line.message);
@@ -103,7 +135,7 @@ pub(super) fn log(running: Option<&Open>, file: &Path, line: &LogLine) {
         _ => tracing::info!(target: "tool", %file, call, fields, "{message}"),
     }
     if let Some(open) = running {
-        open.job.listener.log(line);
+        open.job.listener.log(&line);
     }
 }
 
@@ -124,6 +156,18 @@ pub(super) fn busy(tool: &str, waiting: usize, retry_after: Duration) -> Fault {
     );
     let details = Details { retry_after_ms: Some(retry_after_ms), ..Details::default() };
     Fault::new(Code::Busy, message).with(details)
+}
+
+/// The last start's fault, for a call that caused no other.
+pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
+    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX).max(1);
+    let mut fault = last.cloned().unwrap_or_else(|| Fault::new(Code::StartupFailed, format!("{tool} did not start")));
+    fault.message = format!(
+        "{}. That was {times} times in a row: it is tried again in {retry_after_ms} ms, or when the file changes",
+        fault.message
+    );
+    fault.details.retry_after_ms = Some(retry_after_ms);
+    fault
 }
 
 pub(super) fn closed(tool: &str) -> Fault {

@@ -28,7 +28,12 @@ pub enum Event {
     /// A worker said hello.
     Ready(WorkerId),
     /// A worker did not come to life.
-    StartFailed(WorkerId),
+    StartFailed {
+        /// The worker.
+        worker: WorkerId,
+        /// Whether the file itself is why, so that the next start will most likely fail too.
+        by_itself: bool,
+    },
     /// A worker answered a call.
     Answered {
         /// The worker.
@@ -114,6 +119,13 @@ pub enum Verdict {
     Died(WorkerId),
     /// No worker could be started.
     StartFailed(WorkerId),
+    /// Starts failed time and again, so that none is tried for a while.
+    StillFailing {
+        /// How many in a row.
+        times: u32,
+        /// When one is tried again.
+        retry_after: Duration,
+    },
     /// It ran past its time.
     TimedOut {
         /// The worker it ran in.
@@ -151,6 +163,11 @@ pub struct Rules {
     pub cancel_grace: Duration,
     /// How often the interruption is repeated meanwhile.
     pub nudge_every: Duration,
+    /// How long no start is tried after the second failure in a row; twice as long after each further one. After the
+    /// first the next call tries again at once.
+    pub first_pause: Duration,
+    /// The longest such pause.
+    pub longest_pause: Duration,
 }
 
 impl Default for Rules {
@@ -163,6 +180,8 @@ impl Default for Rules {
             stack_grace: Duration::from_millis(150),
             cancel_grace: Duration::from_millis(500),
             nudge_every: Duration::from_millis(100),
+            first_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A call on its way through the pool, and what its caller hears of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::outcome::{Fault, Metadata};
+use crate::outcome::{Fault, Metadata, Scrub};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};
 
@@ -27,6 +28,8 @@ pub struct Job {
     pub timeout: Duration,
     /// The most output that is kept, in bytes.
     pub output_limit: usize,
+    /// Takes the tool's secrets out of what is told of the call.
+    pub scrub: Option<Arc<Scrub>>,
     /// Who hears of its progress.
     pub listener: Arc<dyn Listener>,
     /// What it may ask of hostler, if anything.
@@ -65,7 +68,14 @@ pub struct Settled {
 pub(super) struct Printed {
     text: String,
     dropped: usize,
+    /// The last of what came on standard error, for a death.
+    last_words: String,
+    /// Ends of what came on standard output and on standard error that may be beginnings of secrets.
+    held: [String; 2],
 }
+
+/// How much of them is kept, in bytes.
+const LAST_WORDS: usize = 4096;
 
 impl Printed {
     pub fn push(&mut self, text: &str, limit: usize) {
@@ -73,6 +83,38 @@ impl Printed {
         let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         self.text.push_str(&text[..end]);
         self.dropped += text.len() - end;
+    }
+
+    /// What of a piece may be told now, with the secrets taken out of it.
+    pub fn clean<'t>(&mut self, scrub: Option<&Scrub>, stream: &str, text: &'t str) -> Cow<'t, str> {
+        let Some(scrub) = scrub else { return text.into() };
+        let held = &mut self.held[usize::from(stream == "stderr")];
+        held.push_str(text);
+        let rest = held.split_off(held.len() - scrub.held_back(held));
+        let ready = std::mem::replace(held, rest);
+        scrub.text(&ready).into_owned().into()
+    }
+
+    /// What was held back, and was no secret after all.
+    pub fn held(&mut self) -> [(&'static str, String); 2] {
+        let [stdout, stderr] = std::mem::take(&mut self.held);
+        [("stdout", stdout), ("stderr", stderr)]
+    }
+
+    /// Remembers the end of what came on standard error.
+    pub fn hear_words(&mut self, stream: &str, text: &str) {
+        if stream == "stderr" {
+            self.last_words.push_str(text);
+            let surplus = self.last_words.len().saturating_sub(LAST_WORDS);
+            let cut = (surplus..=self.last_words.len()).find(|at| self.last_words.is_char_boundary(*at)).unwrap_or(0);
+            self.last_words.drain(..cut);
+        }
+    }
+
+    /// The last words of a process that died during the call, if it had any.
+    pub fn last_words(&self) -> Option<String> {
+        let text = self.last_words.trim();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     pub fn take(self) -> Option<String> {

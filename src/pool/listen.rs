@@ -32,15 +32,15 @@ impl Actor {
                 self.printed(call, &note.stream, &note.text);
             }
             News::Stderr(text) => self.printed(self.machine.running(worker), "stderr", &text),
-            News::Frame(Incoming::Progress(note)) => {
+            News::Frame(Incoming::Progress(mut note)) => {
                 let call = note.id.map(CallId).or_else(|| self.machine.running(worker));
                 if let Some(open) = call.and_then(|call| self.calls.get(&call)) {
-                    open.job.listener.progress(&note);
+                    open.progress(&mut note);
                 }
             }
             News::Log(line) => {
                 let running = self.machine.running(worker).and_then(|call| self.calls.get(&call));
-                desk::log(running, &self.file, &line);
+                desk::log(running, self.scrub.as_deref(), &self.file, line);
             }
             News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, worker::Ask { method, params }),
             News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),
@@ -66,6 +66,7 @@ impl Actor {
         if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
             open.print(stream, text);
         } else {
+            let text = self.scrub.as_ref().map_or(text.into(), |scrub| scrub.text(text));
             tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
         }
     }

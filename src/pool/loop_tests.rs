@@ -50,7 +50,7 @@ async fn live(
     mut orders: mpsc::UnboundedReceiver<Control>,
     news: NewsSender,
 ) {
-    let died = |exit| news(News::Died(Death { exit, stderr: Some("last words".to_owned()) }));
+    let died = |exit| news(News::Died(Death { exit, stderr: Some("last words".to_owned()), excess: None }));
     loop {
         tokio::select! {
             biased;
@@ -93,6 +93,7 @@ fn job(function: &str, number: u64) -> Job {
         config: Arc::clone(&nothing),
         secrets: nothing,
         timeout: Duration::from_secs(30),
+        scrub: None,
         output_limit: 1000,
         listener: Arc::new(Deaf),
         host: None,

@@ -28,6 +28,10 @@ pub struct Machine {
     workers: BTreeMap<WorkerId, Seat>,
     next_worker: u64,
     usual_run: Duration,
+    /// Starts that failed since the last one that did not.
+    failures: u32,
+    /// No start is tried before.
+    retry_at: Moment,
     emptied: bool,
 }
 
@@ -41,6 +45,8 @@ impl Machine {
             workers: BTreeMap::new(),
             next_worker: 1,
             usual_run: Duration::from_millis(100),
+            failures: 0,
+            retry_at: Moment::ZERO,
             emptied: false,
         }
     }
@@ -50,10 +56,10 @@ impl Machine {
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         match event {
-            Event::Submit { call, timeout } => self.submit(Slot { call, timeout, settled: false }, &mut effects),
+            Event::Submit { call, timeout } => self.submit(now, Slot { call, timeout, settled: false }, &mut effects),
             Event::Cancel(call) => self.cancel(now, call, &mut effects),
             Event::Ready(worker) => self.ready(now, worker),
-            Event::StartFailed(worker) => self.start_failed(worker, &mut effects),
+            Event::StartFailed { worker, by_itself } => self.start_failed(now, worker, by_itself, &mut effects),
             Event::Answered { worker, call, cancelled } => self.answered(now, worker, call, cancelled, &mut effects),
             Event::Died(worker) => self.died(worker, &mut effects),
             Event::Timer => self.timers(now, &mut effects),
@@ -67,7 +73,9 @@ impl Machine {
 
     /// When `Event::Timer` is to be sent next.
     pub fn next_timer(&self) -> Option<Moment> {
-        self.workers.values().filter_map(|seat| seat.next_timer(&self.rules)).min()
+        // Calls that a death sent back may wait for the end of a pause.
+        let retry = (!self.waiting.is_empty() && self.may_have_another()).then_some(self.retry_at);
+        self.workers.values().filter_map(|seat| seat.next_timer(&self.rules)).chain(retry).min()
     }
 
     /// Calls that wait for a worker.
@@ -80,10 +88,14 @@ impl Machine {
         self.workers.get(&worker)?.line.front().map(|slot| slot.call)
     }
 
-    fn submit(&mut self, slot: Slot, effects: &mut Vec<Effect>) {
+    fn submit(&mut self, now: Moment, slot: Slot, effects: &mut Vec<Effect>) {
         let waiting = self.waiting.len();
         if self.phase != Phase::Open {
             effects.push(Effect::Finish { call: slot.call, verdict: Verdict::ShuttingDown });
+        } else if now < self.retry_at && !self.workers.values().any(Seat::counts_as_alive) {
+            let verdict =
+                Verdict::StillFailing { times: self.failures, retry_after: self.retry_at.saturating_sub(now) };
+            effects.push(Effect::Finish { call: slot.call, verdict });
         } else if waiting >= self.rules.max_queue && !self.somebody_has_room() {
             let retry_after = self.usual_run.max(Duration::from_millis(50));
             effects.push(Effect::Finish { call: slot.call, verdict: Verdict::Busy { waiting, retry_after } });
@@ -122,11 +134,16 @@ impl Machine {
         {
             seat.state = State::Serving;
             seat.since = now;
+            self.failures = 0;
         }
     }
 
-    fn start_failed(&mut self, worker: WorkerId, effects: &mut Vec<Effect>) {
+    fn start_failed(&mut self, now: Moment, worker: WorkerId, by_itself: bool, effects: &mut Vec<Effect>) {
         let Some(seat) = self.workers.remove(&worker) else { return };
+        if by_itself && seat.state != State::Leaving {
+            self.failures += 1;
+            self.retry_at = now + self.pause();
+        }
         // A call waits for any worker; only when none is left alive is there nobody to hope for. A worker that was
         // told to go while it started failed because of that, and says nothing about the next one.
         if seat.state == State::Leaving || self.workers.values().any(Seat::counts_as_alive) {
@@ -135,6 +152,17 @@ impl Machine {
         for slot in self.waiting.drain(..) {
             effects.push(Effect::Finish { call: slot.call, verdict: Verdict::StartFailed(worker) });
         }
+    }
+
+    /// How long no start is tried now.
+    fn pause(&self) -> Duration {
+        let doublings = self.failures.saturating_sub(2).min(16);
+        let pause = self.rules.first_pause.saturating_mul(1 << doublings).min(self.rules.longest_pause);
+        if self.failures < 2 { Duration::ZERO } else { pause }
+    }
+
+    fn may_have_another(&self) -> bool {
+        self.workers.values().filter(|seat| seat.counts_as_alive()).count() < self.rules.max_workers
     }
 
     fn answered(&mut self, now: Moment, worker: WorkerId, call: CallId, cancelled: bool, effects: &mut Vec<Effect>) {
@@ -262,7 +290,7 @@ impl Machine {
                 }
                 seat.line.push_back(slot);
                 effects.push(Effect::Send { worker: *worker, call: slot.call });
-            } else if self.workers.values().filter(|seat| seat.counts_as_alive()).count() < self.rules.max_workers {
+            } else if self.may_have_another() && now >= self.retry_at {
                 let worker = WorkerId(self.next_worker);
                 self.next_worker += 1;
                 self.workers.insert(worker, Seat::starting(now));

@@ -23,6 +23,10 @@ fn answered(worker: WorkerId, call: CallId) -> Event {
     Event::Answered { worker, call, cancelled: false }
 }
 
+fn failed(worker: WorkerId) -> Event {
+    Event::StartFailed { worker, by_itself: true }
+}
+
 fn finish(call: CallId, verdict: Verdict) -> Effect {
     Effect::Finish { call, verdict }
 }
@@ -134,7 +138,7 @@ fn a_start_that_fails_fails_the_calls_that_waited_for_it_and_the_next_one_tries_
     let mut machine = Machine::new(Rules::default());
     let _ = machine.step(at(0), submit(A));
     let _ = machine.step(at(0), submit(B));
-    let failed = machine.step(at(5), Event::StartFailed(W1));
+    let failed = machine.step(at(5), failed(W1));
     assert_eq!(failed, [finish(A, Verdict::StartFailed(W1)), finish(B, Verdict::StartFailed(W1))]);
     assert_eq!(machine.step(at(6), submit(C)), [Effect::Start(W2)]);
 }
@@ -158,4 +162,64 @@ fn an_ended_pool_answers_everybody_and_kills() {
     let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
     assert_eq!(end, [finish(A, Verdict::ShuttingDown), finish(B, Verdict::ShuttingDown), killed]);
     assert_eq!(machine.step(at(13), Event::Died(W1)), [Effect::Empty]);
+}
+
+#[test]
+fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
+    let mut machine = Machine::new(Rules::default());
+    let (mut now, mut pauses) = (at(0), Vec::new());
+    for number in 1..=9 {
+        let (call, worker) = (CallId(number), WorkerId(number));
+        assert_eq!(machine.step(now, submit(call)), [Effect::Start(worker)], "start {number}");
+        assert_eq!(machine.step(now, failed(worker)), [finish(call, Verdict::StartFailed(worker))]);
+        if number == 1 {
+            continue; // the next call tries again at once
+        }
+        let told = machine.step(now, submit(CallId(100 + number)));
+        let [Effect::Finish { verdict: Verdict::StillFailing { times, retry_after }, .. }] = told[..] else {
+            panic!("after {number} failures: {told:?}");
+        };
+        assert_eq!(u64::from(times), number);
+        pauses.push(retry_after.as_secs());
+        now += retry_after;
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30, 30]);
+}
+
+#[test]
+fn a_start_that_works_ends_the_pauses() {
+    let mut machine = Machine::new(Rules::default());
+    for worker in [W1, W2] {
+        let _ = machine.step(at(0), submit(A));
+        let _ = machine.step(at(0), failed(worker));
+    }
+    assert_eq!(machine.step(at(1_000), submit(B)), [Effect::Start(WorkerId(3))]);
+    let _ = machine.step(at(1_010), Event::Ready(WorkerId(3)));
+    let _ = machine.step(at(1_020), Event::Died(WorkerId(3)));
+    let _ = machine.step(at(1_030), submit(C));
+    let _ = machine.step(at(1_040), failed(WorkerId(4)));
+    assert_eq!(machine.step(at(1_050), submit(A)), [Effect::Start(WorkerId(5))], "one failure is none");
+}
+
+#[test]
+fn calls_that_a_death_sent_back_wait_for_the_end_of_a_pause() {
+    let mut machine = Machine::new(Rules { max_workers: 2, write_ahead: 1, ..Rules::default() });
+    assert_eq!(machine.step(at(0), submit(A)), [Effect::Start(W1), Effect::Start(W2)]);
+    let _ = machine.step(at(0), Event::Ready(W1));
+    assert_eq!(machine.step(at(2), failed(W2)), []);
+    assert_eq!(machine.step(at(3), submit(B)), [Effect::Start(WorkerId(3))], "at once the first time");
+    assert_eq!(machine.step(at(4), failed(WorkerId(3))), [], "another worker lives: B waits for it");
+    assert_eq!(machine.step(at(5), Event::Died(W1)), [finish(A, Verdict::Died(W1))]);
+    assert_eq!(machine.next_timer(), Some(at(1_004)));
+    assert_eq!(machine.step(at(1_004), Event::Timer), [Effect::Start(WorkerId(4)), Effect::Start(WorkerId(5))]);
+}
+
+#[test]
+fn what_somebody_else_must_mend_is_tried_at_every_call() {
+    let mut machine = Machine::new(Rules::default());
+    for number in 1..=5 {
+        let worker = WorkerId(number);
+        assert_eq!(machine.step(at(0), submit(CallId(number))), [Effect::Start(worker)]);
+        let _ = machine.step(at(0), Event::StartFailed { worker, by_itself: false });
+    }
 }

@@ -88,7 +88,7 @@ impl Actor {
         match self.workers.remove(&worker) {
             Some(Held::Starting(task)) => {
                 task.abort();
-                self.follow_up.push_back(Event::StartFailed(worker));
+                self.follow_up.push_back(Event::StartFailed { worker, by_itself: false });
             }
             Some(Held::Live(handle)) => {
                 if manner == Manner::Retire {
@@ -111,9 +111,14 @@ impl Actor {
         let ended = match verdict {
             Verdict::Answered(_) => open.answer.take().unwrap_or_else(|| Err(lost(tool))),
             Verdict::Died(worker) => {
-                Err(self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, death)))
+                let mut fault = self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, death));
+                fault.details.stderr = open.last_words().or(fault.details.stderr);
+                Err(fault)
             }
             Verdict::StartFailed(worker) => Err(self.faults.get(&worker).cloned().unwrap_or_else(|| lost(tool))),
+            Verdict::StillFailing { times, retry_after } => {
+                Err(desk::still_failing(self.start_fault.as_ref(), tool, times, retry_after))
+            }
             Verdict::TimedOut { worker, stopped } => {
                 let stack = match self.workers.get(&worker) {
                     Some(Held::Live(handle)) => handle.stack.lock().clone(),

@@ -154,7 +154,8 @@ impl World {
         if !worker.ready {
             if roll < 4 {
                 self.workers.remove(&id);
-                return self.step(Event::StartFailed(id));
+                let by_itself = roll < 3;
+                return self.step(Event::StartFailed { worker: id, by_itself });
             }
             worker.ready = true;
             return self.step(Event::Ready(id));

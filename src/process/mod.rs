@@ -7,10 +7,12 @@ mod child;
 mod exit;
 mod ladder;
 mod launch;
+mod memory;
 mod run;
 
 pub use child::{Child, Tracked};
 pub use exit::Exit;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, worker_environment};
+pub use memory::resident;
 pub use run::{Finished, run};

@@ -27,6 +27,8 @@ pub mod wire_code {
     pub const MISSING_SECRET: i64 = -32_002;
     /// The call was cancelled.
     pub const CANCELLED: i64 = -32_003;
+    /// Memory, disk or descriptors ran out under the tool.
+    pub const EXHAUSTED: i64 = -32_004;
     /// The tool file could not be imported.
     pub const IMPORT_FAILED: i64 = -32_010;
     /// The worker has no such function.

@@ -22,11 +22,23 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
         wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("what {tool} returned cannot become JSON: {text}")),
         wire_code::MISSING_SECRET => (Code::MissingCredentials, missing_secret(tool, error)),
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
+        wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error)),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is not in its file any more: {text}")),
         _ => (Code::ToolError, text.clone()),
     };
     Fault::new(code, message).with(details)
+}
+
+fn exhausted(tool: &str, error: &WireError) -> String {
+    let what = match error.detail("resource") {
+        Some("disk") => "found no room left on the disk; free some, or let it write elsewhere",
+        Some("descriptors") => {
+            "has too many files open; let it close them (`with open(…)`), or raise the limit of hostler's shell (`ulimit -n`)"
+        }
+        _ => "ran out of memory; give it less at once",
+    };
+    format!("{tool} {what}. {}", error.message)
 }
 
 fn missing_secret(tool: &str, error: &WireError) -> String {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::memory::Excess;
 use super::stack::Stack;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::Exit;
@@ -14,6 +15,8 @@ pub struct Death {
     pub exit: Exit,
     /// The last lines of its standard error.
     pub stderr: Option<String>,
+    /// Why hostler ended it, when it held too much memory.
+    pub excess: Option<Excess>,
 }
 
 /// Signals that somebody sends; any other death by signal is the tool's own doing.
@@ -29,6 +32,9 @@ pub fn died_fault(tool: &str, death: &Death) -> Fault {
         ..Details::default()
     };
     let next = "the next call starts a new worker";
+    if let Some(excess) = death.excess {
+        return memory_fault(tool, excess).with(details);
+    }
     let fault = match (death.exit, signal) {
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
             Code::ProcessKilled,
@@ -45,6 +51,16 @@ pub fn died_fault(tool: &str, death: &Death) -> Fault {
         _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died during this call; {next}")),
     };
     fault.with(details)
+}
+
+fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
+    let message = format!(
+        "{tool} held {} MB of memory and its limit is {} MB, so its worker was stopped; the next call starts a new one. \
+         Give it less at once, or raise `max_memory` in its header or under [tool] in hostler.toml",
+        held / 1_000_000,
+        limit / 1_000_000
+    );
+    Fault::new(Code::ResourceExhausted, message)
 }
 
 /// The fault of a call that ran past its time.

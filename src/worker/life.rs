@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::death::Death;
+use super::memory::{Excess, exceeded};
 use super::news::{Control, News, NewsSender};
 use super::stderr::Tail;
 use crate::process::{Child, Exit, Grace, Tracked, stop};
@@ -30,12 +31,14 @@ pub(super) struct Life {
     pub stderr: JoinHandle<()>,
     pub news: NewsSender,
     pub tail: Arc<Mutex<Tail>>,
+    /// The most memory it may hold, in bytes.
+    pub memory_limit: Option<usize>,
 }
 
 impl Life {
     /// Lives until the process is dead, then tells so.
     pub(super) async fn live(mut self) {
-        let exit = self.until_death().await;
+        let (exit, excess) = self.within_memory().await;
         self.child.clean_up();
         // A tool that called setsid has left the group, and is not to outlive it.
         self.interpreter.signal(Signal::KILL);
@@ -44,7 +47,17 @@ impl Life {
         self.reader.abort();
         self.stderr.abort();
         let stderr = self.tail.lock().text();
-        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr }));
+        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, excess }));
+    }
+
+    /// Lives until death, or until it holds more memory than it may.
+    async fn within_memory(&mut self) -> (Exit, Option<Excess>) {
+        let exceeded = exceeded(self.interpreter.pid(), self.memory_limit);
+        let excess = tokio::select! {
+            exit = self.until_death() => return (exit, None),
+            excess = exceeded => excess,
+        };
+        (self.stop(Grace::NONE).await, Some(excess))
     }
 
     async fn until_death(&mut self) -> Exit {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
@@ -59,6 +60,8 @@ pub struct WorkerSpec {
     pub host: Vec<&'static str>,
     /// From the start of the process to its hello.
     pub startup_timeout: Duration,
+    /// The most memory it may hold, in bytes, its children included.
+    pub max_memory: Option<usize>,
     /// Variables of hostler's own environment that it may see beside the usual ones.
     pub pass_env: Vec<String>,
     /// Variables it is given.
@@ -112,6 +115,10 @@ async fn command(spec: &WorkerSpec, environments: &Environments, lease: &Lease, 
     Ok(spec.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }
 
+/// How long an interpreter that did not get ready may take to say where it is.
+const STACK_LOOK: Duration = Duration::from_millis(20);
+const STACK_LOOKS: u32 = 15;
+
 /// A process that has not said hello yet.
 struct Handshake {
     spec: Arc<WorkerSpec>,
@@ -143,7 +150,7 @@ impl Handshake {
             Ok(Some(Ok(hello))) => hello,
             Ok(Some(Err(error))) => return Err(self.import_fault(&error)),
             Ok(None) => return Err(self.death_fault(stderr).await),
-            Err(_) => return Err(self.slow_fault(limit)),
+            Err(_) => return Err(self.slow_fault(limit).await),
         };
         self.settle(&hello, writer, reader, stderr)
     }
@@ -198,7 +205,16 @@ impl Handshake {
             }
         });
         let pid = interpreter.pid();
-        let life = Life { child: self.child, interpreter, orders, reader, stderr, news: self.news, tail: self.tail };
+        let life = Life {
+            child: self.child,
+            interpreter,
+            orders,
+            reader,
+            stderr,
+            news: self.news,
+            tail: self.tail,
+            memory_limit: self.spec.max_memory,
+        };
         tokio::spawn(life.live());
         Ok(WorkerHandle { pid, writer, control, stack: self.stack })
     }
@@ -230,10 +246,33 @@ impl Handshake {
         self.fault(&text, Details { stderr: tail, ..Details::default() })
     }
 
-    fn slow_fault(&self, limit: Duration) -> Fault {
+    async fn slow_fault(&self, limit: Duration) -> Fault {
+        let place = self.stuck_place().await.map(|place| format!("; it was at {place}")).unwrap_or_default();
         let limit = humantime::format_duration(limit);
-        let text = format!("it was not ready within {limit}; raise `startup_timeout`, or do less while it is imported");
-        self.fault(&text, Details { stderr: self.tail.lock().text(), ..Details::default() })
+        let text =
+            format!("it was not ready within {limit}{place}. Raise `startup_timeout`, or do less while it is imported");
+        let details = Details {
+            stderr: self.tail.lock().text(),
+            traceback: self.stack.lock().listing(&self.spec.file),
+            ..Details::default()
+        };
+        self.fault(&text, details)
+    }
+
+    /// Asks the interpreter where it is. Its own pid is not known yet, so the whole group is asked; a launcher dies of
+    /// that, as it is about to anyway.
+    async fn stuck_place(&self) -> Option<String> {
+        self.child.signal_group(Signal::USR2);
+        for _ in 0..STACK_LOOKS {
+            tokio::time::sleep(STACK_LOOK).await;
+            let place = self.stack.lock().place(&self.spec.file);
+            if place.is_some() {
+                // The frames come one by one, the innermost first.
+                tokio::time::sleep(STACK_LOOK).await;
+                return self.stack.lock().place(&self.spec.file);
+            }
+        }
+        None
     }
 
     fn fault(&self, why: &str, details: Details) -> Fault {

@@ -90,7 +90,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         async with connected(tools, config=config) as hostler:
             answer = await hostler.call("engine_well")
             self.assertEqual(answer.code, "STARTUP_FAILED")
-            self.assertIn("not ready within 500ms; raise `startup_timeout`", answer.message)
+            self.assertRegex(answer.message, r"not ready within 500ms; it was at engine.py:\d+ in <module>. Raise `startup_timeout`")
             write_tool(tools, "engine", BODY)
             self.assertEqual(await hostler.value("engine_well"), 1)
 

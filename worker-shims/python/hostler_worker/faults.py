@@ -5,7 +5,7 @@ import sys
 from .state import state
 from .wire import id_text, quote
 
-RAISED, NOT_JSON, NO_SECRET, CANCELLED, IMPORT = -32000, -32001, -32002, -32003, -32010
+RAISED, NOT_JSON, NO_SECRET, CANCELLED, EXHAUSTED, IMPORT = -32000, -32001, -32002, -32003, -32004, -32010
 _LONGEST = 65536  # characters of a message or traceback
 
 
@@ -42,7 +42,23 @@ def raised(id, error, kwargs):
         return reply(id, NO_SECRET, str(error), {"secret": error.name})
     if type(error) is TypeError and _never_entered(error):
         return reply(id, -32602, _text(error))
-    return reply(id, RAISED, describe(error), {"type": type_name(error), "traceback": traceback_of(error)})
+    data = {"type": type_name(error), "traceback": traceback_of(error)}
+    resource = _exhausted(error)
+    if resource is not None:
+        return reply(id, EXHAUSTED, describe(error), {**data, "resource": resource})
+    return reply(id, RAISED, describe(error), data)
+
+
+def _exhausted(error):
+    """What ran out: `memory`, `disk` or `descriptors`; None when it was nothing of the kind."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if not isinstance(error, OSError):
+        return None
+    import errno
+
+    kinds = {"ENOSPC": "disk", "EDQUOT": "disk", "EMFILE": "descriptors", "ENFILE": "descriptors", "ENOMEM": "memory"}
+    return kinds.get(errno.errorcode.get(error.errno))
 
 
 def import_failed(id, error):

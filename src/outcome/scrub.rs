@@ -1,0 +1,192 @@
+//! Secrets taken out of what is told: faults, output, logs. A tool's result is its own and is not touched.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use super::Fault;
+
+/// Shorter secrets would be found in every second word.
+const SHORTEST: usize = 4;
+/// Base64 of fewer characters is found by chance.
+const SHORTEST_BASE64: usize = 8;
+
+/// Knows a tool's secrets in every form they are likely to show up in.
+#[derive(Debug)]
+pub struct Scrub {
+    forms: AhoCorasick,
+    patterns: Vec<String>,
+    marks: Vec<String>,
+}
+
+impl Scrub {
+    /// Something that finds these secrets, given as names and values; `None` when there is nothing to find.
+    pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
+        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        for (name, value) in secrets {
+            for form in forms(value) {
+                patterns.push(form);
+                marks.push(format!("[secret {name}]"));
+            }
+        }
+        let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
+        (!patterns.is_empty()).then(|| Arc::new(Self { forms, patterns, marks }))
+    }
+
+    /// A text without secrets.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.forms.is_match(text) { self.forms.replace_all(text, &self.marks).into() } else { text.into() }
+    }
+
+    /// How many bytes at the end of a text may be the beginning of a secret that goes on in the next piece.
+    pub fn held_back(&self, text: &str) -> usize {
+        let begins = |pattern: &String| {
+            let longest = text.len().min(pattern.len() - 1);
+            (1..=longest).rev().find(|length| text.as_bytes().ends_with(&pattern.as_bytes()[..*length]))
+        };
+        self.patterns.iter().filter_map(begins).max().unwrap_or(0)
+    }
+
+    /// Takes the secrets out of everything a fault says.
+    pub fn fault(&self, fault: &mut Fault) {
+        let details = &mut fault.details;
+        let texts = [&mut details.stderr, &mut details.traceback].into_iter().flatten();
+        for text in texts.chain([&mut fault.message]) {
+            if let Cow::Owned(clean) = self.text(text) {
+                *text = clean;
+            }
+        }
+    }
+
+    /// Takes the secrets out of every string within a value.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(members) => members.values_mut().for_each(|item| self.value(item)),
+            _ => {}
+        }
+    }
+}
+
+/// The forms of a secret: as it is, each line of it, escaped as JSON and Python write strings, as part of a URL, and in
+/// base64 wherever in the encoded bytes it begins.
+fn forms(value: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |form: String, least: usize| {
+        if form.len() >= least && !found.contains(&form) {
+            found.push(form);
+        }
+    };
+    add(value.to_owned(), SHORTEST);
+    for line in value.lines().map(str::trim).filter(|line| line.len() >= 16) {
+        add(line.to_owned(), SHORTEST);
+    }
+    let quoted = Value::from(value).to_string();
+    add(quoted[1..quoted.len() - 1].to_owned(), SHORTEST);
+    add(quoted[1..quoted.len() - 1].replace("\\\"", "\"").replace('\'', "\\'"), SHORTEST);
+    if value.len() >= SHORTEST {
+        let percent = |upper: bool| -> String { value.bytes().map(|byte| percent_encoded(byte, upper)).collect() };
+        add(percent(true), SHORTEST);
+        add(percent(false), SHORTEST);
+        add(percent(true).replace("%20", "+"), SHORTEST);
+        for offset in 0..3 {
+            let bytes = [vec![0; offset], value.as_bytes().to_vec()].concat();
+            // The first and the last character also hold bits of what stands before and after.
+            let (begin, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
+            for text in [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)] {
+                add(text[begin..end].to_owned(), SHORTEST_BASE64);
+            }
+        }
+    }
+    found
+}
+
+fn percent_encoded(byte: u8, upper: bool) -> String {
+    match byte {
+        byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => char::from(byte).to_string(),
+        byte if upper => format!("%{byte:02X}"),
+        byte => format!("%{byte:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::prelude::BASE64_STANDARD;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::outcome::{Code, Details};
+
+    const KEY: &str = "p@ss w0rd/\"x\"";
+
+    fn scrub() -> Arc<Scrub> {
+        Scrub::of([("KEY", KEY), ("PIN", "123")]).unwrap()
+    }
+
+    #[test]
+    fn a_secret_is_found_in_every_form() {
+        for form in [
+            format!("it is {KEY}!"),
+            "https://x/?k=p%40ss%20w0rd%2F%22x%22&y=1".to_owned(),
+            "https://x/?k=p%40ss+w0rd%2f%22x%22".replace("%2f", "%2F"),
+            format!("{}", serde_json::json!({ "k": KEY })),
+            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("me:{KEY}"))),
+            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("you1:{KEY}:more"))),
+            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("them:{KEY}"))),
+        ] {
+            let clean = scrub().text(&form).into_owned();
+            assert!(clean.contains("[secret KEY]"), "{form} became {clean}");
+            assert!(!clean.contains("w0rd") && !clean.contains("zMHJk"), "{form} became {clean}");
+        }
+        assert_eq!(
+            scrub().text("123 is too short to be told from numbers"),
+            "123 is too short to be told from numbers"
+        );
+        assert!(Scrub::of([("PIN", "123"), ("EMPTY", "")]).is_none());
+    }
+
+    #[test]
+    fn lines_of_a_long_secret_are_found_alone() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASC\n-----END PRIVATE KEY-----\n";
+        let scrub = Scrub::of([("PEM", key)]).unwrap();
+        assert_eq!(scrub.text("line: MIIEvQIBADANBgkqhkiG9w0B"), "line: [secret PEM]");
+    }
+
+    #[test]
+    fn a_fault_tells_nothing_anywhere() {
+        let told = || Some(format!("… {KEY} …"));
+        let details = Details { stderr: told(), traceback: told(), ..Details::default() };
+        let mut fault = Fault::new(Code::ToolError, format!("ValueError: {KEY}")).with(details);
+        scrub().fault(&mut fault);
+        let text = format!("{fault:?}");
+        assert_eq!(text.matches("[secret KEY]").count(), 3, "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_border_between_pieces_lets_a_secret_through(before in "[ps@ ]{0,6}", after in "[ps@ ]{0,6}", cuts in prop::collection::vec(0_usize..30, 0..4)) {
+            let (scrub, whole) = (scrub(), format!("{before}{KEY}{after}"));
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
+            cuts.extend([0, whole.len()]);
+            cuts.sort_unstable();
+            let (mut pending, mut told) = (String::new(), String::new());
+            for pair in cuts.windows(2) {
+                pending.push_str(&whole[pair[0]..pair[1]]);
+                let ready = pending.len() - scrub.held_back(&pending);
+                told.push_str(&scrub.text(&pending[..ready]));
+                pending.drain(..ready);
+            }
+            told.push_str(&scrub.text(&pending));
+            prop_assert_eq!(told, format!("{before}[secret KEY]{after}"));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! How much memory a process and its descendants hold.
+
+/// Resident bytes of a process and all its descendants, as the kernel counts them now; `None` when it is gone or this
+/// system does not tell. Pages that processes share are counted for each of them.
+#[cfg(target_os = "linux")]
+pub fn resident(pid: u32) -> Option<usize> {
+    let own = resident_alone(pid)?;
+    Some(descendants(pid).into_iter().filter_map(resident_alone).fold(own, usize::saturating_add))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn resident(_: u32) -> Option<usize> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn resident_alone(pid: u32) -> Option<usize> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: usize = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size())
+}
+
+#[cfg(target_os = "linux")]
+fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut waiting = vec![pid];
+    // A tool that forks on and on is not followed for ever.
+    while let Some(next) = waiting.pop().filter(|_| found.len() < 1000) {
+        let children = std::fs::read_to_string(format!("/proc/{next}/task/{next}/children")).unwrap_or_default();
+        let children: Vec<u32> = children.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        found.extend_from_slice(&children);
+        waiting.extend(children);
+    }
+    found
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::resident;
+
+    #[test]
+    fn a_process_holds_what_it_has_touched() {
+        let before = resident(std::process::id()).unwrap();
+        let held = vec![1_u8; 64 << 20];
+        let after = resident(std::process::id()).unwrap();
+        assert!(after > before + (48 << 20), "{before} {after} {}", held.len());
+        assert_eq!(resident(u32::MAX), None);
+    }
+}

@@ -1,0 +1,324 @@
+"""The table of what can go wrong: for each row the code, the words that must be said, and what holds afterwards. The
+worker of the same file lives on or was replaced, as the row says, and a call of a neighbour that was under way all the
+time never noticed."""
+
+import contextlib
+import http.server
+import ssl
+import subprocess
+import threading
+import unittest
+from pathlib import Path
+
+from harness import HEADER, Gate, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
+
+SECRET = "s3cr3t/p@ss word"
+SAME, NEW = "same worker", "new worker"
+
+
+class Calls(unittest.IsolatedAsyncioTestCase):
+    """Rows about calls. Each class of them shares one hostler and one neighbour."""
+
+    async def rows(self, rows):
+        gate = Gate(scratch(self))
+        async with connected(env=environment(E2E_SECRET=SECRET, E2E_MISSING=None)) as hostler:
+            neighbour, pid = await hostler.start("slow_wait_at", gate=str(gate.path))
+            for tool, arguments, code, words, worker in rows:
+                with self.subTest(tool=tool, **arguments):
+                    await self.row(hostler, f"table_{tool}", arguments, code, words, worker)
+                    self.assertFalse(neighbour.done(), "the neighbour is still at work")
+            gate.open()
+            self.assertEqual((await neighbour).value, {"pid": pid})
+            return hostler.stderr()
+
+    async def row(self, hostler, tool, arguments, code, words, worker):
+        before = await hostler.call("table_well")
+        answer = await hostler.call(tool, **arguments)
+        self.assertEqual(answer.code, code, answer.text)
+        for word in words:
+            self.assertIn(word, answer.message)
+        self.assertNotIn(SECRET, str(answer.result), "no secret is told anywhere")
+        after = await hostler.call("table_well", number=2)
+        self.assertEqual(after.value, 2)
+        self.assertEqual(SAME if after.worker == before.worker else NEW, worker)
+        return answer
+
+    async def test_exceptions(self):
+        await self.rows([
+            ("raises", {}, "TOOL_ERROR", ["ValueError: the boiler is cold"], SAME),
+            ("chained", {}, "TOOL_ERROR", ["RuntimeError: no steam"], SAME),
+            ("grouped", {}, "TOOL_ERROR", ["E"], SAME),
+            ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["ValueError: 401", "?key=[secret E2E_SECRET]"], SAME),
+            ("tells_secret", {"how": "local"}, "TOOL_ERROR", ["ValueError", "[secret E2E_SECRET]"], SAME),
+            ("asks_to_exit", {}, "TOOL_ERROR", ["asked to exit with status 2", "raise an exception or return"], SAME),
+            ("runs_out", {"of": "memory"}, "RESOURCE_EXHAUSTED", ["ran out of memory", "give it less"], SAME),
+            ("runs_out", {"of": "disk"}, "RESOURCE_EXHAUSTED", ["no room left on the disk", "/var/big"], SAME),
+            ("runs_out", {"of": "files"}, "RESOURCE_EXHAUSTED", ["too many files open", "ulimit -n"], SAME),
+        ])
+
+    async def test_tracebacks_show_the_authors_frames(self):
+        async with connected() as hostler:
+            chained = (await hostler.call("table_chained")).details
+            self.assertIn('{}["valve"]', chained["traceback"])
+            self.assertIn("The above exception was the direct cause", chained["traceback"])
+            self.assertNotIn("hostler_worker", chained["traceback"])
+            grouped = (await hostler.call("table_grouped")).details["traceback"]
+            for words in ("ValueError: cold", "OSError: wet") if "ExceptionGroup" in grouped else ("3.11",):
+                self.assertIn(words, grouped)
+
+    async def test_deaths(self):
+        await self.rows([
+            ("exits", {}, "TOOL_CRASHED", ["exit code 3", "the next call starts a new worker"], NEW),
+            ("aborts", {}, "TOOL_CRASHED", ["crashed with SIGABRT"], NEW),
+            ("segfaults", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
+            ("overflows", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
+            ("tells_secret", {"how": "death"}, "TOOL_CRASHED", ["exit code 3"], NEW),
+            ("eats", {"megabytes": 4000}, "RESOURCE_EXHAUSTED", ["MB of memory", "its limit is 256 MB", "`max_memory`"], NEW),
+        ])
+
+    async def test_the_last_words_of_a_process(self):
+        async with connected() as hostler:
+            details = (await hostler.call("table_exits")).details
+            self.assertEqual((details["exit_code"], details["stderr"]), (3, "last words"))
+
+    async def test_calls_that_take_too_long(self):
+        await self.rows([
+            ("waits", {}, "TOOL_TIMEOUT", ["did not answer in 600ms", "interrupted at table.py:", "in waits", "`timeout`"], SAME),
+            ("loops", {}, "TOOL_TIMEOUT", ["interrupted at table.py:", "in loops"], SAME),
+            ("matches", {}, "TOOL_TIMEOUT", ["in matches (inside re"], SAME),
+            ("loops_in_c", {}, "TOOL_TIMEOUT", ["stopped at table.py:", "in loops_in_c"], NEW),
+        ])
+
+    async def test_results(self):
+        await self.rows([
+            ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
+            ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
+            ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
+            ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
+            ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "contains itself"], SAME),
+            ("returns", {"what": "deep"}, "INVALID_OUTPUT", ["nested deeper than 300 levels"], SAME),
+            ("returns", {"what": "keys"}, "INVALID_OUTPUT", ["result.a", "two keys become the same text \"1\""], SAME),
+            ("returns", {"what": "large"}, "INVALID_OUTPUT", ["70 MB", "at most 64 MB", "write it to a file and return the path"], SAME),
+        ])
+
+    async def test_arguments(self):
+        load = {"fuel": "coal", "tons": 1.5}
+        await self.rows([
+            ("wants", {"count": 1}, "INVALID_PARAMS", ["missing argument `load`"], SAME),
+            ("wants", {"count": 1, "load": load, "fule": "coal"}, "INVALID_PARAMS", ["unknown argument `fule`", "`fuel`"], SAME),
+            ("wants", {"count": "one", "load": load}, "INVALID_PARAMS", ["`count` must be integer", "\"one\" came"], SAME),
+            ("wants", {"count": 2**65, "load": load}, "INVALID_PARAMS", ["`count`", "does not arrive exactly", "string"], SAME),
+            ("wants", {"count": 1, "load": load, "fuel": "oil"}, "INVALID_PARAMS", ["`fuel`", "\"coal\"", "\"wood\"", "\"oil\""], SAME),
+            ("wants", {"count": 1, "load": {"fuel": "coal"}}, "INVALID_PARAMS", ["load", "tons"], SAME),
+            ("wants", {"count": 1, "load": {**load, "tons": "many"}}, "INVALID_PARAMS", ["`load.tons` must be number"], SAME),
+            ("wants", {"count": 1, "load": load, "names": ["a", 2]}, "INVALID_PARAMS", ["`names"], SAME),
+        ])
+
+    async def test_arguments_are_refused_before_a_worker_is_asked(self):
+        async with connected() as hostler:
+            answer = await hostler.call("table_wants", count=1)
+            self.assertEqual((answer.code, answer.worker), ("INVALID_PARAMS", None))
+            first = await hostler.call("table_wants", count=1, load={"fuel": "coal", "tons": 1})
+            self.assertEqual((first.value, first.metadata["cold"]), (1, True))
+
+    async def test_secrets(self):
+        log = await self.rows([
+            ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
+            ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`"], SAME),
+            ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["[secret E2E_SECRET]"], SAME),
+        ])
+        self.assertNotIn(SECRET, log)
+
+    async def test_noise(self):
+        async with connected() as hostler:
+            before = await hostler.call("table_well")
+            printed = await hostler.call("table_prints", megabytes=10)
+            self.assertEqual(printed.value, "printed")
+            self.assertRegex(printed.output[-60:], r"\[output cut: \d+ more bytes\]$")
+            written = await hostler.call("table_writes_from_c")
+            self.assertEqual(written.value, "written")
+            for words in ("from C\n", "from a child\n", '"result":"forged"'):
+                self.assertIn(words, written.output)
+            asked = await hostler.call("table_asks")
+            self.assertEqual((asked.code, "EOFError" in asked.message), ("TOOL_ERROR", True))
+            flooded = await hostler.call("table_floods")
+            self.assertEqual((flooded.value, "output cut" in flooded.output), ("flooded", True))
+            self.assertEqual((await hostler.call("table_well")).worker, before.worker)
+
+    async def test_no_secret_in_output_or_log(self):
+        async with connected(env=environment(E2E_SECRET=SECRET, HOSTLER_LOG="debug")) as hostler:
+            answer = await hostler.call("table_tells_secret", how="nothing")
+            self.assertFalse(answer.failed, answer.text)
+            self.assertIn("the key is [secret E2E_SECRET]", answer.output)
+            self.assertIn("raw [secret E2E_SECRET]", answer.output)
+            self.assertNotIn("p@ss", str(answer.result))
+            log = hostler.stderr()
+            self.assertIn("with [secret E2E_SECRET]", log)
+            self.assertNotIn("p@ss", log)
+            self.assertNotIn("s3cr3t", log)
+
+
+BODY = "def well(number: int = 1) -> int:\n    return number\n"
+
+
+def header(*lines):
+    return "# /// script\n" + "".join(f"# {line}".rstrip() + "\n" for line in lines) + "# ///\n"
+
+
+class Files(unittest.IsolatedAsyncioTestCase):
+    """Rows about files: what cannot be served or started, told with its line, and mended without a restart."""
+
+    async def rows(self, rows, env=None, config=""):
+        tools = scratch(self) / "tools"
+        gate = Gate(scratch(self))
+        for name, text, *_ in rows:
+            self.write(tools, name, text)
+        write_tool(tools, "neighbour", "def wait(path: str) -> int:\n    import hostler, os\n"
+                   "    hostler.progress(1, message=f'began {os.getpid()}')\n    open(path, 'rb').read()\n    return 5\n")
+        async with connected(tools, env=env, config=config_file(scratch(self), config)) as hostler:
+            neighbour, _ = await hostler.start("neighbour_wait", path=str(gate.path))
+            for name, _, code, words in rows:
+                with self.subTest(name):
+                    answer = await hostler.call(f"{name}_well", number=1)
+                    self.assertEqual(answer.code, code, answer.text)
+                    for word in words:
+                        self.assertIn(word, answer.message)
+                    write_tool(tools, name, BODY)
+                    mended = await hostler.call(f"{name}_well", number=3)
+                    self.assertEqual((mended.failed, mended.text), (False, "3"))
+                    self.assertFalse(neighbour.done(), "the neighbour is still at work")
+            gate.open()
+            self.assertEqual((await neighbour).value, 5)
+
+    def write(self, tools, name, text):
+        tools.mkdir(exist_ok=True)
+        (tools / f"{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    async def test_headers(self):
+        rows = [
+            ("unclosed", "# /// script\n# dependencies = []\n\n" + BODY, "STARTUP_FAILED", ["line 1", "never closed", "`# ///`"]),
+            ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML"]),
+            ("spaced", "# /// script \n# dependencies = []\n# ///\n" + BODY, "STARTUP_FAILED", ["line 1", "white space at its end", "`# /// script`"]),
+            ("twice", HEADER + "\n" + HEADER + BODY, "STARTUP_FAILED", ["second `script` block", "line 1", "keep one"]),
+        ]
+        await self.rows(rows)
+        tools = scratch(self) / "tools"
+        for name, text, *_ in rows:
+            self.write(tools, name, text)
+        write_tool(tools, "neighbour", BODY)
+        listed = run("list", "--tools", tools).stdout
+        for name, *_ in rows:
+            self.assertRegex(listed, rf"{name}.*broken")
+        self.assertRegex(listed, r"neighbour\.well.*ready")
+
+    async def test_encodings(self):
+        tools = scratch(self) / "tools"
+        text = 'def well() -> str:\n    return "Größe"\n'
+        self.write(tools, "marked", "\ufeff" + HEADER + text)
+        self.write(tools, "windows", (HEADER + text).replace("\n", "\r\n"))
+        self.write(tools, "latin", ("# -*- coding: latin-1 -*-\n" + HEADER + text).encode("latin-1"))
+        async with connected(tools) as hostler:
+            for name in ("marked", "windows", "latin"):
+                self.assertEqual(await hostler.value(f"{name}_well"), "Größe", name)
+
+    async def test_dependencies(self):
+        needs = lambda *names: header(f"dependencies = {list(names)!r}".replace("'", '"')) + BODY  # noqa: E731
+        await self.rows([
+            ("unknown", needs("no-such-package-in-the-shed"), "ENVIRONMENT_FAILED",
+             ["no-such-package-in-the-shed", "was not found", "the next call tries again"]),
+            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["markdown==99.1", "no version of markdown"]),
+            ("platform", needs("pywin32"), "ENVIRONMENT_FAILED", ["pywin32", "platform"]),
+        ])
+
+    async def test_an_index_that_cannot_be_reached(self):
+        cache = scratch(self)
+        env = environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache)
+        await self.rows([("far", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED",
+                          ["HTTPS_PROXY", "UV_DEFAULT_INDEX", "[environment.env]"])], env=env)
+
+    async def test_an_index_with_a_certificate_of_its_own(self):
+        with self.index() as address:
+            cache = scratch(self)
+            env = environment(UV_DEFAULT_INDEX=address, UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache, SSL_CERT_FILE=None)
+            await self.rows([("guarded", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED",
+                              ["certificate", "SSL_CERT_FILE", "[environment.env]"])], env=env)
+
+    @contextlib.contextmanager
+    def index(self):
+        """A package index behind a certificate that nobody trusts."""
+        folder = scratch(self)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder / "key", "-out", folder / "cert",
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+                       check=True, capture_output=True)
+        server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "cert", folder / "key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"https://localhost:{server.server_port}/simple"
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    async def test_a_stale_lock(self):
+        tools = scratch(self) / "tools"
+        path = write_tool(tools, "locked", BODY, header('dependencies = ["markdown==3.6"]'))
+        uv = Path(environment()["PATH"].split(":")[0]) / "uv"
+        subprocess.run([uv, "lock", "--script", path], env=environment(), check=True, capture_output=True)
+        write_tool(tools, "locked", BODY, header('dependencies = ["markdown==3.7"]'))
+        async with connected(tools) as hostler:
+            stale = await hostler.call("locked_well")
+            self.assertEqual(stale.code, "ENVIRONMENT_FAILED")
+            self.assertIn(f"uv lock --script {path}", stale.message)
+            subprocess.run([uv, "lock", "--script", path], env=environment(), check=True, capture_output=True)
+            self.assertEqual(await hostler.value("locked_well"), 1, "a new lock is seen without a restart")
+
+    async def test_imports(self):
+        await self.rows([
+            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5"]),
+            ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
+            ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked to exit with status 4", "line 6"]),
+            ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",
+             ["not ready within 1s", "slow.py:7", "`startup_timeout`"]),
+        ], config='[tool]\nstartup_timeout = "1s"\n')
+
+    async def test_a_file_that_fails_to_start_is_not_started_at_every_call(self):
+        tools = scratch(self) / "tools"
+        starts = scratch(self) / "starts"
+        body = f"open({str(starts)!r}, 'a').write('x')\nraise RuntimeError('no coal')\n" + BODY
+        write_tool(tools, "cold", body)
+        async with connected(tools) as hostler:
+            answers = [await hostler.call("cold_well") for _ in range(12)]
+            self.assertEqual({answer.code for answer in answers}, {"STARTUP_FAILED"})
+            self.assertIn("no coal", answers[-1].message)
+            self.assertIn("times in a row", answers[-1].message)
+            self.assertGreater(answers[-1].details["retry_after_ms"], 0)
+            self.assertIn(len(starts.read_text()), (2, 3), "two starts at once, then a pause")
+            write_tool(tools, "cold", BODY)
+            self.assertEqual(await hostler.value("cold_well"), 1, "a mended file is not made to wait")
+
+
+class Killed(unittest.IsolatedAsyncioTestCase):
+    async def test_a_worker_that_somebody_kills(self):
+        import os
+        import signal
+
+        gate = Gate(scratch(self))
+        async with connected() as hostler:
+            neighbour, _ = await hostler.start("slow_wait_at", gate=str(gate.path))
+            for number, name in ((signal.SIGKILL, "SIGKILL"), (signal.SIGTERM, "SIGTERM")):
+                task, worker = await hostler.start("hostile_waits")
+                os.kill(worker, number)
+                answer = await task
+                self.assertEqual((answer.code, answer.details["signal"]), ("PROCESS_KILLED", name))
+                await eventually_async(gone(worker), "it is gone")
+                self.assertNotEqual((await hostler.call("hostile_well")).worker, worker)
+            self.assertFalse(neighbour.done())
+            gate.open()
+            await neighbour
+
+
+if __name__ == "__main__":
+    unittest.main()
