@@ -25,6 +25,7 @@
 //! The modules stand in floor order: each may import those below it, never those above.
 
 pub mod cli;
+pub mod doctor;
 pub mod app;
 pub mod mcp;
 pub mod dispatch;

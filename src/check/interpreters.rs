@@ -33,11 +33,13 @@ impl Interpreters {
         Self(found)
     }
 
-    fn fits(&self, wanted: &VersionSpecifiers) -> bool {
+    /// Whether one of them fits.
+    pub fn fits(&self, wanted: &VersionSpecifiers) -> bool {
         self.0.iter().any(|minor| some_patch_fits(*minor, wanted))
     }
 
-    fn told(&self) -> String {
+    /// All of them, as one text.
+    pub fn told(&self) -> String {
         self.0.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
     }
 }

@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 use super::arguments::{self, BadArgument};
 use super::hearing::Talk;
 use super::options::Call;
-use super::{exit, files, style};
+use super::{exit, files, signature, style};
 use crate::app::{App, on_signals};
 use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault, Outcome};
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
+    if wanted.help {
+        return help(app, &wanted.tool);
+    }
     let arguments = match gather(app, &wanted) {
         Ok(arguments) => arguments,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
@@ -39,6 +42,20 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     code
 }
 
+fn help(app: &App, tool: &str) -> ExitCode {
+    if tool.is_empty() {
+        style::answer(&super::options::help_of("call"));
+        return ExitCode::SUCCESS;
+    }
+    match app.dispatcher.registry.catalogue().resolve(tool) {
+        Ok(tool) => {
+            style::answer(&signature::help(tool, style::terminal_width()));
+            ExitCode::SUCCESS
+        }
+        Err(missing) => super::show::missing(tool, missing),
+    }
+}
+
 fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
     let mut gathered = match wanted.input.as_deref() {
         None => Map::new(),
@@ -57,7 +74,7 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
 }
 
 /// Prints the outcome and gives its exit status.
-fn report(mut outcome: Outcome, json: bool) -> ExitCode {
+pub(super) fn report(mut outcome: Outcome, json: bool) -> ExitCode {
     if !json && outcome.ended.as_ref().is_ok_and(|raw| files::answer(raw.get())) {
         return ExitCode::SUCCESS;
     }

@@ -95,7 +95,7 @@ fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     format!("{} and {} in {bad} of {files}", plural(errors, "error"), plural(warnings, "warning"))
 }
 
-fn as_text(report: &Report, directory: &Path) -> String {
+pub(super) fn as_text(report: &Report, directory: &Path) -> String {
     let colours = style::colours(&std::io::stdout());
     let width = style::terminal_width().unwrap_or(140);
     let renderer = if colours { Renderer::styled() } else { Renderer::plain() }.term_width(width);

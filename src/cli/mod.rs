@@ -3,19 +3,24 @@
 mod arguments;
 mod call;
 mod check;
+mod complete;
+mod dev;
+mod doctor;
 mod exit;
 mod files;
 mod hearing;
 mod list;
+mod new;
 mod options;
 mod show;
+mod signature;
 mod style;
 mod warm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::app::{App, on_signals};
 use crate::mcp;
@@ -24,6 +29,8 @@ use options::{Command, Options};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    // A shell that asks for completions gets them and nothing else.
+    clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options = Options::parse();
     // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -39,8 +46,14 @@ pub fn main() -> ExitCode {
 
 async fn run(options: Options) -> ExitCode {
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    if let Command::Check(wanted) = &options.command {
-        return check::run(wanted, &options.wanted(), &directory);
+    // What must work without a sound configuration.
+    match &options.command {
+        Command::Check(wanted) => return check::run(wanted, &options.wanted(), &directory),
+        Command::New(wanted) => return new::tool(wanted, &options.wanted(), &directory),
+        Command::Init => return new::config(&directory),
+        Command::Completions(wanted) => return complete::script(wanted),
+        Command::Dev(wanted) => return dev::run(wanted, &options.wanted(), &directory).await,
+        _ => {}
     }
     let app = match App::open(&options.wanted(), &directory) {
         Ok(app) => app,
@@ -59,8 +72,11 @@ async fn run(options: Options) -> ExitCode {
         Command::Show(wanted) => show::run(&app, &wanted),
         Command::Call(wanted) => call::run(&app, wanted).await,
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
-        // It ran before: a configuration with mistakes is what it tells, not what keeps it from telling.
-        Command::Check(_) => ExitCode::SUCCESS,
+        Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
+        // They ran before.
+        Command::Check(_) | Command::New(_) | Command::Init | Command::Completions(_) | Command::Dev(_) => {
+            ExitCode::SUCCESS
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 
+use super::complete;
 use crate::config::Wanted;
 use crate::config::value::parse_duration;
 
@@ -51,6 +53,17 @@ pub(super) enum Command {
     /// Find what is wrong with tool files and hostler.toml, without running anything
     #[command(after_help = CHECK_AFTER)]
     Check(Check),
+    /// Work on one tool file: see what it offers and what is wrong with it at each change, call it by hand
+    Dev(Dev),
+    /// Write a tool file to start from
+    New(New),
+    /// Write a hostler.toml to start from
+    Init,
+    /// Print what a shell needs to complete commands, tools and their arguments
+    #[command(after_help = COMPLETIONS_AFTER)]
+    Completions(Completions),
+    /// Look whether everything that tools need works here, and say what to do where it does not
+    Doctor(Doctor),
     /// Build the environments of tools ahead of their first call
     Warm(Warm),
 }
@@ -86,6 +99,45 @@ pub(super) struct Check {
     pub rules: bool,
 }
 
+/// `hostler new`
+#[derive(Debug, Args)]
+pub(super) struct New {
+    /// The file's name without .py, which is also the pack its functions live under
+    pub name: String,
+}
+
+/// `hostler dev`
+#[derive(Debug, Args)]
+pub(super) struct Dev {
+    /// The tool file
+    pub file: PathBuf,
+}
+
+const COMPLETIONS_AFTER: &str = "\
+Put one of these where your shell reads it at its start:
+
+  bash:  source <(hostler completions bash)
+  zsh:   source <(hostler completions zsh)
+  fish:  hostler completions fish | source";
+
+/// `hostler completions`
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// bash, zsh, fish, elvish or powershell
+    pub shell: String,
+}
+
+/// `hostler doctor`
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Do not ask the package index
+    #[arg(long)]
+    pub offline: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(super) struct List {
@@ -98,6 +150,7 @@ pub(super) struct List {
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The tool's name, pack.function (or as MCP clients say it)
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
     pub tool: String,
     /// Print JSON for programs
     #[arg(long)]
@@ -106,11 +159,14 @@ pub(super) struct Show {
 
 /// `hostler call`
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(super) struct Call {
     /// The tool's name, pack.function (or as MCP clients say it)
+    #[arg(required_unless_present = "help", default_value = "", hide_default_value = true)]
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
     pub tool: String,
     /// Arguments: key=value, or key:=JSON
-    #[arg(value_name = "KEY=VALUE")]
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::arguments))]
     pub arguments: Vec<String>,
     /// All arguments as one JSON object, or - to read it from standard input
     #[arg(long, value_name = "JSON")]
@@ -121,13 +177,16 @@ pub(super) struct Call {
     /// Print the whole outcome as JSON: result or error, times, worker
     #[arg(long)]
     pub json: bool,
+    /// Print help; with a TOOL, that tool's own arguments
+    #[arg(short, long)]
+    pub help: bool,
 }
 
 /// `hostler warm`
 #[derive(Debug, Args)]
 pub(super) struct Warm {
     /// Packs or tools; every one when none is named
-    #[arg(value_name = "TOOL")]
+    #[arg(value_name = "TOOL", add = ArgValueCompleter::new(complete::packs))]
     pub wanted: Vec<String>,
     /// Remove environments that nobody has used for --unused-for
     #[arg(long)]
@@ -138,6 +197,13 @@ pub(super) struct Warm {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// A command's own help, as `--help` prints it.
+pub(super) fn help_of(command: &str) -> String {
+    let mut whole = Options::command();
+    whole.build();
+    whole.find_subcommand_mut(command).map(|command| command.render_long_help().to_string()).unwrap_or_default()
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -186,7 +252,20 @@ mod tests {
 
     #[test]
     fn the_help_teaches() {
-        for words in [&[][..], &["serve"], &["list"], &["show"], &["call"], &["check"], &["warm"]] {
+        for words in [
+            &[][..],
+            &["serve"],
+            &["list"],
+            &["show"],
+            &["call"],
+            &["check"],
+            &["dev"],
+            &["new"],
+            &["init"],
+            &["completions"],
+            &["doctor"],
+            &["warm"],
+        ] {
             insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));
         }
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::options::Show;
-use super::{exit, style};
+use super::{exit, signature, style};
 use crate::app::App;
 use crate::registry::{NotFound, Tool};
 
@@ -17,14 +17,21 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
             style::answer(&text);
             ExitCode::SUCCESS
         }
-        Err(NotFound::Broken(path, reason)) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
-        Err(NotFound::Unknown(near)) => {
+        Err(not_found) => missing(&wanted.tool, not_found),
+    }
+}
+
+/// Says that there is no such tool, or why it is not served.
+pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
+    match not_found {
+        NotFound::Broken(path, reason) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
+        NotFound::Unknown(near) => {
             let advice = if near.is_empty() {
                 "`hostler list` shows every tool".to_owned()
             } else {
                 format!("did you mean {}?", near.join(", "))
             };
-            exit::complain(3, &format!("there is no tool {}; {advice}", wanted.tool))
+            exit::complain(3, &format!("there is no tool {name}; {advice}"))
         }
     }
 }
@@ -63,7 +70,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
-    text.push_str(&arguments(&function.input_schema, width));
+    text.push_str(&signature::arguments(&function.input_schema, width));
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
     let rows: Vec<Vec<String>> =
@@ -75,33 +82,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     text
 }
 
-fn arguments(schema: &serde_json::Map<String, Value>, width: Option<usize>) -> String {
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map(|all| all.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty()) else {
-        return "  none\n".to_owned();
-    };
-    let rows: Vec<Vec<String>> = properties
-        .iter()
-        .map(|(name, property)| {
-            let default = property.get("default").map(|value| format!("default {value}"));
-            let need = if required.contains(&name.as_str()) {
-                "required".to_owned()
-            } else {
-                default.unwrap_or("optional".to_owned())
-            };
-            let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
-            vec![format!("  {name}"), type_word(property), need, text.to_owned()]
-        })
-        .collect();
-    style::table(&rows, width)
-}
-
 /// A schema in a word or two, as far as one can be.
-fn type_word(schema: &Value) -> String {
+pub(super) fn type_word(schema: &Value) -> String {
     if let Some(Value::Array(values)) = schema.get("enum") {
         return values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
     }

@@ -13,7 +13,7 @@ pub(super) fn build_fault(spec: &EnvironmentSpec, stderr: &str) -> Fault {
 }
 
 /// The error itself, on one line: what stands before it is talk about what went well.
-fn reason(stderr: &str) -> String {
+pub(super) fn reason(stderr: &str) -> String {
     let is_talk = |line: &&str| {
         let line = line.trim_start();
         ["Using ", "Creating ", "Resolved ", "Prepared ", "Downloading ", "Downloaded ", "warning:"]
@@ -40,21 +40,29 @@ fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
     if stderr.contains("needs to be updated") || stderr.contains("lockfile") && stderr.contains("--locked") {
         return format!(". The lock beside the file is older than its header: run `uv lock --script {file}`");
     }
-    if stderr.contains("UnknownIssuer") || stderr.contains("invalid peer certificate") {
-        return ". Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml"
-            .to_owned();
+    match known_advice(stderr) {
+        Some(advice) => format!(". {advice}"),
+        None => format!(". Correct the header of {file}; the next call tries again"),
     }
-    let no_python = ["No interpreter found", "No download found", "python-build-standalone"];
-    if no_python.iter().any(|words| stderr.contains(words)) {
-        return ". Install such a Python, or widen requires-python in the header".to_owned();
+}
+
+/// What to do about troubles that are not the file's: certificates, interpreters, the network.
+pub(super) fn known_advice(stderr: &str) -> Option<String> {
+    let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
+    if says(&["UnknownIssuer", "invalid peer certificate"]) {
+        let text =
+            "Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml";
+        return Some(text.to_owned());
     }
-    if stderr.contains("error sending request") || stderr.contains("Could not connect") || stderr.contains("dns error")
-    {
-        return ". The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
-                [environment.env] in hostler.toml"
-            .to_owned();
+    if says(&["No interpreter found", "No download found", "python-build-standalone"]) {
+        return Some("Install such a Python, or widen requires-python in the header".to_owned());
     }
-    format!(". Correct the header of {file}; the next call tries again")
+    if says(&["error sending request", "Could not connect", "dns error"]) {
+        let text = "The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
+                    [environment.env] in hostler.toml";
+        return Some(text.to_owned());
+    }
+    None
 }
 
 #[cfg(test)]

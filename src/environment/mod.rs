@@ -4,11 +4,13 @@ mod build;
 mod failure;
 mod find;
 mod marker;
+mod probe;
 mod prune;
 mod recipe;
 mod settings;
 mod store;
 
+pub use probe::Reached;
 pub use prune::Pruned;
 pub use recipe::EnvironmentSpec;
 pub use settings::{EnvironmentSettings, Said};

@@ -20,8 +20,8 @@ use crate::outcome::{Code, Fault};
 #[derive(Debug)]
 pub struct Environments {
     folder: PathBuf,
-    settings: EnvironmentSettings,
-    cache: PathBuf,
+    pub(super) settings: EnvironmentSettings,
+    pub(super) cache: PathBuf,
     uv: OnceCell<PathBuf>,
     /// One gate per environment being looked for, so that two first calls build once. The map is only ever held to
     /// fetch a gate; the gate is what is awaited.

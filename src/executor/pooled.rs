@@ -106,6 +106,11 @@ impl Pools {
         self.environments.ensure(&environment_spec(entry), said).await
     }
 
+    /// A secret as a tool would get it; `None` when it is not set.
+    pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
+        look_up(name, self.config.layer.secrets.get(name).map(|setting| &setting.value)).await
+    }
+
     /// The environments these pools build.
     pub fn environments(&self) -> &Environments {
         &self.environments

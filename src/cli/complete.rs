@@ -1,0 +1,139 @@
+//! Shell completion: commands and flags by clap, tools and their arguments from the catalogue.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap_complete::CompletionCandidate;
+use clap_complete::env::Shells;
+use serde_json::Value;
+
+use super::options::Completions;
+use super::{exit, signature, style};
+use crate::app::App;
+use crate::config::Wanted;
+
+/// The variable by which a shell asks for candidates.
+const ASKED_BY: &str = "COMPLETE";
+
+/// `hostler completions SHELL`: what a shell reads at its start.
+pub(super) fn script(wanted: &Completions) -> ExitCode {
+    let shells = Shells::builtins();
+    let Some(shell) = shells.completer(&wanted.shell) else {
+        let known = shells.names().collect::<Vec<_>>().join(", ");
+        return exit::complain(
+            exit::USAGE,
+            &format!("no completions for `{}`; there are some for {known}", wanted.shell),
+        );
+    };
+    let mut script = Vec::new();
+    match shell.write_registration(ASKED_BY, "hostler", "hostler", "hostler", &mut script) {
+        Ok(()) => style::answer(&String::from_utf8_lossy(&script)),
+        Err(error) => return exit::complain(exit::SYSTEM, &error.to_string()),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Names of tools; those of broken files help nobody.
+pub(super) fn tools(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let begun = begun.to_string_lossy();
+    let Some(app) = app() else { return Vec::new() };
+    let catalogue = app.dispatcher.registry.catalogue();
+    let tools = catalogue.ready().filter(|tool| tool.name.starts_with(&*begun));
+    tools.map(|tool| candidate(&tool.name, tool.function().summary.as_deref())).collect()
+}
+
+/// Names of packs, and of tools.
+pub(super) fn packs(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let text = begun.to_string_lossy();
+    let Some(app) = app() else { return Vec::new() };
+    let catalogue = app.dispatcher.registry.catalogue();
+    let packs = catalogue.files.iter().filter(|entry| entry.file.is_ready() && entry.file.pack.starts_with(&*text));
+    let packs = packs.map(|entry| candidate(&entry.file.pack, entry.file.description.as_deref()));
+    packs.chain(tools(begun)).collect()
+}
+
+/// `key=` for each argument of the tool that stands before, and `key=value` where the values are known.
+pub(super) fn arguments(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let begun = begun.to_string_lossy();
+    let (Some(app), Some(name)) = (app(), tool_of(&words())) else { return Vec::new() };
+    let catalogue = app.dispatcher.registry.catalogue();
+    let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
+    let schema = &tool.function().input_schema;
+    let mut candidates = Vec::new();
+    for (key, property) in signature::properties(schema) {
+        let text = property.get("description").and_then(Value::as_str);
+        let values = values(signature::resolved(schema, property));
+        if begun.starts_with(&format!("{key}=")) && !values.is_empty() {
+            candidates.extend(values.iter().map(|value| candidate(&format!("{key}={value}"), None)));
+        } else {
+            candidates.push(candidate(&format!("{key}="), text));
+        }
+    }
+    candidates.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(&*begun));
+    candidates
+}
+
+/// The tool on a line of `call`: its first word that is neither a flag nor a flag's value.
+fn tool_of(words: &[String]) -> Option<String> {
+    let mut rest = words.iter().skip_while(|word| *word != "call" && *word != "invoke").skip(1);
+    while let Some(word) = rest.next() {
+        if ["--config", "--tools", "--input", "--timeout"].contains(&word.as_str()) {
+            rest.next();
+        } else if !word.starts_with('-') {
+            return Some(word.clone());
+        }
+    }
+    None
+}
+
+fn values(property: &Value) -> Vec<String> {
+    let options = property.get("enum").and_then(Value::as_array);
+    let options: Vec<String> = options
+        .into_iter()
+        .flatten()
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect();
+    match property.get("type").and_then(Value::as_str) {
+        Some("boolean") => vec!["true".to_owned(), "false".to_owned()],
+        _ => options,
+    }
+}
+
+fn candidate(value: &str, help: Option<&str>) -> CompletionCandidate {
+    CompletionCandidate::new(value).help(help.map(|text| text.to_owned().into()))
+}
+
+/// The words on the line that is being completed.
+fn words() -> Vec<String> {
+    let all: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    all.into_iter().skip_while(|word| word != "--").skip(1).collect()
+}
+
+/// hostler with the flags of the line; silent about everything that is wrong.
+fn app() -> Option<App> {
+    let words = words();
+    let flag = |name: &str| -> Vec<PathBuf> {
+        let apart = words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1].clone());
+        let joined = words.iter().filter_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+        apart.chain(joined).map(PathBuf::from).collect()
+    };
+    let wanted = Wanted { config: flag("--config").pop(), tools: flag("--tools"), timeout: None };
+    App::open(&wanted, &std::env::current_dir().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tool_of;
+
+    #[test]
+    fn the_tool_is_found_among_flags() {
+        let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for text in
+            ["hostler call a.b x=", "hostler --tools t call --timeout 3s a.b", "hostler invoke --json --tools=x a.b"]
+        {
+            assert_eq!(tool_of(&line(text)).as_deref(), Some("a.b"), "{text}");
+        }
+        assert_eq!(tool_of(&line("hostler call --tools t")), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! `hostler dev FILE`: the author's loop. One file is watched; what it offers and what is wrong with it is shown anew at
+//! each change, and calls are made by hand in the same terminal.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use clap::builder::styling::{AnsiColor, Style};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+use super::hearing::Talk;
+use super::options::Dev;
+use super::{arguments, call, check, exit, show, style};
+use crate::app::{App, on_signals};
+use crate::check::{Interpreters, Surroundings};
+use crate::config::{Config, Wanted};
+use crate::dispatch::CallRequest;
+use crate::outcome::Outcome;
+use crate::registry::Tool;
+
+/// How often the file is looked at. A person saves and looks up; this is sooner.
+const LOOK: Duration = Duration::from_millis(200);
+
+const QUIET: Style = Style::new().dimmed();
+const NAME: Style = AnsiColor::Cyan.on_default().bold();
+
+const HELP: &str =
+    "Call a function: NAME key=value …, as with `hostler call`. Empty line: show the file again. End: Ctrl-D.";
+
+pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitCode {
+    let file = directory.join(&asked.file);
+    if !file.is_file() {
+        let message = format!("{} is not there; `hostler new NAME` writes a tool file to start from", file.display());
+        return exit::complain(exit::USAGE, &message);
+    }
+    let config = match Config::load(wanted, directory) {
+        Ok(config) => config,
+        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+    };
+    // The file's neighbours are there to be called and imported, as they are when it is served.
+    let folder = file.parent().unwrap_or(directory).to_owned();
+    let wanted = Wanted { tools: vec![folder], ..wanted.clone() };
+    let app = match App::open(&wanted, directory) {
+        Ok(app) => app,
+        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+    };
+    let signalled = match on_signals() {
+        Ok(signalled) => signalled,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
+    let lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut bench = Bench { app, file, config, directory: directory.to_owned(), lines, seen: None };
+    tokio::select! {
+        () = bench.work() => {}
+        () = signalled.notified() => {}
+    }
+    bench.app.close().await;
+    ExitCode::SUCCESS
+}
+
+struct Bench {
+    app: App,
+    file: PathBuf,
+    config: Config,
+    directory: PathBuf,
+    lines: Lines<BufReader<Stdin>>,
+    /// What the file looked like when it was last shown.
+    seen: Option<(SystemTime, u64)>,
+}
+
+impl Bench {
+    async fn work(&mut self) {
+        style::note(HELP);
+        self.look();
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                _ = looks.tick() => self.look(),
+                line = self.lines.next_line() => match line {
+                    Ok(Some(line)) => self.take(&line).await,
+                    _ => return,
+                },
+            }
+        }
+    }
+
+    /// Shows the file if it has changed.
+    fn look(&mut self) {
+        let now = std::fs::metadata(&self.file).ok().and_then(|data| Some((data.modified().ok()?, data.len())));
+        if now != self.seen {
+            let first = self.seen.is_none();
+            self.seen = now;
+            if !first {
+                style::answer(&format!("\n{}", style::paint("── changed ──", QUIET, colours())));
+            }
+            self.show();
+        }
+    }
+
+    fn show(&self) {
+        self.app.dispatcher.registry.refresh_if_changed();
+        let surroundings = Surroundings { config: self.config.clone(), interpreters: Interpreters::of_this_machine() };
+        let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
+        let findings = check::as_text(&report, &self.directory);
+        let catalogue = self.app.dispatcher.registry.catalogue();
+        let mut text = String::new();
+        for tool in catalogue.tools.iter().filter(|tool| tool.entry.file.path == self.file) {
+            text.push_str(&outline(tool));
+        }
+        text.push_str(&findings);
+        if text.is_empty() {
+            "This file offers no tools.\n".clone_into(&mut text);
+        }
+        style::answer(&text);
+    }
+
+    async fn take(&mut self, line: &str) {
+        let words = split(line);
+        let Some((name, rest)) = words.split_first() else { return self.show() };
+        if ["help", "?"].contains(&name.as_str()) {
+            return style::note(HELP);
+        }
+        self.app.dispatcher.registry.refresh_if_changed();
+        let catalogue = self.app.dispatcher.registry.catalogue();
+        let own =
+            catalogue.tools.iter().find(|tool| tool.entry.file.path == self.file && tool.function().name == *name);
+        let name = own.map_or_else(|| name.clone(), |tool| tool.name.clone());
+        let schema = catalogue.resolve(&name).ok().map(|tool| Arc::clone(&tool.function().input_schema));
+        let mut gathered = serde_json::Map::new();
+        if let Err(error) = arguments::add(&mut gathered, rest, schema.as_deref()) {
+            return style::error(&error.to_string());
+        }
+        let talk = Arc::new(Talk::new());
+        let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
+        let outcome = self.app.dispatcher.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
+        talk.end();
+        let times = times(&outcome);
+        let _ = call::report(outcome, false);
+        style::answer(&style::paint(&times, QUIET, colours()));
+    }
+}
+
+fn colours() -> bool {
+    style::colours(&std::io::stdout())
+}
+
+/// A tool in a few lines: its name, what it says, what it takes.
+fn outline(tool: &Tool) -> String {
+    let summary = tool.function().summary.as_deref().unwrap_or_default();
+    let name = style::paint(&tool.name, NAME, colours());
+    let arguments = super::signature::arguments(&tool.function().input_schema, style::terminal_width());
+    let output = tool.function().output_schema.as_ref().map(|schema| format!("  → {}\n", show::type_word(schema)));
+    format!("{name}  {summary}\n{arguments}{}", output.unwrap_or_default())
+}
+
+fn times(outcome: &Outcome) -> String {
+    let metadata = &outcome.metadata;
+    let start = if metadata.cold { format!(" after a start of {:.0} ms", metadata.start_ms) } else { String::new() };
+    format!("{} ran {:.2} ms{start}", outcome.tool, metadata.run_ms)
+}
+
+/// Words of a line as a shell would take them: quotes keep blanks together.
+fn split(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut word, mut quote, mut begun) = (String::new(), None, false);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if begun || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                begun = false;
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    if begun || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn lines_are_split_as_a_shell_does() {
+        assert_eq!(
+            split("greet name='you there' x:='[1, \"a\"]' y=\"\""),
+            ["greet", "name=you there", "x:=[1, \"a\"]", "y="]
+        );
+        assert_eq!(split("  a   b "), ["a", "b"]);
+        assert_eq!(split("a ''"), ["a", ""]);
+        assert!(split("   ").is_empty());
+    }
+}

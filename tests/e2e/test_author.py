@@ -1,0 +1,175 @@
+"""The author's commands: new, init, dev, doctor, completions, the help of one tool."""
+
+import json
+import subprocess
+import threading
+import unittest
+
+from harness import EXAMPLES, HOSTLER, PATIENCE, config_file, environment, run, scratch, write_tool
+
+
+class Beginning(unittest.TestCase):
+    def test_from_nothing_to_a_call(self):
+        place = scratch(self)
+        self.assertEqual(run("init", cwd=place).returncode, 0)
+        made = run("new", "shed", cwd=place)
+        self.assertEqual((made.returncode, made.stdout), (0, "tools/shed.py\n"))
+        self.assertIn("hostler call shed.greet name=you", made.stderr)
+        self.assertEqual(run("check", cwd=place).returncode, 0)
+        called = run("call", "shed.greet", "name=you", "times=2", cwd=place)
+        self.assertEqual(called.stdout, "Good morning, you! Good morning, you!\n")
+
+    def test_nothing_is_written_over(self):
+        place = scratch(self)
+        for words in (["init"], ["new", "shed"]):
+            self.assertEqual(run(*words, cwd=place).returncode, 0)
+            again = run(*words, cwd=place)
+            self.assertEqual(again.returncode, 2)
+            self.assertIn("is there already", again.stderr)
+
+    def test_a_name_that_is_none(self):
+        done = run("new", "two-words", cwd=scratch(self))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("`two_words`", done.stderr)
+
+
+class Doctor(unittest.TestCase):
+    def signs(self, *words, status=0, **changes):
+        done = run("doctor", "--offline", "--json", *words, env=environment(**changes))
+        self.assertEqual(done.returncode, status, done.stdout)
+        return json.loads(done.stdout)
+
+    def one(self, signs, about, *words):
+        for sign in signs:
+            if sign["about"] == about and all(word in sign["found"] + sign.get("fix", "") for word in words):
+                return sign
+        self.fail(f"nothing about {about} says {words}: {signs}")
+
+    def test_all_is_well(self):
+        text = run("doctor", "--tools", EXAMPLES, "--offline", env=environment(SSL_CERT_FILE=None, SSL_CERT_DIR=None))
+        self.assertEqual(text.returncode, 0, text.stdout)
+        for words in ("ok     uv", "MB free", "ok     tools"):
+            self.assertIn(words, text.stdout)
+
+    def test_no_uv(self):
+        empty = scratch(self)
+        sign = self.one(self.signs(PATH=empty, HOME=empty, XDG_CACHE_HOME=empty, status=1), "uv", "no Python on PATH")
+        self.assertEqual(sign["state"], "bad")
+
+    def test_an_old_uv_and_one_that_does_not_run(self):
+        place = scratch(self)
+        for text, words in (("#!/bin/sh\necho uv 0.4.1\n", "0.4.1 is too old"), ("#!/bin/sh\nexit 3\n", "does not run")):
+            uv = place / "uv"
+            uv.write_text(text)
+            uv.chmod(0o755)
+            config = config_file(place, f'[environment]\nuv = "{uv}"\n')
+            self.one(self.signs("--config", config, status=1), "uv", words)
+
+    def test_certificates_that_are_not_there(self):
+        self.one(self.signs(SSL_CERT_FILE="/nowhere/ca.pem", status=1), "certificates", "/nowhere/ca.pem", "not there", "correct SSL_CERT_FILE")
+
+    def test_a_cache_that_cannot_be_written(self):
+        self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
+
+    def test_what_clients_take_away(self):
+        signs = self.signs(HTTPS_PROXY="http://me:pa55@proxy:3128")
+        sign = self.one(signs, "client", "HTTPS_PROXY", "[environment.env]")
+        self.assertNotIn("pa55", json.dumps(sign))
+        config = config_file(scratch(self), '[environment.env]\nHTTPS_PROXY = "http://proxy:3128"\n')
+        names = [sign["found"] for sign in self.signs("--config", config, HTTPS_PROXY="http://proxy:3128")]
+        self.assertFalse([found for found in names if "HTTPS_PROXY" in found])
+
+    def test_interpreters_secrets_and_broken_files(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "future", "def well() -> int:\n    return 1\n", '# /// script\n# requires-python = ">=3.37"\n# ///\n')
+        write_tool(tools, "locked", "def well() -> int:\n    return 1\n",
+                   '# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["E2E_SECRET"]\n# ///\n')
+        write_tool(tools, "broken", "def well(:\n")
+        signs = self.signs("--tools", tools, status=1, E2E_SECRET=None)
+        self.one(signs, "python", "future wants >=3.37")
+        self.one(signs, "secret", "E2E_SECRET is not set (locked)", "[secrets]")
+        self.one(signs, "tools", "broken", "`hostler check`")
+        self.one(self.signs("--tools", tools, status=1, E2E_SECRET="x"), "secret", "MCP clients start servers without it")
+
+    def test_an_index_that_does_not_answer(self):
+        done = run("doctor", "--json", env=environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple"))
+        self.assertEqual(done.returncode, 1)
+        self.one(json.loads(done.stdout), "index", "UV_DEFAULT_INDEX")
+
+
+class Help(unittest.TestCase):
+    def test_a_tools_own_arguments(self):
+        done = run("call", "--help", "images.thumbnail", "--tools", EXAMPLES)
+        self.assertEqual(done.returncode, 0)
+        for words in ("Usage: hostler call images.thumbnail path=TEXT [size=NUMBER]", '"png"|"jpeg"|"webp"', "The longer side", "For example"):
+            self.assertIn(words, done.stdout)
+        self.assertIn("Usage: hostler call [OPTIONS]", run("call", "--help").stdout)
+        self.assertEqual(run("call", "--help", "no.such", "--tools", EXAMPLES).returncode, 3)
+        self.assertEqual(run("call").returncode, 2)
+
+
+class Completions(unittest.TestCase):
+    def candidates(self, *line):
+        done = run("--", "hostler", *line, env=environment(COMPLETE="fish"))
+        return [candidate.split("\t")[0] for candidate in done.stdout.splitlines()]
+
+    def test_tools_and_their_arguments(self):
+        tools = ("--tools", EXAMPLES)
+        self.assertIn("images.thumbnail", self.candidates("call", *tools, "images."))
+        self.assertEqual(self.candidates("call", *tools, "images.thumbnail", "s"), ["size="])
+        self.assertEqual(self.candidates("call", *tools, "images.thumbnail", "format="), ["format=png", "format=jpeg", "format=webp"])
+        self.assertIn("units", self.candidates("warm", *tools, "un"))
+        self.assertIn("doctor", self.candidates("do"))
+
+    def test_scripts_for_shells(self):
+        for shell in ("bash", "zsh", "fish"):
+            self.assertIn("COMPLETE", run("completions", shell).stdout)
+        done = run("completions", "csh")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bash", done.stderr)
+
+
+class Dev(unittest.TestCase):
+    def test_the_authors_loop(self):
+        tools = scratch(self) / "tools"
+        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+        dev = subprocess.Popen([HOSTLER, "dev", str(path)], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, bufsize=1)
+        self.addCleanup(lambda: (dev.kill(), dev.wait(), dev.stdin.close(), dev.stdout.close()))
+        watchdog = threading.Timer(PATIENCE, dev.kill)
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        seen = []
+
+        def until(words):
+            for line in dev.stdout:
+                seen.append(line)
+                if words in line:
+                    return
+            self.fail(f"{words} never came: {''.join(seen)}")
+
+        until("shed.well")
+        until("missing-docstring")
+        until("= help:")
+        dev.stdin.write("well number=4\n")
+        until("working")
+        until("4")
+        until("after a start of")
+        dev.stdin.write("well number=x\n")
+        until("INVALID_PARAMS")
+        write_tool(tools, "shed", 'def better(number: int) -> int:\n    """Do it better."""\n    return number * 2\n')
+        until("changed")
+        until("shed.better  Do it better.")
+        dev.stdin.write("better number=4\n")
+        until("8")
+        dev.stdin.close()
+        self.assertEqual(dev.wait(timeout=10), 0)
+
+    def test_a_file_that_is_not_there(self):
+        done = run("dev", "nowhere.py")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("hostler new", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
