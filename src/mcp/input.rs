@@ -15,6 +15,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::express::Express;
 use super::outbox::Outbox;
+use super::unreadable;
 
 /// A stream that can be read, whatever it is.
 pub(super) type Reading = Box<dyn AsyncRead + Send + Unpin>;
@@ -83,7 +84,8 @@ impl Input {
         while let Some(length) = self.begun[start..].iter().position(|byte| *byte == b'\n') {
             let end = start + length;
             let was_long = std::mem::take(&mut self.is_long);
-            let taken = !was_long && self.lane.as_ref().is_some_and(|lane| lane.take(&self.begun[start..end]));
+            let line = &self.begun[start..end];
+            let taken = !was_long && (self.lane.as_ref().is_some_and(|lane| lane.take(line)) || self.refuse(line));
             if !taken {
                 self.passed.extend_from_slice(&self.begun[start..=end]);
             }
@@ -107,6 +109,11 @@ impl Input {
         let next = ready!(pause.as_mut().poll(cx));
         self.pause = None;
         Poll::Ready(next)
+    }
+
+    /// Answers a line that nobody could read.
+    fn refuse(&self, line: &[u8]) -> bool {
+        unreadable::answer(line).is_some_and(|answer| self.outbox.send(answer).is_ok())
     }
 
     /// Gives the reader what was passed; false when there is nothing.

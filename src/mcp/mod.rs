@@ -13,5 +13,6 @@ mod reply;
 mod serve;
 mod stdio;
 mod tools;
+mod unreadable;
 
 pub use serve::{Ended, serve};

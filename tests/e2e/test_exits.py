@@ -207,6 +207,17 @@ class Lines(unittest.TestCase):
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
 
+    def test_a_request_that_cannot_be_read_is_answered(self):
+        start = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"slow_echo","arguments":{"number":%s}}}\n'
+        with Wire() as hostler:
+            hostler.open()
+            for number, text in enumerate((b'"\\ud800"', b"1e400", b"[" * 200 + b"]" * 200, b'"\xff"'), 1):
+                hostler.send(start % (number, text))
+                error = hostler.answer(number)["error"]
+                self.assertEqual(error["code"], -32700, text)
+                self.assertIn("cannot be read as JSON", error["message"])
+            self.assertEqual(hostler.value(9, "slow_echo", number=9)["number"], 9)
+
     def test_garbage_alone(self):
         with Wire() as hostler:
             hostler.send(b"garbage\nmore of it\n")
