@@ -2,6 +2,8 @@
 
 mod host;
 mod request;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod whole;
 

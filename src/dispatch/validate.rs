@@ -49,7 +49,11 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            format!("missing argument {}{}", of(name), expected(tool, name))
+            if place.is_empty() {
+                format!("missing argument `{name}`{}", expected(tool, name))
+            } else {
+                format!("missing field {}", of(name))
+            }
         }
         ValidationErrorKind::Type { kind } => {
             format!("`{place}` must be {}, and {} came", types(kind), came(error.instance()))
@@ -57,18 +61,23 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Enum { options } => {
             format!("`{place}` must be one of {options}, and {} came", came(error.instance()))
         }
-        ValidationErrorKind::AnyOf { context } => {
-            let mut wanted: Vec<String> = context.iter().flatten().filter_map(wanted).collect();
-            wanted.dedup();
-            let came = came(error.instance());
-            if wanted.is_empty() {
-                format!("`{place}`: {came} fits none of what is allowed there")
-            } else {
-                format!("`{place}` must be {}, and {came} came", wanted.join(" or "))
-            }
-        }
+        ValidationErrorKind::AnyOf { context } => any_of(tool, error, context),
         _ => format!("`{place}`: {error}"),
     }
+}
+
+/// A value that fits none of several branches. Where it is of the kind that one of them wants, what is wrong within it is
+/// told; else which kinds are wanted.
+fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'_>>]) -> String {
+    let here = error.instance_path();
+    let kind_of = |inner: &ValidationError<'_>| (inner.instance_path() == here).then(|| wanted(inner)).flatten();
+    let is_of_its_kind = |branch: &&Vec<ValidationError<'_>>| branch.iter().all(|inner| kind_of(inner).is_none());
+    if let Some(branch) = branches.iter().find(is_of_its_kind) {
+        return branch.iter().take(MOST).map(|inner| sentence(tool, inner)).collect::<Vec<_>>().join("; ");
+    }
+    let mut kinds: Vec<String> = branches.iter().flatten().filter_map(kind_of).collect();
+    kinds.dedup();
+    format!("`{}` must be {}, and {} came", place(&here.to_string()), kinds.join(" or "), came(error.instance()))
 }
 
 /// What one branch of an `anyOf` asked for.

@@ -1,0 +1,114 @@
+//! What is said of a call before any worker is asked: names that are none, arguments that do not fit.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{CallRequest, Dispatcher};
+use crate::config::{Config, Wanted};
+use crate::environment::{EnvironmentSettings, Environments};
+use crate::executor::Pools;
+use crate::outcome::{Code, Fault};
+use crate::registry::Registry;
+use crate::worker::Shims;
+
+const TOOL: &str = r#"
+from typing import Literal, Optional, TypedDict, Union
+
+class Spot(TypedDict):
+    name: int
+
+def f(mode: Literal["fast", "slow"] = "fast", size: Union[int, bool, None] = None, spots: Optional[list[Spot]] = None,
+      spot: Optional[Spot] = None, count: int = 1):
+    """Do it."""
+
+def nothing():
+    """Take nothing."""
+
+def need(name: str, spot: Spot):
+    """Take two."""
+"#;
+
+fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
+    std::fs::write(folder.join("hostler.toml"), config).unwrap();
+    let wanted = Wanted { tools: vec![folder.join("tools")], ..Wanted::default() };
+    let config = Arc::new(Config::load(&wanted, folder).unwrap());
+    let environments = Environments::in_cache(folder, EnvironmentSettings::default());
+    let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(folder));
+    Dispatcher::new(Arc::clone(&config), Registry::open(config), pools)
+}
+
+async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let outcome = dispatcher(folder, "").call(CallRequest::new(tool, arguments)).await;
+    assert_eq!(outcome.metadata.worker, None);
+    outcome.ended.unwrap_err()
+}
+
+async fn mistake(tool: &str, arguments: Value) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("tools")).unwrap();
+    std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
+    let fault = fault(folder.path(), tool, arguments).await;
+    assert_eq!(fault.code, Code::InvalidParams);
+    fault.message.split_once(" was not called: ").unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_told_with_what_would() {
+    let long = "x".repeat(59);
+    for (tool, arguments, told) in [
+        (
+            "engine.f",
+            json!({"mode": "quick"}),
+            "`mode` must be one of [\"fast\",\"slow\"], and the string \"quick\" came",
+        ),
+        ("engine.f", json!({"size": "big"}), "`size` must be integer or boolean or null, and the string \"big\" came"),
+        ("engine.f", json!({"count": null}), "`count` must be integer, and null came"),
+        (
+            "engine.f",
+            json!({"count": "x".repeat(100)}),
+            &format!("`count` must be integer, and the string \"{long}… came"),
+        ),
+        ("engine.f", json!({"qqq": 1}), "unknown argument `qqq`, it takes mode, size, spots, spot, count"),
+        ("engine.nothing", json!({"x": 1}), "unknown argument `x`, it takes none"),
+        ("engine.need", json!({"spot": {"y": 1}}), "missing argument `name` (string); missing field `spot.name`"),
+    ] {
+        assert_eq!(mistake(tool, arguments).await, told);
+    }
+    let large = mistake("engine.need", json!({"spot": {"name": 1e300}, "name": ""})).await;
+    assert!(large.starts_with("`spot.name` must be an integer, and one this large does not arrive exactly"), "{large}");
+}
+
+#[tokio::test]
+async fn what_may_be_missing_is_told_by_what_is_wrong_within_it() {
+    for (arguments, told) in [
+        (json!({"spots": [{"name": 1}, {"name": "y"}]}), "`spots[1].name` must be integer, and the string \"y\" came"),
+        (json!({"spot": {}}), "missing field `spot.name`"),
+        (json!({"spots": 7}), "`spots` must be array or null, and the number 7 came"),
+    ] {
+        assert_eq!(mistake("engine.f", arguments).await, told);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_none_is_answered_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = fault(folder.path(), "engine.f", json!({})).await;
+    assert_eq!(none.code, Code::ToolNotFound);
+    assert_eq!(
+        none.message,
+        "there is no tool engine.f; there are no tools at all: give a folder of tools with --tools DIR"
+    );
+    std::fs::create_dir(folder.path().join("tools")).unwrap();
+    std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
+    let near = fault(folder.path(), "engine.neet", json!({})).await;
+    assert_eq!(
+        near.message,
+        "there is no tool engine.neet; did you mean engine.need? Others near it: engine.f, engine.nothing"
+    );
+    assert_eq!(near.details.near, ["engine.need", "engine.f", "engine.nothing"]);
+    let far = fault(folder.path(), "qqqqq", json!({})).await;
+    assert_eq!(far.message, "there is no tool qqqqq; `hostler list` shows every tool");
+}
