@@ -17,6 +17,8 @@ pub struct Death {
     pub stderr: Option<String>,
     /// Why hostler ended it, when it held too much memory.
     pub excess: Option<Excess>,
+    /// Whether hostler ended it because it had closed its output, and lived on.
+    pub hung_up: bool,
 }
 
 /// Signals that somebody sends; any other death by signal is the tool's own doing.
@@ -36,6 +38,10 @@ pub fn died_fault(tool: &str, death: &Death) -> Fault {
         return memory_fault(tool, excess).with(details);
     }
     let fault = match (death.exit, signal) {
+        _ if death.hung_up => Fault::new(
+            Code::ToolCrashed,
+            format!("the process of {tool} closed its connection to hostler during this call and was stopped; {next}"),
+        ),
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
             Code::ProcessKilled,
             format!("the process of {tool} was killed from outside with {signal} during this call; {next}"),

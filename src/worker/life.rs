@@ -33,6 +33,8 @@ pub(super) struct Life {
     pub tail: Arc<Mutex<Tail>>,
     /// The most memory it may hold, in bytes.
     pub memory_limit: Option<usize>,
+    /// It closed its output and did not die of that.
+    pub hung_up: bool,
 }
 
 impl Life {
@@ -47,7 +49,7 @@ impl Life {
         self.reader.abort();
         self.stderr.abort();
         let stderr = self.tail.lock().text();
-        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, excess }));
+        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, excess, hung_up: self.hung_up }));
     }
 
     /// Lives until death, or until it holds more memory than it may.
@@ -90,9 +92,10 @@ impl Life {
     /// A worker without standard output can never answer again.
     async fn silent(&mut self) -> Exit {
         self.reader = tokio::spawn(async {});
-        match timeout(SILENT_GRACE, self.child.exited()).await {
-            Ok(exit) => exit,
-            Err(_) => self.stop(Grace::NONE).await,
+        if let Ok(exit) = timeout(SILENT_GRACE, self.child.exited()).await {
+            return exit;
         }
+        self.hung_up = true;
+        self.stop(Grace::NONE).await
     }
 }

@@ -213,6 +213,7 @@ impl Handshake {
             stderr,
             news: self.news,
             tail: self.tail,
+            hung_up: false,
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(life.live());

@@ -193,6 +193,7 @@ mod tests {
         assert_eq!(heard(&[b"no newline"]), ["no newline"]);
         assert_eq!(heard(&[b"first", b" and\nsecond\n"]), ["first", " and\n", "second\n"]);
         assert_eq!(heard(&[b"x {", b"\"message\":\"m\"}\n"]), ["x {", "\"message\":\"m\"}\n"]);
+        assert_eq!(heard(&[b"x", b"{\"message\":\"m\"}\n"]), ["x", "{\"message\":\"m\"}\n"]);
         assert_eq!(heard(&["aé".as_bytes()[..2].as_ref(), &"é".as_bytes()[1..]]), ["a", "é"]);
     }
 
