@@ -11,6 +11,8 @@ pub mod tool;
 pub mod value;
 
 #[cfg(test)]
+mod stacking_tests;
+#[cfg(test)]
 mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};

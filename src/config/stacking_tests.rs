@@ -1,0 +1,126 @@
+//! Layers laid over one another: who wins, what stays of the weaker one, and what holds where nobody said anything.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::layer::FileLayer;
+use super::load::{Config, Wanted};
+use super::section::Source;
+use super::tool::{Effects, Launcher};
+use super::value::{ByteCount, Patience};
+
+fn layer(text: &str) -> FileLayer {
+    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
+    FileLayer::read(&Source { file, text: text.into(), first_line: 1, is_header: false }).unwrap()
+}
+
+fn config(text: &str) -> Config {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hostler.toml");
+    std::fs::write(&file, text).unwrap();
+    Config::load(&Wanted { config: Some(file), ..Wanted::default() }, Path::new("/")).unwrap()
+}
+
+#[test]
+fn a_packs_table_wins_over_the_one_for_all() {
+    let config = config(
+        "[tool]\ntimeout = 1\nmax_queue = 1\nlauncher = \"uv\"\nvalidate = false\nhost_access = false\npass_env = [\"A\"]\n\
+         [tool.own]\ntimeout = 2\nlauncher = \"direct\"\nvalidate = true\nhost_access = true\npass_env = [\"B\"]\n",
+    );
+    let own = config.tool("own", None, false);
+    assert_eq!((own.timeout.value, own.max_queue.value), (Duration::from_secs(2), 1));
+    assert_eq!((own.launcher.value, own.validate.value, own.host_access.value), (Launcher::Direct, true, true));
+    assert_eq!(own.pass_env.value, ["B"]);
+    let other = config.tool("other", None, true);
+    assert_eq!((other.timeout.value, other.launcher.value), (Duration::from_secs(1), Launcher::Uv));
+    assert_eq!((other.validate.value, other.host_access.value), (false, false), "also for an internal file");
+    assert_eq!(other.pass_env.value, ["A"]);
+}
+
+#[test]
+fn a_functions_table_wins_over_its_packs_and_touches_no_other_function() {
+    let config = config(
+        "[tool.a]\neffects = \"pure\"\nvalidate = true\n[tool.\"a.one\"]\neffects = \"idempotent\"\nvalidate = false\n",
+    );
+    let tool = config.tool("a", None, false);
+    let (one, two) = (config.function("a", "one", &tool), config.function("a", "two", &tool));
+    assert_eq!((one.effects.value, one.validate.value), (Effects::Idempotent, false));
+    assert_eq!((two.effects.value, two.validate.value), (Effects::Pure, true));
+}
+
+#[test]
+fn a_project_is_laid_over_the_persons_file_key_by_key() {
+    let person = layer(
+        "log = \"info\"\n[tool]\ntimeout = 1\nmax_queue = 1\n[tool.a]\ntimeout = 1\nmax_queue = 1\nenv = { X = \"1\", Y = \"1\" }\n\
+         [tool.\"a.f\"]\ntimeout = 1\neffects = \"pure\"\n[secrets]\nA = { env = \"PERSON\" }\nB = { env = \"PERSON\" }\n\
+         [environment]\nkeep = \"1h\"\nenv = { X = \"1\", Y = \"1\" }\n",
+    );
+    let project = layer(
+        "[tool]\ntimeout = 2\n[tool.a]\ntimeout = 2\nenv = { Y = \"2\" }\n[tool.\"a.f\"]\ntimeout = 2\n[secrets]\nB = { env = \
+         \"PROJECT\" }\n[environment]\nenv = { Y = \"2\" }\n",
+    );
+    let both = person.under(project);
+    let two = Duration::from_secs(2);
+    assert_eq!(both.log.unwrap().value, "info");
+    assert_eq!(both.keep.unwrap().value, Duration::from_hours(1));
+    assert_eq!((both.every.wishes.timeout.unwrap().value, both.every.wishes.max_queue.unwrap().value), (two, 1));
+    let (a, f) = (&both.packs["a"], &both.functions["a.f"]);
+    assert_eq!((a.wishes.timeout.as_ref().unwrap().value, a.wishes.max_queue.as_ref().unwrap().value), (two, 1));
+    assert_eq!((a.env["X"].value.as_str(), a.env["Y"].value.as_str()), ("1", "2"));
+    assert_eq!((f.timeout.as_ref().unwrap().value, f.effects.as_ref().unwrap().value), (two, Effects::Pure));
+    assert_eq!((both.build_env["X"].value.as_str(), both.build_env["Y"].value.as_str()), ("1", "2"));
+    let place = |name: &str| format!("{:?}", both.secrets[name].value);
+    assert_eq!((place("A"), place("B")), ("Environment(\"PERSON\")".to_owned(), "Environment(\"PROJECT\")".to_owned()));
+}
+
+#[test]
+fn where_nobody_said_anything_it_is_as_the_readme_says() {
+    let config = config("");
+    let tool = config.tool("a", None, false);
+    assert_eq!((tool.timeout.value, tool.startup_timeout.value), (Duration::from_mins(5), Duration::from_mins(1)));
+    assert_eq!((tool.idle_timeout.value, tool.max_queue.value), (Patience::For(Duration::from_mins(10)), 256));
+    assert_eq!((tool.effects.value, tool.launcher.value), (Effects::Once, Launcher::Uv));
+    assert_eq!((tool.validate.value, tool.host_access.value), (true, false));
+    assert!(config.tool("a", None, true).host_access.value, "an internal file may ask");
+    assert_eq!((config.build_timeout.value, config.keep.value), (Duration::from_mins(10), Duration::from_hours(720)));
+    assert_eq!(config.max_output.value, ByteCount(1_000_000));
+}
+
+#[test]
+fn sizes_are_read_as_they_are_written() {
+    for (text, bytes) in [
+        ("7", 7),
+        ("\"7\"", 7),
+        ("\"2 B\"", 2),
+        ("\"2kb\"", 2_000),
+        ("\"2 KiB\"", 2_048),
+        ("\"3MB\"", 3_000_000),
+        ("\"1MiB\"", 1 << 20),
+        ("\"1g\"", 1_000_000_000),
+        ("\"1 GiB\"", 1 << 30),
+    ] {
+        let read = layer(&format!("[limits]\nmax_output = {text}\n")).max_output.unwrap().value;
+        assert_eq!(read, ByteCount(bytes), "{text}");
+    }
+}
+
+#[test]
+fn a_path_that_begins_with_a_tilde_begins_at_home() {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/p/~"), PathBuf::from);
+    let read = layer("tools = [\"~/mine\", \"yours\"]\n");
+    assert_eq!(read.tools.unwrap().value, [home.join("mine"), PathBuf::from("/p/yours")]);
+}
+
+#[test]
+fn a_secret_has_one_place_and_a_command_has_a_program() {
+    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
+    for place in
+        ["{ env = \"A\", file = \"b\" }", "{ command = [] }", "{ command = \"echo x\" }", "{ envs = \"A\" }", "{}"]
+    {
+        let text = format!("[secrets]\nKEY = {place}\n");
+        let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
+        let told = FileLayer::read(&source).unwrap_err();
+        assert!(told[0].to_string().contains("not a place where a secret can be"), "{place}: {told:?}");
+    }
+}
