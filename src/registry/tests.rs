@@ -92,3 +92,59 @@ fn a_function_lost_in_a_broken_file_is_told_with_the_reason() {
     }
     assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Unknown(_)), "that pack is whole");
 }
+
+#[test]
+fn the_longer_name_of_two_packs_is_meant_also_when_that_one_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    write(folder.path(), "greet_well.py", "# /// script\n# dependencies = []\n# ///\ndef kept(): ...\ndef hello(:\n");
+    let registry = open(folder.path());
+    assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Broken(..)));
+    assert!(matches!(registry.find("greet_lost").unwrap_err(), NotFound::Unknown(_)));
+}
+
+#[test]
+fn a_good_tool_answers_to_a_name_that_a_broken_file_claims_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let header =
+        |pack: &str| format!("# /// script\n# dependencies = []\n# [tool.hostler]\n# pack = \"{pack}\"\n# ///\n");
+    write(folder.path(), "a.py", &(header("greet_well") + TOOL));
+    // The later file is the broken one, and by the names of its tools it comes first.
+    write(folder.path(), "b.py", &(header("greet") + "def well_hello(): ...\n"));
+    let registry = open(folder.path());
+    assert_eq!(registry.find("greet_well_hello").unwrap().name, "greet_well.hello");
+    let ready: Vec<String> = registry.catalogue().ready().map(|tool| tool.name.clone()).collect();
+    assert_eq!(ready, ["greet_well.hello"], "a broken file has no tools that could be called");
+}
+
+#[test]
+fn a_tool_in_a_folder_of_its_own_is_seen_when_it_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("greet");
+    std::fs::create_dir(&own).unwrap();
+    let registry = open(folder.path());
+    assert!(registry.find("greet.hello").is_err());
+    write(&own, "greet.py", TOOL);
+    assert!(registry.find("greet.hello").is_ok());
+}
+
+#[test]
+fn what_may_have_been_meant_is_the_spelling_then_the_function_then_the_pack_and_not_more_than_five() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", &format!("{TOOL}{}", "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"));
+    write(folder.path(), "other.py", "def help(): ...\n");
+    let registry = open(folder.path());
+    let NotFound::Unknown(near) = registry.find("greet.help").unwrap_err() else { panic!("nothing is broken") };
+    assert_eq!(near, ["greet.hello", "other.help", "greet.a", "greet.b", "greet.c"]);
+}
+
+#[test]
+fn a_model_reads_the_whole_description() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = TOOL.replace("Say hello.", "Say hello.\n\n    To anybody.\n    ");
+    write(folder.path(), "greet.py", &long);
+    let registry = open(folder.path());
+    let tool = registry.find("greet.hello").unwrap();
+    assert_eq!(tool.function().summary.as_deref(), Some("Say hello."));
+    assert_eq!(tool.description(), Some("Say hello.\n\nTo anybody."));
+}
