@@ -1,0 +1,175 @@
+"""Environments from the operator's side: on which Python, how long, from where, and when they go."""
+
+import asyncio
+import os
+import sys
+import time
+import unittest
+import zipfile
+from pathlib import Path
+
+from harness import Gate, Progress, config_file, connected, environment, eventually, eventually_async, gone, run, scratch, write_tool
+from test_starting import BODY, elsewhere, environments, uv, with_dependencies
+
+HOUR = 3600
+
+
+def wheel(folder, text):
+    """A wheel of one module, made by hand: nothing is fetched to build it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "enginelib-1.0-py3-none-any.whl"
+    about = "enginelib-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("enginelib.py", f"NAME = {text!r}\n")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: enginelib\nVersion: 1.0\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{about}/RECORD", f"enginelib.py,,\n{about}/METADATA,,\n{about}/WHEEL,,\n{about}/RECORD,,\n")
+    return path
+
+
+def program(path, script):
+    """A program that stands in for uv."""
+    path.write_text("#!/bin/sh\n" + script, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+class Builds(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.cache = scratch(self)
+        self.env = environment(XDG_CACHE_HOME=self.cache)
+        self.tools = self.cache / "tools"
+        write_tool(self.tools, "engine", BODY)
+
+    def call(self, *words, tools=None):
+        return run("call", "--tools", tools or self.tools, *words, env=self.env, timeout=30)
+
+    def test_a_build_that_takes_too_long_is_given_up_and_stopped(self):
+        told, asked = self.cache / "pid", self.cache / "asked"
+        slow = program(self.cache / "slow-uv", f'trap \': > "{asked}"; exit 1\' TERM\nsleep 600 &\necho $$ $! > "{told}"\nwait\n')
+        config = config_file(self.cache, f'[environment]\nuv = "{slow}"\nbuild_timeout = "1s"\n')
+        done = self.call("engine.well", "--config", config)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("ENVIRONMENT_FAILED: the environment of engine was not built within 1s; raise `build_timeout`", done.stderr)
+        self.assertTrue(asked.exists(), "it was asked before it was killed")
+        eventually(gone(*map(int, told.read_text().split())), "the program that built is gone, and its children")
+        self.assertEqual(environments(self.cache), ([], []))
+
+    def test_the_operators_python_is_part_of_what_is_built(self):
+        self.assertEqual(self.call("engine.well").returncode, 0)
+        config = config_file(self.cache, '[environment]\npython = "/nowhere/python3"\n')
+        done = self.call("engine.well", "--config", config)
+        self.assertEqual(done.returncode, 7, "the environment on another Python does not serve")
+        self.assertIn("/nowhere/python3", done.stderr)
+
+    def test_sources_beside_the_file_belong_to_that_file(self):
+        header = '# /// script\n# dependencies = ["enginelib"]\n# [tool.uv.sources]\n# enginelib = { path = "WHEEL" }\n# ///\n'
+        for name in ("one", "two"):
+            folder = self.cache / name
+            place = wheel(folder / "wheels", name).relative_to(folder)
+            body = "import enginelib\ndef name() -> str:\n    return enginelib.NAME\n"
+            write_tool(folder, "engine", body, header.replace("WHEEL", str(place)))
+        for name in ("one", "two"):
+            self.assertEqual(self.call("engine.name", tools=self.cache / name).stdout, f"{name}\n")
+
+    async def test_who_waits_for_another_hostlers_build_is_told(self):
+        gate = Gate(self.cache)
+        slow = program(self.cache / "slow-uv", f'[ "$1" = sync ] && cat "{gate.path}"\nexec "{uv().resolve()}" "$@"\n')
+        config = config_file(self.cache, f'[environment]\nuv = "{slow}"\n')
+        builds, waits = Progress(), Progress()
+        async with connected(self.tools, config=config, env=self.env) as one, connected(self.tools, config=config, env=self.env) as two:
+            first = asyncio.ensure_future(one.call("engine_well", progress=builds))
+            await builds.until(lambda text: text == "building the environment of engine")
+            second = asyncio.ensure_future(two.call("engine_well", progress=waits))
+            await waits.until(lambda text: text == "another hostler is building the environment of engine")
+            gate.open()
+            self.assertEqual([(await call).value for call in (first, second)], [1, 1])
+        self.assertNotIn("building the environment of engine", [text for _, _, text in waits.notes])
+
+
+class Leaving(unittest.IsolatedAsyncioTestCase):
+    """What nobody used for long goes, when something is built; what is in use or was used of late stays."""
+
+    def setUp(self):
+        self.cache = scratch(self)
+        self.env = environment(XDG_CACHE_HOME=self.cache)
+        self.folder = self.cache / "hostler" / "environments"
+        self.tools = self.cache / "tools"
+        write_tool(self.tools, "old", BODY)
+        self.config = config_file(self.cache, '[environment]\nkeep = "1h"\n')
+
+    def built(self):
+        return {path.name for path in self.folder.iterdir() if not path.name.startswith(".")}
+
+    def age(self, path, hours):
+        moment = time.time() - hours * HOUR
+        os.utime(path, (moment, moment))
+        return path
+
+    def marker(self, name):
+        return self.folder / name / "hostler-environment.json"
+
+    async def test_old_ones_go_with_the_next_build(self):
+        self.assertEqual(run("call", "--tools", self.tools, "old.well", env=self.env).returncode, 0)
+        old, = self.built()
+        self.age(self.marker(old), 2)
+        dead, alive = self.folder / ".staging.dead.1", self.folder / ".staging.alive.2"
+        for path in (dead, alive):
+            path.mkdir()
+        self.age(dead, 25)
+        write_tool(self.tools, "new", BODY, with_dependencies(python=">=3.8"))
+        async with connected(self.tools, config=self.config, env=self.env) as hostler:
+            self.assertEqual(await hostler.value("new_well"), 1)
+            await eventually_async(lambda: old not in self.built() and not dead.exists(), "the old environment is gone")
+            self.assertEqual(len(self.built()), 1)
+            self.assertTrue(alive.exists(), "a build that may be under way")
+            self.assertEqual(await hostler.value("old_well"), 1)
+
+    async def test_one_in_use_stays_however_old(self):
+        async with connected(self.tools, config=self.config, env=self.env) as hostler:
+            first = await hostler.call("old_well")
+            old, = self.built()
+            self.age(self.marker(old), 2)
+            pruned = run("warm", "--tools", scratch(self), "--prune", "--unused-for", "1h", env=self.env)
+            self.assertIn("removed 0 unused environments, kept 1", pruned.stdout)
+            again = await hostler.call("old_well")
+            self.assertEqual((again.value, again.worker), (1, first.worker))
+        pruned = run("warm", "--tools", scratch(self), "--prune", "--unused-for", "1h", env=self.env)
+        self.assertIn("removed 1 unused environment, kept 0", pruned.stdout)
+
+    def test_use_makes_it_young_again(self):
+        for _ in range(2):
+            self.assertEqual(run("call", "--tools", self.tools, "old.well", env=self.env).returncode, 0)
+            marker = self.marker(*self.built())
+            self.assertLess(time.time() - marker.stat().st_mtime, HOUR)
+            self.age(marker, 2)
+
+    def test_one_whose_python_changed_is_built_anew(self):
+        self.assertEqual(run("call", "--tools", self.tools, "old.well", env=self.env).returncode, 0)
+        marker = self.marker(*self.built())
+        text = marker.read_text()
+        marker.write_text(text.replace('"interpreter_modified_ms": ', '"interpreter_modified_ms": 1'))
+        done = run("call", "--tools", self.tools, "old.well", env=self.env)
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"))
+        self.assertIn("building the environment of old", done.stderr)
+        self.assertEqual(marker.read_text(), text)
+
+
+class Places(unittest.IsolatedAsyncioTestCase):
+    """Where uv is looked for."""
+
+    @unittest.skipIf(elsewhere(), "uv is installed where hostler always looks")
+    async def test_where_its_installer_puts_it(self):
+        home = scratch(self)
+        (home / "bin").mkdir()
+        (home / "bin" / "python3").symlink_to(os.path.realpath(Path(sys.base_prefix, "bin", "python3")))
+        (home / ".local" / "bin").mkdir(parents=True)
+        (home / ".local" / "bin" / "uv").symlink_to(uv().resolve())
+        write_tool(home / "tools", "engine", BODY)
+        env = environment(HOME=home, PATH=home / "bin", XDG_CACHE_HOME=home / "cache")
+        async with connected(home / "tools", env=env) as hostler:
+            self.assertEqual(await hostler.value("engine_well"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
