@@ -153,3 +153,19 @@ impl Drop for Tracked {
         self.watch.signal(Signal::KILL);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_process_of_its_own_group_is_taken_for_the_one_behind_a_launcher() {
+        let sleeper = || Child::spawn(&Launch::new("/bin/sleep").arg("60")).unwrap();
+        let (launcher, stranger) = (sleeper(), sleeper());
+        assert_eq!(Tracked::behind(&launcher, launcher.pid()).unwrap().pid(), launcher.pid());
+        let refused = Tracked::behind(&launcher, stranger.pid()).unwrap_err();
+        assert_eq!(refused.to_string(), "not a process of this worker");
+        assert_eq!(exit::peek(stranger.pid), None, "and it is not touched");
+        assert!(Tracked::behind(&launcher, 0).is_err());
+    }
+}

@@ -45,3 +45,29 @@ async fn climb(child: &Child, grace: Grace) -> Exit {
     child.signal_group(Signal::KILL);
     child.exited().await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Launch;
+
+    #[tokio::test]
+    async fn a_process_is_asked_before_it_is_killed() {
+        let mut launch = Launch::new("/bin/sh");
+        // It leaves when it is asked to, and says that it is ready for that.
+        launch = launch.args(["-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
+        let mut child = Child::spawn(&launch).unwrap();
+        let mut ready = [0; 6];
+        let mut stdout = child.stdout.take().unwrap();
+        tokio::io::AsyncReadExt::read_exact(&mut stdout, &mut ready).await.unwrap();
+        let grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_mins(1) };
+        assert_eq!(stop(&mut child, grace).await, Exit::Code(7));
+    }
+
+    #[tokio::test]
+    async fn one_that_leaves_with_its_input_is_not_even_asked() {
+        let mut child = Child::spawn(&Launch::new("/bin/cat")).unwrap();
+        let grace = Grace { to_leave: Duration::from_mins(1), to_obey: Duration::ZERO };
+        assert_eq!(stop(&mut child, grace).await, Exit::Code(0));
+    }
+}
