@@ -95,3 +95,36 @@ impl std::fmt::Display for Code {
         f.write_str(self.word())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY: [(Code, &str, u8, bool); 16] = [
+        (Code::ToolNotFound, "TOOL_NOT_FOUND", 3, false),
+        (Code::InvalidParams, "INVALID_PARAMS", 2, false),
+        (Code::Busy, "BUSY", 6, true),
+        (Code::ToolTimeout, "TOOL_TIMEOUT", 5, true),
+        (Code::Cancelled, "CANCELLED", 130, false),
+        (Code::ToolError, "TOOL_ERROR", 1, false),
+        (Code::ToolCrashed, "TOOL_CRASHED", 1, false),
+        (Code::ProcessKilled, "PROCESS_KILLED", 1, true),
+        (Code::InvalidOutput, "INVALID_OUTPUT", 1, false),
+        (Code::CommandNotFound, "COMMAND_NOT_FOUND", 7, false),
+        (Code::EnvironmentFailed, "ENVIRONMENT_FAILED", 7, false),
+        (Code::StartupFailed, "STARTUP_FAILED", 7, false),
+        (Code::ResourceExhausted, "RESOURCE_EXHAUSTED", 6, true),
+        (Code::MissingCredentials, "MISSING_CREDENTIALS", 1, false),
+        (Code::ShuttingDown, "SHUTTING_DOWN", 130, true),
+        (Code::SystemError, "SYSTEM_ERROR", 70, false),
+    ];
+
+    /// Programs rely on these three; some codes are reached by no test from outside.
+    #[test]
+    fn each_code_has_its_word_its_exit_status_and_whether_to_try_again() {
+        for (code, word, status, retryable) in EVERY {
+            assert_eq!((code.word(), code.exit_status(), code.retryable()), (word, status, retryable));
+            assert_eq!(serde_json::to_value(code).unwrap(), word);
+        }
+    }
+}
