@@ -105,6 +105,16 @@ class Ends(unittest.TestCase):
             self.assertEqual(hostler.ended(LIMIT), 0)
             eventually(gone(*processes), "the worker is gone", limit=1)
 
+    def test_a_second_signal_waits_for_no_call(self):
+        with Wire() as hostler:
+            hostler.open()
+            hostler.value(1, "slow_echo", number=1)
+            hostler.began(2, "slow_nap", seconds=0.45)  # after one signal it would be waited for
+            for number in (signal.SIGTERM, signal.SIGINT):  # two of the same kind may become one on the way
+                hostler.process.send_signal(number)
+            self.assertTrue(hostler.answer(2)["result"]["content"][0]["text"].startswith("SHUTTING_DOWN: "))
+            self.assertEqual(hostler.ended(LIMIT), 0)
+
     def test_a_reader_that_goes_away(self):
         with Wire() as hostler:
             hostler.open()

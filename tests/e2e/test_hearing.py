@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import Progress, connected
+from harness import Progress, connected, scratch, write_tool
 from wire import Wire, line, request
 
 
@@ -16,6 +16,18 @@ class Hearing(unittest.IsolatedAsyncioTestCase):
                     answer = await hostler.call("talker_count", progress=progress, to=5)
                     self.assertEqual(answer.value, 5)
                     self.assertEqual(progress.notes, [(number, 5, f"at {number}") for number in range(1, 6)])
+
+    async def test_progress_grows_whatever_a_tool_says(self):
+        tools = scratch(self) / "tools"
+        body = "import hostler\ndef walk():\n    for number in (2, 1, 1, 3):\n        hostler.progress(number, 4, str(number))\n"
+        write_tool(tools, "engine", body)
+        progress = Progress()
+        async with connected(tools) as hostler:
+            await hostler.call("engine_walk", progress=progress)
+        self.assertEqual([(total, message) for _, total, message in progress.notes if total], [(4, text) for text in "2113"])
+        values = [value for value, _, _ in progress.notes]
+        self.assertEqual(values, sorted(set(values)))
+        self.assertEqual(values[-1], 3)
 
     async def test_logs_reach_a_client_of_yesterday_after_set_level(self):
         heard = []

@@ -4,7 +4,7 @@ import unittest
 
 import mcp.types as types
 
-from harness import HEADER, config_file, connected, scratch, write_tool
+from harness import HEADER, Progress, config_file, connected, scratch, write_tool
 
 ASKS = '''
 import hostler
@@ -27,6 +27,16 @@ def go_on(said: list) -> str:
 def round_and_round() -> str:
     return hostler.call("asks.names")
 
+def there_and_back() -> str:
+    return hostler.call("between.back")
+
+def think_elsewhere(question: str) -> str:
+    return hostler.call("between.think", question=question)
+
+def listen() -> str:
+    hostler.progress(1, 2, "the outer one")
+    return hostler.call("plainly.talk")
+
 def amiss() -> dict:
     try:
         hostler.call("plainly.fail")
@@ -43,8 +53,23 @@ def shout(text: str) -> str:
 def fail():
     raise ValueError("as it must")
 
+def talk() -> str:
+    hostler.progress(5, 6, "the inner one")
+    hostler.log("the inner one says")
+    return "talked"
+
 def asks_too() -> str:
     return hostler.call("plainly.shout", text="x")
+'''
+
+BETWEEN = '''
+import hostler
+
+def back() -> str:
+    return hostler.call("asks.names")
+
+def think(question: str) -> str:
+    return hostler.llm(question)
 '''
 
 
@@ -54,6 +79,7 @@ class Host(unittest.IsolatedAsyncioTestCase):
         self.tools = self.folder / "tools"
         write_tool(self.tools, "asks", ASKS, header="")
         write_tool(self.tools, "plainly", PLAINLY, header=HEADER)
+        write_tool(self.tools, "between", BETWEEN, header="")
 
     async def test_another_tool_is_called_and_its_fault_comes_with_its_code(self):
         async with connected(self.tools) as hostler:
@@ -72,11 +98,32 @@ class Host(unittest.IsolatedAsyncioTestCase):
             self.assertNotIn("/nowhere", str(settings))
 
     async def test_a_cycle_of_calls_is_refused_with_the_cycle_named(self):
-        async with connected(self.tools) as hostler:
+        config = config_file(self.folder, '[tool]\ntimeout = "10s"\n')  # one that is not refused waits for itself
+        async with connected(self.tools, config=config) as hostler:
             answer = await hostler.call("asks_round_and_round")
             self.assertEqual(answer.code, "TOOL_ERROR")
             self.assertIn("asks.round_and_round → asks.names", answer.message)
             self.assertIn("asks.names", await hostler.value("asks_names"))
+            answer = await hostler.call("asks_there_and_back")
+            self.assertEqual(answer.code, "TOOL_ERROR")
+            self.assertIn("asks.there_and_back → between.back → asks.names", answer.message)
+
+    async def test_of_a_call_within_a_call_its_start_and_its_logs_are_heard_and_its_progress_is_not(self):
+        logged = []
+
+        async def hear(params):
+            logged.append((params.logger, params.data["message"]))
+
+        async with connected(self.tools, mode="legacy", logging_callback=hear) as hostler:
+            await hostler.client.set_logging_level("info")
+            progress = Progress()
+            answer = await hostler.call("asks_listen", progress=progress)
+            self.assertEqual(answer.value, "talked")
+        said = [message for _, _, message in progress.notes]
+        self.assertIn("plainly is ready", said)
+        self.assertIn("the outer one", said)
+        self.assertNotIn("the inner one", said)
+        self.assertEqual(logged, [("asks_listen", "the inner one says")])
 
     async def test_a_file_with_a_header_may_ask_only_when_the_operator_says_so(self):
         async with connected(self.tools) as hostler:
@@ -105,7 +152,9 @@ class Host(unittest.IsolatedAsyncioTestCase):
             self.assertIn("nothing is asked", nothing.text)
             odd = await hostler.call("asks_go_on", said=[{"role": "system", "content": "x"}])
             self.assertIn("expected `user` or `assistant`", odd.text)
-        self.assertEqual(len(heard), 2)
+            self.assertEqual(await hostler.value("asks_think_elsewhere", question="And there?"), "forty-two")
+        self.assertEqual(len(heard), 3)
+        self.assertEqual(heard[2].messages[0].content.text, "And there?")
         self.assertEqual([(message.role, message.content.text) for message in heard[1].messages],
                          [("user", "One"), ("assistant", "Two"), ("user", "Three")])
         self.assertEqual(heard[0].messages[0].content.text, "What is it?")

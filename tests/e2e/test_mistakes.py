@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from harness import config_file, connected, environment, eventually_async, gone, scratch
+from harness import MCPError, config_file, connected, environment, eventually_async, gone, scratch
 
 
 class Mistakes(unittest.IsolatedAsyncioTestCase):
@@ -43,6 +43,18 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(answer.details["exit_code"], 3)
             answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exit code 0", same_worker=False, status=0)
 
+    async def test_a_process_that_leaves_a_child_behind(self):
+        told = scratch(self) / "pid"
+        async with connected() as hostler:
+            await self.fails(hostler, "hostile_abandons", "TOOL_CRASHED", "exit code 3", same_worker=False, file=str(told))
+            await eventually_async(gone(int(told.read_text())), "its child is gone")
+
+    async def test_a_process_that_hangs_up(self):
+        # Behind `uv run`, which holds the pipes as well, it cannot be told from one that is slow.
+        config = config_file(scratch(self), '[tool]\nlauncher = "direct"\n')
+        async with connected(config=config) as hostler:
+            await self.fails(hostler, "hostile_hangs_up", "TOOL_CRASHED", "closed its connection", same_worker=False)
+
     async def test_a_process_that_crashes(self):
         async with connected() as hostler:
             answer = await self.fails(hostler, "hostile_segfaults", "TOOL_CRASHED", "crashed with SIGSEGV", same_worker=False)
@@ -79,6 +91,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                         hostler, tool, "TOOL_TIMEOUT", f"{tool.replace('_', '.', 1)} did not answer in 400ms", end, place, "`timeout`",
                         same_worker=survives)
                     self.assertLess(answer.outcome["latency_ms"], 400 + 1000, "the caller is answered within a second")
+                    self.assertRegex(answer.details["traceback"], rf'File ".*/hostile.py", line \d+, {place.split(" (")[0]}')
                     if not survives:
                         self.assertEqual(answer.details["signal"], "SIGKILL")
                         await eventually_async(gone(answer.worker), "the stuck worker is dead", limit=5)
@@ -123,6 +136,29 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             first = await hostler.call("hostile_wants", **good)
             self.assertEqual(first.value, [1, ["a"], {"x": 1}])
             self.assertTrue(first.metadata["cold"], "no worker had been started before")
+
+    async def test_what_only_the_worker_can_know(self):
+        async with connected() as hostler:
+            await self.fails(hostler, "hostile_on", "INVALID_PARAMS", "hostile.on: day: expected a date", '"soon"', same_worker=True, day="soon")
+            self.assertEqual(await hostler.value("hostile_on", day="2026-01-31"), "Saturday")
+            with self.assertRaises(MCPError) as raised:
+                await hostler.call("hostile_forgotten")
+            self.assertEqual(raised.exception.error.data["code"], "TOOL_NOT_FOUND")
+            self.assertIn("hostile.forgotten is not in its file any more", raised.exception.error.message)
+
+    async def test_a_secret_that_cannot_be_had(self):
+        sources = {
+            '{ command = ["false"] }': "`false` did not succeed",
+            '{ command = ["no-such-program-e2e"] }': "`no-such-program-e2e` is not on PATH",
+            '{ env = "E2E_EMPTY" }': "the secret E2E_SECRET, which is not set",
+        }
+        for source, words in sources.items():
+            with self.subTest(source):
+                config = config_file(scratch(self), f"[secrets]\nE2E_SECRET = {source}\n")
+                async with connected(config=config, env=environment(E2E_SECRET="other", E2E_EMPTY="")) as hostler:
+                    answer = await hostler.call("peek_secret_length")
+                    self.assertEqual(answer.code, "MISSING_CREDENTIALS")
+                    self.assertIn(words, answer.message)
 
     async def test_a_missing_secret(self):
         async with connected(env=environment(E2E_SECRET=None)) as hostler:
@@ -199,6 +235,11 @@ class Noise(unittest.IsolatedAsyncioTestCase):
             answer = await self.quiet(hostler, "hostile_roars", 200, kilobytes=200)
             self.assertEqual(len(answer.output), 200 * 1024)
             answer = await self.quiet(hostler, "hostile_roars", 2000, "more bytes]", kilobytes=2000)
+
+    async def test_200_kilobytes_past_python(self):
+        async with connected() as hostler:
+            answer = await self.quiet(hostler, "hostile_floods", 200, kilobytes=200)
+            self.assertEqual(answer.output.count("f"), 200 * 1023)
 
     async def test_what_is_printed_belongs_to_the_call_that_printed_it(self):
         async with connected() as hostler:

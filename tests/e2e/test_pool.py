@@ -29,6 +29,15 @@ class Warm(unittest.IsolatedAsyncioTestCase):
             self.assertNotEqual(first.worker, second.worker)
             self.assertTrue(second.metadata["cold"])
 
+    async def test_a_worker_that_is_kept_stays(self):
+        config = config_file(scratch(self), '[tool]\nidle_timeout = "100ms"\n[tool.slow]\nidle_timeout = "never"\n')
+        async with connected(config=config) as hostler:
+            first = await hostler.call("slow_echo", number=1)
+            other = await hostler.call("peek_path")  # another pool's worker comes and goes meanwhile
+            await eventually_async(gone(other.worker), "the idle worker has left")
+            second = await hostler.call("slow_echo", number=2)
+            self.assertEqual((second.worker, second.metadata["cold"]), (first.worker, False))
+
     async def test_a_worker_that_works_is_not_idle(self):
         gate = Gate(scratch(self))
         config = config_file(gate.path.parent, '[tool]\nidle_timeout = "200ms"\n')

@@ -85,6 +85,9 @@ class WorkerEnvironment(unittest.IsolatedAsyncioTestCase):
             path = await hostler.value("peek_path")
         self.assertTrue(path[-1].endswith("tests/tools"), path)
         self.assertNotIn("", path)
+        config = config_file(scratch(self), '[tool.peek.env]\nPYTHONPATH = "/nowhere"\n')
+        async with connected(config=config) as hostler:
+            self.assertEqual(await hostler.value("peek_path"), path, "what is imported is what the header says")
 
 
 class BuildEnvironment(unittest.IsolatedAsyncioTestCase):

@@ -4,6 +4,7 @@
 # ///
 """Tools that do what tools must not do. Every one of them is called by tests/e2e, and after each of them `well` is."""
 
+import datetime
 import itertools
 import os
 import re
@@ -29,6 +30,20 @@ def raises(text: str = "the boiler is cold") -> None:
 def exits(status: int = 3) -> None:
     """Leave without a word."""
     os._exit(status)
+
+
+def abandons(file: str) -> None:
+    """Start a child, tell its number, and leave without it."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with open(file, "w") as told:
+        told.write(str(child.pid))
+    os._exit(3)
+
+
+def hangs_up() -> None:
+    """Close whatever is open, and live on."""
+    os.closerange(3, 256)
+    time.sleep(600)
 
 
 def asks_to_exit(status: int = 3) -> None:
@@ -126,6 +141,14 @@ def roars(kilobytes: int = 200) -> int:
     return kilobytes
 
 
+def floods(kilobytes: int = 200) -> int:
+    """Write much to descriptor 2, past Python: more than a pipe holds."""
+    line = b"f" * 1023 + b"\n"
+    for _ in range(kilobytes):
+        os.write(2, line)
+    return kilobytes
+
+
 def not_a_number() -> Any:
     """Return what is no JSON."""
     return {"rows": [1.0, float("nan")]}
@@ -146,6 +169,18 @@ def itself() -> Any:
     loop: list = []
     loop.append(loop)
     return loop
+
+
+def on(day: datetime.date) -> str:
+    """Take what a schema can only call a text."""
+    return day.strftime("%A")
+
+
+def forgotten() -> None:
+    """Be there for whoever reads the file, and not for whoever runs it."""
+
+
+globals().pop("forgotten")
 
 
 def wants(count: int, names: list[str], deep: dict[str, int]) -> list:
