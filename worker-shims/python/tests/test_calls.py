@@ -137,6 +137,11 @@ class Cancel(ShimTest):
         worker = self.worker(self.SOURCE)
         self.fault(worker.call("own"), -32000, "CancelledError")
 
+    def test_async_calls_share_one_loop(self):
+        source = "import asyncio\nseen = []\nasync def f():\n    seen.append(asyncio.get_running_loop())\n    return seen[0] is seen[-1]\n"
+        worker = self.worker(source)
+        self.assertEqual([worker.call("f")["result"] for _ in range(2)], [True, True])
+
     def test_storm_keeps_frames_whole(self):
         # Cancels hit printing calls at any instruction; every line must stay a frame.
         worker = self.worker("def f():\n    for i in range(100000): print('x' * 300)\n")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import textwrap
 
 from harness import ShimTest
 
@@ -143,6 +144,15 @@ class Fork(ShimTest):
         self.assertEqual(worker.printed(), "before")
         status, err = worker.end()
         self.assertEqual((status, err), (0, "in the child\n"))
+
+    def test_a_child_that_comes_back_leaves_the_exit_handlers_to_its_parent(self):
+        trace = os.path.join(self.folder, "trace")
+        worker = self.worker("import atexit, os\natexit.register(lambda: open(%r, 'a').write('%%d\\n' %% os.getpid()))\n" % trace
+                             + textwrap.dedent(self.SOURCE))
+        self.assertEqual(worker.call("comes_back")["result"], "parent")
+        self.assertEqual(worker.end()[0], 0)
+        with open(trace) as file:
+            self.assertEqual(file.read().split(), [str(worker.process.pid)])
 
     def test_child_does_not_hold_the_protocol(self):
         worker = self.worker(self.SOURCE)
