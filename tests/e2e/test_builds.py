@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness import Gate, Progress, config_file, connected, environment, eventually, eventually_async, gone, run, scratch, write_tool
 from test_starting import BODY, elsewhere, environments, uv, with_dependencies
+from wire import Wire, call
 
 HOUR = 3600
 
@@ -71,6 +72,26 @@ class Builds(unittest.IsolatedAsyncioTestCase):
             write_tool(folder, "engine", body, header.replace("WHEEL", str(place)))
         for name in ("one", "two"):
             self.assertEqual(self.call("engine.name", tools=self.cache / name).stdout, f"{name}\n")
+
+    def test_what_the_header_tells_uv_is_told_to_uv(self):
+        place = wheel(self.cache / "elsewhere", "from elsewhere")
+        header = f'# /// script\n# dependencies = ["enginelib"]\n# [tool.uv.sources]\n# enginelib = {{ path = "{place}" }}\n# ///\n'
+        write_tool(self.tools, "engine", "import enginelib\ndef name() -> str:\n    return enginelib.NAME\n", header)
+        self.assertEqual(self.call("engine.name").stdout, "from elsewhere\n")
+
+    def test_an_end_in_the_midst_of_a_build_leaves_nothing(self):
+        gate, told = Gate(self.cache), self.cache / "pid"
+        slow = program(self.cache / "slow-uv", f'sleep 600 &\necho $$ $! > "{told}"\ncat "{gate.path}"\nwait\n')
+        config = config_file(self.cache, f'[environment]\nuv = "{slow}"\n')
+        with Wire(self.tools, env=self.env, arguments=("--config", str(config))) as hostler:
+            hostler.open()
+            hostler.send(call(1, "engine_well"))
+            gate.open()  # it has told its number
+            hostler.end_input()
+            self.assertTrue(hostler.answer(1)["result"]["content"][0]["text"].startswith("SHUTTING_DOWN: "))
+            self.assertEqual(hostler.ended(1.0), 0)
+        eventually(gone(*map(int, told.read_text().split())), "the program that built is gone, and its children")
+        self.assertEqual(environments(self.cache)[0], [])
 
     async def test_who_waits_for_another_hostlers_build_is_told(self):
         gate = Gate(self.cache)
@@ -169,6 +190,7 @@ class Places(unittest.IsolatedAsyncioTestCase):
         env = environment(HOME=home, PATH=home / "bin", XDG_CACHE_HOME=home / "cache")
         async with connected(home / "tools", env=env) as hostler:
             self.assertEqual(await hostler.value("engine_well"), 1)
+        self.assertFalse((home / "cache" / "hostler" / "uv").exists(), "no copy was fetched")
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                     self.assertRegex(answer.details["traceback"], rf'File ".*/hostile.py", line \d+, {place.split(" (")[0]}')
                     if not survives:
                         self.assertEqual(answer.details["signal"], "SIGKILL")
-                        await eventually_async(gone(answer.worker), "the stuck worker is dead", limit=5)
+                        await eventually_async(gone(answer.worker), "the stuck worker is dead", limit=2)
 
     async def test_calls_behind_one_that_is_stopped_are_made_all_the_same(self):
         config = config_file(scratch(self), '[tool."hostile.loops_in_c"]\ntimeout = "300ms"\n')

@@ -109,7 +109,7 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
             after = await behind
             self.assertEqual(after.value, 2)
             self.assertNotEqual(after.worker, before.worker)
-            await eventually_async(gone(before.worker), "the stuck worker is dead")
+            await eventually_async(gone(before.worker), "the stuck worker is dead", limit=2)
 
     async def test_a_queued_call_is_never_begun(self):
         folder = scratch(self)
