@@ -150,7 +150,7 @@ fn outline(tool: &Tool) -> String {
     let summary = tool.function().summary.as_deref().unwrap_or_default();
     let name = style::paint(&tool.name, NAME, colours());
     let arguments = super::signature::arguments(&tool.function().input_schema, style::terminal_width());
-    let output = tool.function().output_schema.as_ref().map(|schema| format!("  → {}\n", show::type_word(schema)));
+    let output = tool.promised().map(|promised| format!("  → {}\n", show::returned(promised)));
     format!("{name}  {summary}\n{arguments}{}", output.unwrap_or_default())
 }
 

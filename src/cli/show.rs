@@ -54,6 +54,7 @@ fn as_json(tool: &Tool) -> String {
         "origin": tool.entry.file.path,
         "line": function.line,
         "input_schema": *function.input_schema,
+        "output_schema": tool.promised(),
         "settings": settings,
     });
     serde_json::to_string_pretty(&shown).unwrap_or_default()
@@ -71,6 +72,9 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     }
     text.push_str("\nArguments\n");
     text.push_str(&signature::arguments(&function.input_schema, width));
+    if let Some(promised) = tool.promised() {
+        text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
+    }
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
     let rows: Vec<Vec<String>> =
@@ -80,6 +84,14 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend([format!("\nwarning: {path}:{}: {}", warning.line, warning.text)]);
     }
     text
+}
+
+/// What is promised of results, in a line.
+pub(super) fn returned(promised: &serde_json::Map<String, Value>) -> String {
+    let wrapped = promised.get("properties").and_then(|all| all.get("result"));
+    let schema = wrapped.cloned().unwrap_or_else(|| Value::Object(promised.clone()));
+    let text = schema.get("description").and_then(Value::as_str).map(|text| format!(": {text}"));
+    type_word(&schema) + &text.unwrap_or_default()
 }
 
 /// A schema in a word or two, as far as one can be.

@@ -1,14 +1,11 @@
-//! What kind of class a class of the file is, and its schema.
+//! What kind of class a class of the file is, and what it inherits. Its schema is made in [`super::objects`].
+
+use std::rc::Rc;
 
 use ruff_python_ast::{Expr, StmtClassDef};
-use serde_json::{Map, Value, json};
 
-use super::docstring::Docstring;
-use super::fields::{self, Fields};
-use super::hints::Hints;
-use super::module::{Module, docstring_of};
+use super::module::Module;
 use super::names::Named;
-use super::schema::{Schema, nullable, of_type, one_of, schema};
 
 /// The kinds of class whose JSON form is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +29,21 @@ pub(super) struct Lineage<'a> {
     pub(super) outside: Vec<String>,
     /// Whether every ancestor is one whose fields are known.
     pub(super) is_complete: bool,
+    /// Whether pydantic makes it, also when it is a dataclass.
+    pub(super) is_pydantic: bool,
+    /// The type that `RootModel[…]` stands for.
+    pub(super) root: Option<&'a Expr>,
+}
+
+impl Lineage<'_> {
+    pub(super) fn inherits(&self, names: &[&str]) -> bool {
+        self.outside.iter().any(|name| names.contains(&name.as_str()))
+    }
+
+    /// Whether it has one form for each direction, wherever it stands.
+    pub(super) fn is_same_everywhere(&self) -> bool {
+        self.is_pydantic || self.kind == ClassKind::Enumeration
+    }
 }
 
 /// Longer than any chain of base classes; ends a circle of them.
@@ -48,45 +60,78 @@ const FORMLESS: [&str; 6] = [
 ];
 
 impl<'a> Module<'a> {
-    pub(super) fn lineage(&self, class: &'a StmtClassDef) -> Lineage<'a> {
-        let mut lineage =
-            Lineage { kind: ClassKind::Other, classes: Vec::new(), outside: Vec::new(), is_complete: true };
+    /// What a class inherits, found out once.
+    pub(super) fn lineage(&self, class: &'a StmtClassDef) -> Rc<Lineage<'a>> {
+        let place = std::ptr::from_ref(class).addr();
+        if let Some(known) = self.lineages.borrow().get(&place) {
+            return Rc::clone(known);
+        }
+        let mut lineage = Lineage {
+            kind: ClassKind::Other,
+            classes: Vec::new(),
+            outside: Vec::new(),
+            is_complete: true,
+            is_pydantic: false,
+            root: None,
+        };
         self.climb(class, &mut lineage, LONGEST_LINEAGE);
+        let lineage = Rc::new(lineage);
+        self.lineages.borrow_mut().insert(place, Rc::clone(&lineage));
         lineage
     }
 
     fn climb(&self, class: &'a StmtClassDef, lineage: &mut Lineage<'a>, left: usize) {
         let bases = class.arguments.as_ref().map(|arguments| &*arguments.args).unwrap_or_default();
-        for base in bases {
+        for written in bases {
             // `Generic[T]` and `Box[int]` inherit as `Generic` and `Box` do.
-            let base = base.as_subscript_expr().map_or(base, |generic| &generic.value);
+            let base = written.as_subscript_expr().map_or(written, |generic| &generic.value);
             match self.resolve(base) {
                 Named::Class(parent) if left > 0 && !lineage.classes.iter().any(|seen| std::ptr::eq(*seen, parent)) => {
                     self.climb(parent, lineage, left - 1);
                 }
                 Named::Outside(name) => {
                     match kind_of_base(&name) {
-                        Some(kind) => lineage.kind = kind,
+                        Some(kind) => {
+                            lineage.kind = kind;
+                            lineage.is_pydantic = kind == ClassKind::Model;
+                        }
                         None => lineage.is_complete &= FORMLESS.contains(&name.as_str()),
+                    }
+                    if name == "pydantic.RootModel" {
+                        lineage.root = written.as_subscript_expr().map(|generic| &*generic.slice);
                     }
                     lineage.outside.push(name);
                 }
                 _ => lineage.is_complete = false,
             }
         }
-        if lineage.kind == ClassKind::Other && self.is_dataclass(class) {
+        if let Some(name) = self.dataclass_decorator(class)
+            && matches!(lineage.kind, ClassKind::Other | ClassKind::Dataclass)
+        {
             lineage.kind = ClassKind::Dataclass;
+            lineage.is_pydantic = name.starts_with("pydantic.");
         }
         lineage.classes.push(class);
     }
 
     /// Whether a class itself carries the dataclass decorator, which is what makes its annotations fields.
     pub(super) fn is_dataclass(&self, class: &StmtClassDef) -> bool {
-        class.decorator_list.iter().any(|decorator| {
+        self.dataclass_decorator(class).is_some()
+    }
+
+    fn dataclass_decorator(&self, class: &StmtClassDef) -> Option<String> {
+        class.decorator_list.iter().find_map(|decorator| {
             let called = decorator.expression.as_call_expr().map(|call| &*call.func);
-            let name = self.outside_name(called.unwrap_or(&decorator.expression));
-            name.is_some_and(|name| name == "dataclasses.dataclass" || name == "pydantic.dataclasses.dataclass")
+            let name = self.outside_name(called.unwrap_or(&decorator.expression))?;
+            (name == "dataclasses.dataclass" || name == "pydantic.dataclasses.dataclass").then_some(name)
         })
+    }
+
+    /// Whether a class is an enumeration of texts, which can be keys of an object.
+    pub(super) fn is_of_texts(&self, class: &'a StmtClassDef) -> bool {
+        let lineage = self.lineage(class);
+        lineage.kind == ClassKind::Enumeration
+            && self.members(&lineage).is_some_and(|all| all.iter().all(|(_, value)| value.is_string()))
     }
 }
 
@@ -94,93 +139,10 @@ fn kind_of_base(name: &str) -> Option<ClassKind> {
     Some(match name {
         "typing.TypedDict" | "typing_extensions.TypedDict" => ClassKind::TypedDict,
         "typing.NamedTuple" => ClassKind::NamedTuple,
-        "pydantic.BaseModel" | "pydantic.main.BaseModel" => ClassKind::Model,
+        "pydantic.BaseModel" | "pydantic.main.BaseModel" | "pydantic.RootModel" => ClassKind::Model,
         _ if name.starts_with("enum.") => ClassKind::Enumeration,
         _ => return None,
     })
-}
-
-impl<'a> Hints<'_, 'a> {
-    /// A reference to a class of the file, which is defined once under `$defs`; the unknown schema for an opaque class.
-    pub(super) fn class(&mut self, class: &'a StmtClassDef) -> Schema {
-        let name = class.name.as_str();
-        if !self.definitions.contains_key(name) {
-            let lineage = self.module.lineage(class);
-            let Some(reading) = how_to_read(&lineage) else { return Schema::new() };
-            // Holds the place, so that a class that contains itself finds the reference.
-            self.definitions.insert(name.to_owned(), Value::Null);
-            let mut built = match reading {
-                Reading::Enumeration => self.enumeration(&lineage),
-                Reading::Fields => self.object(&lineage),
-            };
-            if let Some(text) = docstring_of(&class.body).and_then(|text| Docstring::parse(text).description) {
-                built.entry("description").or_insert(Value::String(text));
-            }
-            self.definitions.insert(name.to_owned(), Value::Object(built));
-        }
-        schema(json!({ "$ref": format!("#/$defs/{name}") }))
-    }
-
-    fn enumeration(&self, lineage: &Lineage<'a>) -> Schema {
-        if let Some(members) = self.module.members(lineage) {
-            return one_of(members.into_iter().map(|(_, value)| value).collect());
-        }
-        let inherits = |names: &[&str]| lineage.outside.iter().any(|name| names.contains(&name.as_str()));
-        if inherits(&["enum.StrEnum", "builtins.str"]) {
-            of_type("string")
-        } else if inherits(&["enum.IntEnum", "enum.Flag", "enum.IntFlag", "builtins.int"]) {
-            of_type("integer")
-        } else {
-            Schema::new()
-        }
-    }
-
-    fn object(&mut self, lineage: &Lineage<'a>) -> Schema {
-        let Fields { all: fields, is_closed, is_known } = fields::of_class(self.module, lineage);
-        let mut built = of_type("object");
-        if !is_known {
-            return built;
-        }
-        let (mut properties, mut required) = (Map::new(), Vec::new());
-        for field in fields {
-            let mut property = self.hint(field.annotation);
-            field.facts.constrain(&mut property);
-            if field.facts.default == Some(Value::Null) {
-                property = nullable(property);
-            }
-            if let Some(text) = field.facts.description {
-                property.insert("description".to_owned(), Value::String(text));
-            }
-            property.extend(field.facts.default.map(|value| ("default".to_owned(), value)));
-            if field.facts.is_required {
-                required.push(Value::String(field.name.clone()));
-            }
-            properties.insert(field.name, Value::Object(property));
-        }
-        built.insert("properties".to_owned(), Value::Object(properties));
-        if !required.is_empty() {
-            built.insert("required".to_owned(), Value::Array(required));
-        }
-        if is_closed && lineage.is_complete {
-            built.insert("additionalProperties".to_owned(), Value::Bool(false));
-        }
-        built
-    }
-}
-
-enum Reading {
-    Enumeration,
-    Fields,
-}
-
-fn how_to_read(lineage: &Lineage<'_>) -> Option<Reading> {
-    match lineage.kind {
-        ClassKind::Other => None,
-        ClassKind::Enumeration => Some(Reading::Enumeration),
-        // A validator that comes first may turn anything into the model.
-        ClassKind::Model if fields::has_early_validator(lineage) => None,
-        _ => Some(Reading::Fields),
-    }
 }
 
 /// The keyword of a class statement: `class Options(TypedDict, total=False)`.

@@ -4,6 +4,7 @@ use ruff_python_ast::{Expr, Number, UnaryOp};
 use serde_json::{Map, Value};
 
 use super::module::Module;
+use super::names::Named;
 
 const DEEPEST_LITERAL: usize = 32;
 
@@ -34,6 +35,13 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
             Some(Value::Object(object))
         }
         Expr::Attribute(_) => module.enum_member(expression),
+        // A constant of the file. A list could have been added to by the time it is looked at.
+        Expr::Name(_) => match module.resolve(expression) {
+            Named::Value { value, is_alias: false, .. } => {
+                literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
+            }
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Docstring {
     pub(super) description: Option<String>,
     /// A text for each parameter (or attribute of a class), by name.
     pub(super) parameters: HashMap<String, String>,
+    /// A text for what is returned.
+    pub(super) returns: Option<String>,
 }
 
 /// The arguments that a docstring explains, sorted.
@@ -24,6 +26,7 @@ pub fn documented_arguments(docstring: &str) -> Vec<String> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Topic {
     Parameters,
+    Returns,
     Other,
 }
 
@@ -38,8 +41,10 @@ impl Docstring {
             if let Some((topic, style, first)) = found {
                 body_end = body_end.min(at);
                 let end = section_end(&lines, first, indent(lines[at]), style);
-                if topic == Topic::Parameters {
-                    docs.entries(&lines[first..end], style);
+                match topic {
+                    Topic::Parameters => docs.entries(&lines[first..end], style),
+                    Topic::Returns => docs.returned(&lines[first..end], style),
+                    Topic::Other => {}
                 }
                 at = end.max(at + 1);
             } else if let Some(field) = Field::read(lines[at]) {
@@ -76,10 +81,24 @@ impl Docstring {
         self.describe(&names, &text);
     }
 
+    /// A text, or `type: text`; with an underlined heading the type stands on a line of its own.
+    fn returned(&mut self, lines: &[&str], style: Style) {
+        let base = lines.iter().find(|line| !line.is_empty()).map_or(0, |line| indent(line));
+        let is_text = |line: &&&str| !line.is_empty() && (style == Style::Google || indent(line) > base);
+        let text = joined(lines.iter().filter(is_text).copied());
+        let untyped = match text.split_once(": ") {
+            Some((kind, rest)) if style == Style::Google && is_type(kind) => rest.to_owned(),
+            _ => text,
+        };
+        self.returns = not_empty(untyped);
+    }
+
     fn field(&mut self, field: &Field<'_>, more: &[&str]) {
-        if field.is_parameter {
-            let lines: Vec<&str> = std::iter::once(field.text).chain(more.iter().map(|line| line.trim())).collect();
-            self.describe(&[field.name.to_owned()], &lines);
+        let lines: Vec<&str> = std::iter::once(field.text).chain(more.iter().map(|line| line.trim())).collect();
+        match field.topic {
+            Topic::Parameters => self.describe(&[field.name.to_owned()], &lines),
+            Topic::Returns => self.returns = not_empty(joined(lines.into_iter())),
+            Topic::Other => {}
         }
     }
 
@@ -137,6 +156,15 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(char::is_numeric) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
+/// `int`, `list[str]`, `dict of int`: what a person writes as a type before the text. A sentence begins with a capital and
+/// goes on; the name of a class is one word.
+fn is_type(words: &str) -> bool {
+    let outer = words.split('[').next().unwrap_or_default();
+    let is_short = outer.split(' ').count() <= 3;
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '|' | ' ');
+    is_short && outer.chars().all(is_word) && (!words.starts_with(char::is_uppercase) || !outer.contains(' '))
+}
+
 /// The section that begins on a line: its topic, style, and the line of its first entry.
 fn section(lines: &[&str], at: usize) -> Option<(Topic, Style, usize)> {
     let line = lines[at].trim();
@@ -155,9 +183,8 @@ fn topic(heading: &str) -> Option<Topic> {
     Some(match heading.to_ascii_lowercase().as_str() {
         "args" | "arguments" | "parameters" | "params" | "keyword args" | "keyword arguments" | "other parameters"
         | "attributes" => Topic::Parameters,
-        "returns" | "return" | "yields" | "yield" | "raises" | "raise" | "warns" | "except" | "exceptions" => {
-            Topic::Other
-        }
+        "returns" | "return" | "yields" | "yield" => Topic::Returns,
+        "raises" | "raise" | "warns" | "except" | "exceptions" => Topic::Other,
         _ => return None,
     })
 }
@@ -177,7 +204,7 @@ fn is_underlined(lines: &[&str], at: usize) -> bool {
 
 /// `:param int count: text`, and `@param count: text` of older files.
 struct Field<'l> {
-    is_parameter: bool,
+    topic: Topic,
     name: &'l str,
     text: &'l str,
 }
@@ -186,13 +213,13 @@ impl<'l> Field<'l> {
     fn read(line: &'l str) -> Option<Self> {
         let (head, text) = line.trim().strip_prefix([':', '@'])?.split_once(':')?;
         let mut words = head.split_whitespace();
-        let is_parameter = match words.next()? {
-            "param" | "parameter" | "arg" | "argument" | "key" | "keyword" => true,
-            "type" | "return" | "returns" | "rtype" | "raise" | "raises" | "except" | "exception" | "yields"
-            | "ytype" => false,
+        let topic = match words.next()? {
+            "param" | "parameter" | "arg" | "argument" | "key" | "keyword" => Topic::Parameters,
+            "return" | "returns" | "yields" => Topic::Returns,
+            "type" | "rtype" | "raise" | "raises" | "except" | "exception" | "ytype" => Topic::Other,
             _ => return None,
         };
-        Some(Self { is_parameter, name: words.last().unwrap_or_default(), text: text.trim() })
+        Some(Self { topic, name: words.last().unwrap_or_default(), text: text.trim() })
     }
 }
 

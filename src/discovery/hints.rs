@@ -1,43 +1,69 @@
-//! Type hints to JSON Schema.
+//! Type hints to JSON Schema: names, aliases, unions. What stands in brackets is in [`super::generics`].
 
-use ruff_python_ast::{Expr, ExprSubscript, Operator};
+use ruff_python_ast::{Expr, Operator, StmtClassDef};
 use ruff_python_parser::parse_expression;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use std::rc::Rc;
 
-use super::defaults::literal;
-use super::fields::Facts;
+use super::annotated::called_type;
+use super::classes::ClassKind;
+use super::definitions::{Definition, Reference, Target};
 use super::known::Known;
+use super::model::is_readable;
 use super::module::Module;
 use super::names::Named;
-use super::schema::{Schema, admits_anything, any_of, nullable, of_type, one_of};
+use super::schema::{Schema, admits_anything, any_of};
+use super::side::Side;
+use super::{pydantic, result};
 
-/// Reads the hints of one function; the classes they meet gather in `definitions`.
+/// Reads the hints of one function or class; what they refer to gathers in `references`.
 pub(super) struct Hints<'m, 'a> {
     pub(super) module: &'m Module<'a>,
+    pub(super) side: Side,
     /// What goes to `$defs`.
-    pub(super) definitions: Map<String, Value>,
+    pub(super) references: Vec<Reference<'a>>,
     depth: usize,
+    /// How many containers are around the hint: an alias that meets itself inside one has an end.
+    pub(super) level: usize,
+    /// How many hints were read, also for the aliases that came ready.
+    read: usize,
+    /// Whether something was left out for its size, so that what was made of it is not the whole.
+    is_cut: bool,
+    begun: Vec<Begun<'a>>,
 }
 
-/// Deeper than any hint a person writes; ends circles of aliases.
+/// An alias that is being read.
+struct Begun<'a> {
+    reference: Reference<'a>,
+    level: usize,
+    is_recursive: bool,
+}
+
+/// Deeper than any hint a person writes.
 const DEEPEST_HINT: usize = 48;
+
+/// More than any person writes in one signature; aliases that double with every line reach it soon.
+const MOST_HINTS: usize = 4000;
 
 /// A longer text in quotes is no hint, and its tree could be too deep to touch.
 const LONGEST_QUOTED_HINT: usize = 2000;
 
 impl<'m, 'a> Hints<'m, 'a> {
-    pub(super) fn new(module: &'m Module<'a>) -> Self {
-        Self { module, definitions: Map::new(), depth: 0 }
+    pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
+        let (references, begun) = (Vec::new(), Vec::new());
+        Self { module, side, references, depth: 0, level: 0, read: 0, is_cut: false, begun }
     }
 
     /// The schema of a hint; the empty one for what cannot be known.
     pub(super) fn hint(&mut self, hint: &Expr) -> Schema {
-        if self.depth >= DEEPEST_HINT {
+        if self.depth >= DEEPEST_HINT || self.read >= MOST_HINTS {
+            self.is_cut = true;
             return Schema::new();
         }
         self.depth += 1;
+        self.read += 1;
         let schema = match hint {
-            Expr::NoneLiteral(_) => Known::Null.bare(),
+            Expr::NoneLiteral(_) => Known::Null.bare(self.side),
             Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
                 let parsed = parse_expression(text.value.to_str().trim());
                 parsed.map(|parsed| self.hint(parsed.expr())).unwrap_or_default()
@@ -45,35 +71,102 @@ impl<'m, 'a> Hints<'m, 'a> {
             Expr::BinOp(operation) if operation.op == Operator::BitOr => self.union(hint),
             Expr::Name(_) | Expr::Attribute(_) => self.name(hint),
             Expr::Subscript(generic) => self.generic(generic),
+            Expr::Call(call) => called_type(self, call),
             _ => Schema::new(),
         };
         self.depth -= 1;
         schema
     }
 
+    /// A hint inside a container.
+    pub(super) fn inner(&mut self, hint: &Expr) -> Schema {
+        self.level += 1;
+        let schema = self.hint(hint);
+        self.level -= 1;
+        schema
+    }
+
     fn name(&mut self, hint: &Expr) -> Schema {
         match self.module.resolve(hint) {
-            Named::Outside(name) => Known::named(&name).map(Known::bare).unwrap_or_default(),
+            Named::Outside(name) => Known::named(&name)
+                .map(|known| known.bare(self.side))
+                .or_else(|| pydantic::named(&name, self.side))
+                .or_else(|| result::file(&name, self.side))
+                .unwrap_or_default(),
             Named::Class(class) => self.class(class),
-            Named::Value(value) => self.alias(value),
+            Named::Value { name, value, is_alias } => self.alias(name, value, is_alias),
             Named::Nothing => Schema::new(),
         }
     }
 
-    /// A name given to a type: `Vector = list[float]`, `UserId = NewType("UserId", int)`.
-    fn alias(&mut self, value: &Expr) -> Schema {
-        match value {
-            // A text may be anything; only in a hint is it certainly a hint.
-            Expr::StringLiteral(_) => Schema::new(),
-            Expr::Call(call) => match (self.known(&call.func), &*call.arguments.args) {
-                (Some(Known::NewType), [_, inner]) => self.hint(inner),
-                _ => Schema::new(),
-            },
-            _ => self.hint(value),
+    /// A reference to a class of the file; the unknown schema for an opaque class.
+    pub(super) fn class(&mut self, class: &'a StmtClassDef) -> Schema {
+        let lineage = self.module.lineage(class);
+        let side = match lineage.kind {
+            ClassKind::Other => return Schema::new(),
+            // Its values are the same everywhere.
+            ClassKind::Enumeration => Side::Given,
+            ClassKind::Model => self.side.in_model(),
+            _ if lineage.is_pydantic && self.side.is_input() => self.side.in_model(),
+            _ => self.side,
+        };
+        if !is_readable(&lineage, side) {
+            return Schema::new();
         }
+        self.refer(Reference { side, target: Target::Class(class) })
     }
 
-    fn known(&self, expression: &Expr) -> Option<Known> {
+    fn refer(&mut self, reference: Reference<'a>) -> Schema {
+        if !self.references.contains(&reference) {
+            self.references.push(reference);
+        }
+        self.module.pointer(reference)
+    }
+
+    /// A name given to a type: `Vector = list[float]`, `UserId = NewType("UserId", int)`, `type Tree = list[Tree]`.
+    pub(super) fn alias(&mut self, name: &'a str, value: &'a Expr, is_alias: bool) -> Schema {
+        // A text may be anything; only where the author says alias, or in a hint, is it certainly a hint.
+        if value.is_string_literal_expr() && !is_alias {
+            return Schema::new();
+        }
+        let reference = Reference { side: self.side, target: Target::Alias(name, value) };
+        if let Some(begun) = self.begun.iter_mut().find(|begun| begun.reference == reference) {
+            if begun.level == self.level {
+                return Schema::new(); // nothing but itself
+            }
+            begun.is_recursive = true;
+            return self.refer(reference);
+        }
+        let filed = self.module.definitions.borrow().get(&reference).map(Rc::clone);
+        let definition = filed.unwrap_or_else(|| self.read_alias(reference, value));
+        self.read += definition.size;
+        if definition.is_recursive {
+            return self.refer(reference);
+        }
+        self.references.extend(&definition.references);
+        definition.schema.clone()
+    }
+
+    fn read_alias(&mut self, reference: Reference<'a>, value: &'a Expr) -> Rc<Definition<'a>> {
+        let outer = std::mem::take(&mut self.references);
+        let (outer_cut, read_before) = (std::mem::take(&mut self.is_cut), self.read);
+        self.begun.push(Begun { reference, level: self.level, is_recursive: false });
+        let schema = self.hint(value);
+        let is_recursive = self.begun.pop().is_some_and(|begun| begun.is_recursive);
+        let references = std::mem::replace(&mut self.references, outer);
+        let size = self.read - read_before;
+        self.read = read_before;
+        let key = self.module.key_of(reference);
+        let made = Rc::new(Definition { key, schema, references, size, is_recursive });
+        // What was cut for where it stood may be whole elsewhere.
+        if !self.is_cut || is_recursive {
+            self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));
+        }
+        self.is_cut |= outer_cut;
+        made
+    }
+
+    pub(super) fn known(&self, expression: &Expr) -> Option<Known> {
         Known::named(&self.module.outside_name(expression)?)
     }
 
@@ -89,103 +182,6 @@ impl<'m, 'a> Hints<'m, 'a> {
         branches.push(at);
         let schemas: Vec<Schema> = branches.into_iter().rev().map(|branch| self.hint(branch)).collect();
         any_of(schemas)
-    }
-
-    fn generic(&mut self, generic: &ExprSubscript) -> Schema {
-        if let Named::Class(class) = self.module.resolve(&generic.value) {
-            return self.class(class);
-        }
-        let Some(known) = self.known(&generic.value) else { return Schema::new() };
-        let arguments = match &*generic.slice {
-            Expr::Tuple(tuple) => tuple.elts.as_slice(),
-            single => std::slice::from_ref(single),
-        };
-        match (known, arguments) {
-            (Known::List | Known::Set, [item]) => self.with_inner(known, "items", item),
-            (Known::Tuple, _) => self.tuple(arguments),
-            (Known::Mapping, [_, value]) => self.with_inner(known, "additionalProperties", value),
-            (Known::Optional, [inner]) => nullable(self.hint(inner)),
-            (Known::Union, _) => {
-                let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
-                any_of(schemas)
-            }
-            (Known::Literal, _) => self.literals(arguments).map(one_of).unwrap_or_default(),
-            (Known::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
-            (Known::Qualifier, [inner]) => self.hint(inner),
-            (Known::Format("path") | Known::Counter, _) => known.bare(),
-            _ => Schema::new(),
-        }
-    }
-
-    fn with_inner(&mut self, outer: Known, key: &str, inner: &Expr) -> Schema {
-        let mut schema = outer.bare();
-        let inner = self.hint(inner);
-        if !inner.is_empty() {
-            schema.insert(key.to_owned(), Value::Object(inner));
-        }
-        schema
-    }
-
-    fn tuple(&mut self, items: &[Expr]) -> Schema {
-        if let [item, Expr::EllipsisLiteral(_)] = items {
-            return self.with_inner(Known::Tuple, "items", item);
-        }
-        if items.iter().any(Expr::is_starred_expr) {
-            return of_type("array");
-        }
-        let schemas: Vec<Value> = items.iter().map(|item| Value::Object(self.hint(item))).collect();
-        let length = schemas.len();
-        let mut schema = of_type("array");
-        if length > 0 {
-            schema.insert("prefixItems".to_owned(), Value::Array(schemas));
-        }
-        schema.insert("minItems".to_owned(), json!(length));
-        schema.insert("maxItems".to_owned(), json!(length));
-        schema
-    }
-
-    /// The values of `Literal[…]`, those of literals inside it included.
-    fn literals(&self, arguments: &[Expr]) -> Option<Vec<Value>> {
-        let mut values = Vec::new();
-        for argument in arguments {
-            match argument {
-                Expr::Subscript(inner) if self.known(&inner.value) == Some(Known::Literal) => {
-                    let nested = match &*inner.slice {
-                        Expr::Tuple(tuple) => tuple.elts.as_slice(),
-                        single => std::slice::from_ref(single),
-                    };
-                    // One level is what people write; deeper ones are left unknown.
-                    values.extend(nested.iter().map(|value| literal(value, self.module)).collect::<Option<Vec<_>>>()?);
-                }
-                _ => values.push(literal(argument, self.module)?),
-            }
-        }
-        Some(values)
-    }
-
-    /// `Annotated[X, …]`: a text describes; of the rest, pydantic's `Field` and `Doc` are understood.
-    fn annotated(&mut self, inner: &Expr, notes: &[Expr]) -> Schema {
-        let mut schema = self.hint(inner);
-        for note in notes {
-            let description = match note {
-                Expr::StringLiteral(text) => Some(text.value.to_str().to_owned()),
-                Expr::Call(call) => match self.module.outside_name(&call.func).as_deref() {
-                    Some("pydantic.Field") => {
-                        let facts = Facts::of_call(self.module, call);
-                        facts.constrain(&mut schema);
-                        facts.description
-                    }
-                    Some("typing_extensions.Doc" | "annotated_doc.Doc") => {
-                        let text = call.arguments.args.first().and_then(|text| text.as_string_literal_expr());
-                        text.map(|text| text.value.to_str().to_owned())
-                    }
-                    _ => None,
-                },
-                _ => None,
-            };
-            schema.extend(description.map(|text| ("description".to_owned(), Value::String(text))));
-        }
-        schema
     }
 
     /// What `**kwargs: X` admits as further arguments.

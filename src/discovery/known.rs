@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::schema::{Schema, of_type, schema};
+use super::side::Side;
 
 /// A type or a type form of the standard library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(super) enum Known {
     /// Text of a certain form, by the name JSON Schema has for it.
     Format(&'static str),
     List,
+    /// A list, or something else that has items one after another.
+    Sequence,
     Set,
     Tuple,
     Mapping,
@@ -31,6 +34,10 @@ pub(super) enum Known {
     /// `ClassVar[X]`: no field at all.
     ClassVariable,
     NewType,
+    /// `TypeAliasType("Name", X)`
+    MadeAlias,
+    /// `Unpack[X]`: in `**kwargs`, and in tuples.
+    Unpack,
 }
 
 impl Known {
@@ -45,6 +52,8 @@ impl Known {
             "datetime" => Self::of_time(name),
             "uuid" if name == "UUID" => Some(Self::Format("uuid")),
             "decimal" if name == "Decimal" => Some(Self::Decimal),
+            "ipaddress" => Self::of_address(name),
+            "re" if name == "Pattern" => Some(Self::Format("regex")),
             "pathlib" if name.ends_with("Path") => Some(Self::Format("path")),
             "os" if name == "PathLike" => Some(Self::Format("path")),
             "dataclasses" if name == "InitVar" => Some(Self::Qualifier),
@@ -70,6 +79,7 @@ impl Known {
     fn from_typing(name: &str) -> Option<Self> {
         Some(match name {
             "Text" | "LiteralString" => Self::Text,
+            "Pattern" => Self::Format("regex"),
             "List" => Self::List,
             "FrozenSet" => Self::Set,
             "Tuple" => Self::Tuple,
@@ -81,13 +91,15 @@ impl Known {
             "Required" | "NotRequired" | "ReadOnly" | "Final" => Self::Qualifier,
             "ClassVar" => Self::ClassVariable,
             "NewType" => Self::NewType,
+            "TypeAliasType" => Self::MadeAlias,
+            "Unpack" => Self::Unpack,
             _ => return None,
         })
     }
 
     fn collection(name: &str) -> Option<Self> {
         Some(match name {
-            "Sequence" | "MutableSequence" | "Iterable" | "Collection" | "deque" | "Deque" => Self::List,
+            "Sequence" | "MutableSequence" | "Iterable" | "Collection" | "deque" | "Deque" => Self::Sequence,
             "Set" | "AbstractSet" | "MutableSet" => Self::Set,
             "Mapping" | "MutableMapping" | "OrderedDict" | "defaultdict" => Self::Mapping,
             "Counter" => Self::Counter,
@@ -105,15 +117,52 @@ impl Known {
         }))
     }
 
+    fn of_address(name: &str) -> Option<Self> {
+        Some(Self::Format(match name {
+            "IPv4Address" => "ipv4",
+            "IPv6Address" => "ipv6",
+            "IPv4Network" => "ipv4network",
+            "IPv6Network" => "ipv6network",
+            _ => return None,
+        }))
+    }
+
     /// The type when it stands alone, without anything in brackets.
-    pub(super) fn bare(self) -> Schema {
+    pub(super) fn bare(self, side: Side) -> Schema {
         match self {
             Self::Text => of_type("string"),
             Self::Integer => of_type("integer"),
             Self::Number => of_type("number"),
             Self::Boolean => of_type("boolean"),
             Self::Null => of_type("null"),
-            Self::Bytes => schema(json!({"type": "string", "contentEncoding": "base64"})),
+            Self::Mapping => of_type("object"),
+            Self::Counter => schema(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+            // A set does not become JSON, and many things are sequences.
+            Self::Sequence | Self::Set if side == Side::Returned => Schema::new(),
+            Self::List | Self::Tuple | Self::Sequence => of_type("array"),
+            Self::Set => schema(json!({"type": "array", "uniqueItems": true})),
+            Self::Bytes | Self::Decimal | Self::Format(_) => self.text(side),
+            Self::Optional
+            | Self::Union
+            | Self::Literal
+            | Self::Annotated
+            | Self::Qualifier
+            | Self::ClassVariable
+            | Self::NewType
+            | Self::MadeAlias
+            | Self::Unpack => Schema::new(),
+        }
+    }
+
+    /// Types that are written as text of some form.
+    fn text(self, side: Side) -> Schema {
+        match self {
+            // pydantic's bytes are the text in UTF-8.
+            Self::Bytes if side == Side::Validated => schema(json!({"type": "string", "format": "binary"})),
+            Self::Bytes if side != Side::Dumped => schema(json!({"type": "string", "contentEncoding": "base64"})),
+            Self::Format("uuid") => schema(json!({"type": "string", "format": "uuid"})),
+            // Python writes times without a zone, and durations with fractions or a sign: the formats have neither.
+            _ if !side.is_input() => of_type("string"),
             // A decimal is written as text where its digits matter, and as a number where they do not.
             Self::Decimal => schema(json!({"anyOf": [{"type": "string"}, {"type": "number"}]})),
             // As the worker takes it: PT90S, or a number of seconds.
@@ -121,17 +170,7 @@ impl Known {
                 schema(json!({"anyOf": [{"type": "string", "format": "duration"}, {"type": "number"}]}))
             }
             Self::Format(format) => schema(json!({"type": "string", "format": format})),
-            Self::List | Self::Tuple => of_type("array"),
-            Self::Set => schema(json!({"type": "array", "uniqueItems": true})),
-            Self::Mapping => of_type("object"),
-            Self::Counter => schema(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
-            Self::Optional
-            | Self::Union
-            | Self::Literal
-            | Self::Annotated
-            | Self::Qualifier
-            | Self::ClassVariable
-            | Self::NewType => Schema::new(),
+            _ => of_type("string"),
         }
     }
 }

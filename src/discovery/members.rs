@@ -27,7 +27,7 @@ impl<'a> Module<'a> {
                 literal(value, self)?
             };
             let fits = (!must_be_text || value.is_string()) && (!must_be_whole || value.is_i64() || value.is_u64());
-            if !fits || value.is_array() || value.is_object() {
+            if !fits || value.is_object() {
                 return None;
             }
             members.push((name, value));

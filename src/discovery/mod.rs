@@ -2,23 +2,33 @@
 //!
 //! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
 
+mod annotated;
 mod classes;
 mod collisions;
 mod defaults;
+mod definitions;
 mod docstring;
 mod exports;
+mod facts;
 mod fields;
+mod generics;
 mod helpers;
 mod hints;
 mod known;
+mod limits;
 mod lines;
 mod members;
+mod model;
 mod module;
 mod names;
 mod nesting;
+mod objects;
+mod pydantic;
 mod read;
+mod result;
 mod scan;
 mod schema;
+mod side;
 mod signature;
 mod standard_library;
 
@@ -108,8 +118,9 @@ pub struct Function {
     pub description: Option<String>,
     /// What it takes: a JSON Schema (2020-12) object. Shared with whoever lists it: schemas are the most of a catalogue.
     pub input_schema: Arc<Map<String, Value>>,
-    /// What it returns, when that is certain.
-    pub output_schema: Option<Value>,
+    /// What it returns, when that is certain: a JSON Schema of what clients get as structured content, which is the result
+    /// when that is an object, and `{"result": …}` when it is not.
+    pub output_schema: Option<Arc<Map<String, Value>>>,
     /// Whether it is an `async def`.
     pub is_async: bool,
     /// The 1-based line of its `def`.

@@ -1,11 +1,15 @@
 //! What the top level of a module says: its names and what they are bound to, its pack, its `__all__`, its imports.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
 
 use super::Warning;
+use super::classes::Lineage;
+use super::definitions::Definitions;
 use super::exports::Exports;
 use super::lines::Lines;
 
@@ -20,6 +24,8 @@ pub(super) enum Binding<'a> {
     Class(&'a StmtClassDef),
     /// The value of its only assignment.
     Value(&'a Expr),
+    /// A type, by the author's word.
+    Alias(&'a Expr),
     /// Something that cannot be told statically.
     Unknown,
 }
@@ -36,6 +42,11 @@ pub(super) struct Module<'a> {
     pub(super) imports: BTreeSet<String>,
     pub(super) warnings: Vec<Warning>,
     pub(super) lines: Lines,
+    /// Functions whose name was assigned to after their `def`, so that something else is called.
+    pub(super) wrapped: BTreeSet<&'a str>,
+    /// What was found out about types so far.
+    pub(super) definitions: Definitions<'a>,
+    pub(super) lineages: RefCell<HashMap<usize, Rc<Lineage<'a>>>>,
 }
 
 impl<'a> Module<'a> {
@@ -49,6 +60,9 @@ impl<'a> Module<'a> {
             imports: BTreeSet::new(),
             warnings: Vec::new(),
             lines: Lines::of(source),
+            wrapped: BTreeSet::new(),
+            definitions: Definitions::default(),
+            lineages: RefCell::default(),
         };
         module.block(body, Reach::Runs);
         Imports(&mut module.imports).visit_body(body);
@@ -112,11 +126,11 @@ impl<'a> Module<'a> {
                     self.assign(target, &assign.value, reach);
                 }
             }
-            Stmt::AnnAssign(assign) => {
-                if let Some(value) = &assign.value {
-                    self.assign(&assign.target, value, reach);
-                }
-            }
+            Stmt::AnnAssign(assign) => match (&assign.value, name_of(&assign.target)) {
+                (Some(value), Some(name)) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
+                (Some(value), _) => self.assign(&assign.target, value, reach),
+                (None, _) => {}
+            },
             Stmt::AugAssign(assign) => {
                 let is_all = name_of(&assign.target) == Some("__all__");
                 if is_all {
@@ -125,7 +139,16 @@ impl<'a> Module<'a> {
                     self.bindings.insert(name, Binding::Unknown);
                 }
             }
-            Stmt::TypeAlias(alias) => self.assign(&alias.name, &alias.value, reach),
+            Stmt::TypeAlias(alias) => {
+                if let Some(name) = name_of(&alias.name) {
+                    self.rebind(name, Binding::Alias(&alias.value));
+                }
+            }
+            Stmt::For(each) => {
+                if let Some(name) = name_of(&each.target) {
+                    self.rebind(name, Binding::Unknown);
+                }
+            }
             _ => {}
         }
     }
@@ -149,7 +172,7 @@ impl<'a> Module<'a> {
     /// An assignment to a function's name wraps it (`f = cached(f)`); a second assignment of a value makes it uncertain.
     fn rebind(&mut self, name: &'a str, binding: Binding<'a>) {
         match self.bindings.get(name) {
-            Some(Binding::Function(_)) => {}
+            Some(Binding::Function(_)) => drop(self.wrapped.insert(name)),
             None => drop(self.bindings.insert(name, binding)),
             Some(_) => drop(self.bindings.insert(name, Binding::Unknown)),
         }
@@ -248,6 +271,15 @@ pub(super) fn docstring_of(body: &[Stmt]) -> Option<&str> {
 
 pub(super) fn name_of(expression: &Expr) -> Option<&str> {
     expression.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// `X: TypeAlias = …`
+fn says_alias(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Name(name) => name.id.as_str() == "TypeAlias",
+        Expr::Attribute(attribute) => attribute.attr.as_str() == "TypeAlias",
+        _ => false,
+    }
 }
 
 /// `@overload` stubs are signatures for a type checker; the function is the definition after them.

@@ -11,7 +11,12 @@ pub(super) enum Named<'a> {
     /// A class of the file.
     Class(&'a StmtClassDef),
     /// A name that was given a value once: perhaps an alias of a type.
-    Value(&'a Expr),
+    Value {
+        name: &'a str,
+        value: &'a Expr,
+        /// Whether the author says that it is a type: `type X = …`, `X: TypeAlias = …`.
+        is_alias: bool,
+    },
     /// Nothing that can be told.
     Nothing,
 }
@@ -28,13 +33,19 @@ impl<'a> Module<'a> {
         let Some(first) = at.as_name_expr() else { return Named::Nothing };
         parts.reverse();
         let dotted = |head: &str| parts.iter().fold(head.to_owned(), |path, part| path + "." + part);
-        match self.bindings.get(first.id.as_str()) {
-            Some(Binding::Import(full)) => Named::Outside(dotted(full)),
-            Some(Binding::Class(class)) if parts.is_empty() => Named::Class(class),
-            Some(Binding::Value(value)) if parts.is_empty() => Named::Value(value),
+        match self.bindings.get_key_value(first.id.as_str()) {
+            Some((_, Binding::Import(full))) => Named::Outside(dotted(full)),
+            Some((_, Binding::Class(class))) if parts.is_empty() => Named::Class(class),
+            Some((name, Binding::Value(value))) if parts.is_empty() => Named::Value { name, value, is_alias: false },
+            Some((name, Binding::Alias(value))) if parts.is_empty() => Named::Value { name, value, is_alias: true },
             Some(_) => Named::Nothing,
             None => Named::Outside(dotted(&self.unbound(&first.id))),
         }
+    }
+
+    /// Whether an expression names a class of the file.
+    pub(super) fn is_class(&self, expression: &Expr) -> bool {
+        matches!(self.resolve(expression), Named::Class(_))
     }
 
     /// The full dotted name of an expression, when it comes from outside the file.

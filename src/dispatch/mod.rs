@@ -2,6 +2,7 @@
 
 mod host;
 mod request;
+mod results;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -80,7 +81,9 @@ impl Dispatcher {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
         let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, &request));
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
-        self.pools.call(tool, prepared).await
+        let mut settled = self.pools.call(tool, prepared).await;
+        settled.ended = settled.ended.and_then(|raw| results::check(tool, raw));
+        settled
     }
 }
 

@@ -90,7 +90,7 @@ fn wanted(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-fn types(kind: &TypeKind) -> String {
+pub(super) fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or "),
@@ -109,7 +109,7 @@ fn expected(tool: &Tool, name: &str) -> String {
 }
 
 /// A JSON pointer as people write it: `items[2].name`.
-fn place(pointer: &str) -> String {
+pub(super) fn place(pointer: &str) -> String {
     let mut text = String::new();
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");

@@ -26,11 +26,13 @@ fn members(object: &mut Value, schema: &Map<String, Value>, root: &Map<String, V
 }
 
 fn within(value: &mut Value, schema: &Value, root: &Map<String, Value>) -> Result<(), Inexact> {
-    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/"));
-    let schema = reference.and_then(|name| root.get("$defs")?.get(name)).unwrap_or(schema);
+    let schema = behind(schema, root);
     match value {
-        Value::Number(number) if number.is_f64() && says_integer(schema) => {
+        Value::Number(number) if number.is_f64() => {
             let float = number.as_f64().unwrap_or_default();
+            if !says_integer(schema, float, root) {
+                return Ok(());
+            }
             if float.abs() >= EXACT {
                 return Err(Inexact(String::new()));
             }
@@ -38,14 +40,18 @@ fn within(value: &mut Value, schema: &Value, root: &Map<String, Value>) -> Resul
             let integer = float as i64;
             *value = integer.into();
         }
-        Value::Array(items) => {
-            let Some(each) = schema.get("items").filter(|each| each.is_object()) else { return Ok(()) };
+        Value::Array(_) => {
+            let Some(schema) = branch(schema, root, value) else { return Ok(()) };
+            let Value::Array(items) = value else { return Ok(()) };
+            let first = schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let rest = schema.get("items").filter(|each| each.is_object());
             for (index, item) in items.iter_mut().enumerate() {
+                let Some(each) = first.get(index).or(rest) else { continue };
                 within(item, each, root).map_err(|Inexact(rest)| Inexact(format!("/{index}{rest}")))?;
             }
         }
         Value::Object(_) => {
-            if let Some(schema) = schema.as_object() {
+            if let Some(schema) = branch(schema, root, value).and_then(Value::as_object) {
                 members(value, schema, root)?;
             }
         }
@@ -54,12 +60,33 @@ fn within(value: &mut Value, schema: &Value, root: &Map<String, Value>) -> Resul
     Ok(())
 }
 
-/// Integer and no other number, perhaps or null or text.
-fn says_integer(schema: &Value) -> bool {
+fn behind<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> &'s Value {
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/"));
+    reference.and_then(|name| root.get("$defs")?.get(name)).unwrap_or(schema)
+}
+
+/// What a schema says of a value: itself, or the branch for its kind and, of objects, for the names that are there. Where
+/// several could be meant nothing is changed.
+fn branch<'s>(schema: &'s Value, root: &'s Map<String, Value>, value: &Value) -> Option<&'s Value> {
+    let Some(branches) = schema.get("anyOf").and_then(Value::as_array) else { return Some(schema) };
+    let kind = if value.is_array() { "array" } else { "object" };
+    let is_there = |name: &Value| name.as_str().is_some_and(|name| value.get(name).is_some());
+    let fits = |branch: &&Value| {
+        let required = branch.get("required").and_then(Value::as_array);
+        branch.get("type").is_none_or(|other| other == kind) && required.is_none_or(|all| all.iter().all(is_there))
+    };
+    let mut fitting = branches.iter().map(|branch| behind(branch, root)).filter(fits);
+    fitting.next().filter(|_| fitting.next().is_none())
+}
+
+/// Integer and no other number, perhaps or null or text; or one of a few values, and that one an integer.
+fn says_integer(schema: &Value, value: f64, root: &Map<String, Value>) -> bool {
     let branches = schema.get("anyOf").and_then(Value::as_array);
-    let kinds = branches.map_or_else(|| vec![schema], |branches| branches.iter().collect());
+    let kinds = branches.map_or_else(|| vec![schema], |branches| branches.iter().map(|it| behind(it, root)).collect());
     let says = |word: &str| kinds.iter().any(|kind| kind.get("type").is_some_and(|kind| kind == word));
-    says("integer") && !says("number")
+    let is_it = |one: &Value| !one.is_f64() && one.as_f64() == Some(value);
+    let mut listed = kinds.iter().filter_map(|kind| kind.get("enum")?.as_array()).flatten();
+    (says("integer") || listed.any(is_it)) && !says("number")
 }
 
 #[cfg(test)]
@@ -74,6 +101,9 @@ mod tests {
             "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             "either": {"anyOf": [{"type": "integer"}, {"type": "number"}]},
             "rows": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+            "choice": {"enum": ["a", 1, true, null]},
+            "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "number"}], "items": {"type": "integer"}},
+            "spots": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Spot"}}, {"$ref": "#/$defs/Spot"}, {"type": "null"}]},
             "counts": {"type": "object", "additionalProperties": {"type": "integer"}}, "spot": {"$ref": "#/$defs/Spot"},
         }, "$defs": {"Spot": {"type": "object", "properties": {"x": {"type": "integer"}}}}});
         let done = whole(&mut arguments, schema.as_object().unwrap());
@@ -87,6 +117,10 @@ mod tests {
         assert_eq!(made(given).unwrap().to_string(), wanted);
         let given = json!({"counts": {"a": 1.0}, "spot": {"x": 2.0, "y": 2.0}});
         assert_eq!(made(given).unwrap().to_string(), r#"{"counts":{"a":1},"spot":{"x":2,"y":2.0}}"#);
+        let given = json!({"pair": [1.0, 2.0, 3.0], "spots": [{"x": 1.0}]});
+        assert_eq!(made(given).unwrap().to_string(), r#"{"pair":[1,2.0,3],"spots":[{"x":1}]}"#);
+        assert_eq!(made(json!({"choice": 1.0})).unwrap().to_string(), r#"{"choice":1}"#);
+        assert_eq!(made(json!({"spots": {"x": 1.0}})).unwrap().to_string(), r#"{"spots":{"x":1}}"#);
         assert_eq!(made(json!({"maybe": null, "rows": []})).unwrap(), json!({"maybe": null, "rows": []}));
     }
 

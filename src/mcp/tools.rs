@@ -17,9 +17,11 @@ pub(super) fn list(catalogue: &Catalogue) -> Vec<McpTool> {
 fn describe(tool: &Tool) -> McpTool {
     let description = tool.description().map(|text| text.to_owned().into());
     let schema = Arc::clone(&tool.function().input_schema);
-    McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
+    let mut shown = McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
         .with_title(tool.name.clone())
-        .with_annotations(annotations(tool.settings.effects.value))
+        .with_annotations(annotations(tool.settings.effects.value));
+    shown.output_schema = tool.promised().map(Arc::clone);
+    shown
 }
 
 /// What the author said about repeating a call, in MCP's words. Where nothing was said, nothing is claimed.

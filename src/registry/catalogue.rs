@@ -65,6 +65,7 @@ pub struct Tool {
     pub settings: FunctionSettings,
     place: usize,
     validator: OnceLock<Option<jsonschema::Validator>>,
+    result_validator: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl Tool {
@@ -79,15 +80,27 @@ impl Tool {
         function.description.as_deref().or(function.summary.as_deref())
     }
 
+    /// The output schema, as far as clients are told: what is not checked is not promised.
+    pub fn promised(&self) -> Option<&Arc<Map<String, Value>>> {
+        self.function().output_schema.as_ref().filter(|_| self.settings.validate.value)
+    }
+
     /// The schema's validator, compiled at the first call. `None` when the schema cannot be compiled, which is ours to
     /// mend and no reason to refuse a call.
     pub fn validator(&self) -> Option<&jsonschema::Validator> {
-        let compile = || {
-            let schema = Value::Object(Map::clone(&self.function().input_schema));
-            let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema);
-            built.inspect_err(|error| tracing::error!(tool = self.name, %error, "schema does not compile")).ok()
-        };
-        self.validator.get_or_init(compile).as_ref()
+        self.validator.get_or_init(|| self.compile(&self.function().input_schema)).as_ref()
+    }
+
+    /// The validator of what is promised of results, compiled at the first one.
+    pub fn result_validator(&self) -> Option<&jsonschema::Validator> {
+        let promised = self.promised()?;
+        self.result_validator.get_or_init(|| self.compile(promised)).as_ref()
+    }
+
+    fn compile(&self, schema: &Map<String, Value>) -> Option<jsonschema::Validator> {
+        let schema = Value::Object(schema.clone());
+        let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema);
+        built.inspect_err(|error| tracing::error!(tool = self.name, %error, "schema does not compile")).ok()
     }
 }
 
@@ -146,6 +159,7 @@ impl Catalogue {
                 entry: Arc::clone(&entry),
                 place,
                 validator: OnceLock::new(),
+                result_validator: OnceLock::new(),
             }));
         }
         self.files.push(entry);

@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from harness import MCPError, config_file, connected, environment, eventually_async, gone, scratch
+from harness import MCPError, config_file, connected, environment, eventually_async, gone, scratch, write_tool
 
 
 class Mistakes(unittest.IsolatedAsyncioTestCase):
@@ -31,6 +31,27 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             self.assertIn('in raises\n    raise ValueError(text)', answer.details["traceback"])
             self.assertNotIn("hostler_worker", answer.details["traceback"])
             self.assertFalse(answer.error["retryable"])
+
+    async def test_a_result_that_is_not_what_its_annotation_says(self):
+        folder = scratch(self)
+        write_tool(folder, "lies", "from typing import TypedDict\n\n\nclass Row(TypedDict):\n    n: int\n\n\n"
+                   "def count() -> int:\n    return 'three'\n\n\ndef rows() -> list[Row]:\n    return [{'n': 1}, {'n': 'two'}]\n\n\n"
+                   "def row() -> Row:\n    return {}\n\n\ndef many(size: int) -> list[str]:\n    return ['x' * 100] * size\n")
+        words = {
+            "lies.count": "lies.count returned something else than its annotation says: `result` is to be integer, and a string came",
+            "lies.rows": "`result[1].n` is to be integer",
+            "lies.row": '`result` has no "n"',
+        }
+        async with connected(folder) as hostler:
+            for tool, said in words.items():
+                answer = await hostler.call(tool)
+                self.assertEqual(answer.code, "INVALID_OUTPUT", answer.text)
+                self.assertIn(said, answer.message)
+            self.assertEqual(len(await hostler.value("lies.many", size=20_000)), 20_000)
+        config = config_file(folder, "[tool.lies]\nvalidate = false\n")
+        async with connected(folder, config=config) as hostler:
+            self.assertIsNone((await hostler.tools())["lies_count"].output_schema)
+            self.assertEqual(await hostler.value("lies.count"), "three")
 
     async def test_a_polite_exit_is_an_exception(self):
         async with connected() as hostler:

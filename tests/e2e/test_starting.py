@@ -262,6 +262,7 @@ class Builds(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await hostler.value("one_well"), 1)
             body = "import markdown\ndef well(number: int = 1) -> str:\n    return markdown.markdown('*x*')\n"
             write_tool(self.tools, "one", body, with_dependencies("markdown"))
+            await hostler.tools()  # the client holds results against the list it has, and a text is no integer
             self.assertEqual(await hostler.value("one_well"), "<p><em>x</em></p>")
         self.assertEqual(len(environments(self.cache)[0]), 2)
 

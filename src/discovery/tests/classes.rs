@@ -135,7 +135,9 @@ def f(options: Options, rest: Rest, point: Point): ...
         schema["$defs"]["Rest"],
         json!({"type": "object", "properties": {"d": {"type": "integer"}, "e": {"type": "integer"}}})
     );
-    assert_eq!(schema["$defs"]["Point"]["required"], json!(["x"]));
+    let (object, array) = (&schema["$defs"]["Point"]["anyOf"][0], &schema["$defs"]["Point"]["anyOf"][1]);
+    assert_eq!((&object["required"], &object["additionalProperties"]), (&json!(["x"]), &json!(false)));
+    assert_eq!((&array["minItems"], &array["maxItems"]), (&json!(1), &json!(2)));
 }
 
 #[test]

@@ -125,6 +125,32 @@ proptest::proptest! {
     }
 }
 
+/// Words of which hints and classes are made, in any order.
+const HINTS: &str = "(int|str|None|list|dict|tuple|Literal|Union|Optional|Annotated|Unpack|A|B|C|D|E|X|'[ABX]'|1|'k'|Field|BeforeValidator\
+                     |[(]ge=1[)]|\\[|\\]|, | \\| |[.]{3}|\\*|[(]|[)]|=){0,14}";
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_the_hints_say_the_schemas_are_schemas(a in HINTS, b in HINTS, x in HINTS, result in HINTS, default in HINTS) {
+        let text = format!(
+            "from typing import *\nfrom enum import Enum\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel, Field, BeforeValidator\n\
+             type X = {x}\n\nB = {b}\n\n@dataclass\nclass A:\n    x: {a}\n    y: {b} = {default}\n\nclass C(BaseModel):\n    z: {x} = {default}\n\n\
+             class D(TypedDict):\n    z: {b}\n\nclass E(NamedTuple):\n    z: {a}\n\ndef f(a: {a}, b: {b} = {default}, **c: {x}) -> {result}: ...\n"
+        );
+        for function in file(&text).functions {
+            let schemas = [Some(function.input_schema), function.output_schema];
+            for schema in schemas.into_iter().flatten() {
+                let schema = serde_json::Value::Object((*schema).clone());
+                assert!(jsonschema::draft202012::meta::is_valid(&schema), "{schema}");
+                let validator = jsonschema::draft202012::new(&schema);
+                assert!(validator.is_ok(), "{schema} of {text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_deep_text_ends_neither_the_reading_nor_the_process() {
     let chains: [(&str, &str, &str); 7] = [

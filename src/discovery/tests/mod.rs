@@ -3,6 +3,8 @@ mod collisions;
 mod files;
 mod folders;
 mod hints;
+mod results;
+mod types;
 
 use std::path::Path;
 use std::sync::Arc;

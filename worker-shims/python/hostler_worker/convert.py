@@ -29,13 +29,18 @@ def show(value):
 
 
 class Plan:
-    __slots__ = ("converters", "positional", "defaults", "extra", "named")
+    __slots__ = ("converters", "positional", "defaults", "extra", "named", "described")
 
     def apply(self, kwargs):
         converted = {}
         for name, value in kwargs.items():
             convert = self.converters.get(name) if name in self.named else self.extra
             converted[name] = value if convert is None else convert(value, name)
+        for name, field in self.described.items():
+            if name not in converted:
+                if field.is_required():
+                    raise Mismatch(name, "a value: it is required", shown=False)
+                converted[name] = field.get_default(call_default_factory=True)
         args = []
         if self.positional:
             last = max((i for i, name in enumerate(self.positional) if name in converted), default=-1)
@@ -62,12 +67,20 @@ def plan_of(function, namespace):
         name: hint for name, hint in annotations.items()
         if name != "return" and not (isinstance(hint, str) and hint in _PLAIN_TEXT or _hashable(hint) and hint in _PLAIN)
     }
-    if not wanted and not positional:
+    described = _described(inner, code)
+    if not wanted and not positional and not described:
         return None
-    return _make(inner, code, positional, wanted, getattr(inner, "__globals__", namespace))
+    return _make(inner, code, positional, wanted, described, getattr(inner, "__globals__", namespace))
 
 
-def _make(inner, code, positional, wanted, namespace):
+def _described(inner, code):
+    """Parameters whose default is pydantic's `Field(...)`: it describes them, and holds what they are if not given."""
+    defaults = inner.__defaults__ or ()
+    pairs = [*zip(code.co_varnames[code.co_argcount - len(defaults):], defaults), *(inner.__kwdefaults__ or {}).items()]
+    return {name: value for name, value in pairs if hasattr(type(value), "get_default") and hasattr(value, "is_required")}
+
+
+def _make(inner, code, positional, wanted, described, namespace):
     from .types import Builder
 
     builder = Builder(namespace)
@@ -79,6 +92,12 @@ def _make(inner, code, positional, wanted, namespace):
     defaults = dict(zip(reversed(code.co_varnames[:code.co_argcount]), reversed(inner.__defaults__ or ())))
     every_default = {**defaults, **(inner.__kwdefaults__ or {})}
     for name, hint in wanted.items():
+        if name == keyword:
+            options = builder.unpacked(hint)
+            if options is not None:
+                converters.update((option, each) for option, each in options.items() if each is not None)
+                names += tuple(options)
+                continue
         convert = builder.build(hint)
         if convert is None:
             continue
@@ -88,9 +107,10 @@ def _make(inner, code, positional, wanted, namespace):
             converters[name] = _or_none(convert)  # `x: Path = None` means it
         else:
             converters[name] = convert
-    if not converters and extra is None and not positional:
+    if not converters and extra is None and not positional and not described:
         return None
     plan = Plan()
+    plan.described = described
     plan.converters, plan.extra, plan.named = converters, extra, frozenset(names)
     plan.positional, plan.defaults = positional, defaults
     return plan

@@ -48,6 +48,8 @@ def default(value):
         return value.model_dump(mode="json")
     if hasattr(kind, "__dataclass_fields__"):
         return {field.name: getattr(value, field.name) for field in sys.modules["dataclasses"].fields(value)}
+    if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic_core" in sys.modules:  # addresses, secrets
+        return sys.modules["pydantic_core"].to_jsonable_python(value)
     if hasattr(kind, "item") and getattr(value, "shape", None) == ():
         return value.item()
     raise NotJson("%s is not JSON; %s" % (kind.__name__, _advice(value)))
@@ -78,6 +80,7 @@ _KNOWN = (
     ("hostler_worker.files", ("File",), lambda value: value.as_object()),
     ("PIL.Image", ("Image",), lambda value: _files().picture_object(value)),
     ("matplotlib.figure", ("Figure",), lambda value: _files().figure_object(value)),
+    ("ipaddress", ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"), str),
 )
 
 

@@ -62,12 +62,19 @@ def load(path):
         return None, error
 
 
+def _inner(code):
+    """The code of what a body defines, one level down."""
+    for const in code.co_consts:
+        if type(const) is type(code):
+            if const.co_name.startswith("<generic parameters of "):  # def f[T](...)
+                yield from _inner(const)
+            else:
+                yield const
+
+
 def _tools(module, code):
     # What a top-level `def` made, however decorated; an imported name is never among it.
-    made_here = {
-        const.co_name: None for const in code.co_consts
-        if type(const) is type(code) and const.co_flags & _NEWLOCALS
-    }
+    made_here = dict.fromkeys(const.co_name for const in _inner(code) if const.co_flags & _NEWLOCALS)
     names = getattr(module, "__all__", None)
     if not isinstance(names, (list, tuple)):
         names = [name for name in made_here if not name.startswith("_")]

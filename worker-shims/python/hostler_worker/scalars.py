@@ -91,7 +91,21 @@ def _decimal(cls, value):
     return cls(str(value))
 
 
+def _pattern(cls, value):
+    import re
+
+    try:
+        return re.compile(_text(value))
+    except re.error:
+        raise ValueError from None
+
+
 _KNOWN = (
+    ("ipaddress", "IPv4Address", lambda cls, value: cls(_text(value)), "an address such as 192.0.2.1"),
+    ("ipaddress", "IPv6Address", lambda cls, value: cls(_text(value)), "an address such as 2001:db8::1"),
+    ("ipaddress", "IPv4Network", lambda cls, value: cls(_text(value)), "a network such as 192.0.2.0/24"),
+    ("ipaddress", "IPv6Network", lambda cls, value: cls(_text(value)), "a network such as 2001:db8::/32"),
+    ("re", "Pattern", _pattern, "a regular expression"),
     ("pathlib", "PurePath", lambda cls, value: cls(_text(value)), "a path as a string"),
     ("datetime", "datetime", _iso, "a date and time such as 2026-01-31T12:00:00Z"),
     ("datetime", "date", lambda cls, value: cls.fromisoformat(_text(value)), "a date such as 2026-01-31"),

@@ -1,11 +1,17 @@
-"""Converters for classes that JSON writes as an object: dataclass, TypedDict, NamedTuple, pydantic."""
+"""Converters for classes that JSON writes as an object: dataclass, TypedDict, NamedTuple. pydantic's are in `models`."""
 
 from .convert import Mismatch, _annotations
 
 
 def converter(cls, builder):
-    if hasattr(cls, "model_validate"):
-        return _pydantic(cls)
+    if hasattr(cls, "model_validate") or hasattr(cls, "__pydantic_validator__"):
+        from . import models
+
+        return models.converter(cls)
+    if cls.__module__.partition(".")[0] == "pydantic":
+        from . import models
+
+        return models.adapted(cls)
     if hasattr(cls, "__dataclass_fields__"):
         return _dataclass(cls, builder)
     if issubclass(cls, dict) and hasattr(cls, "__total__"):
@@ -15,7 +21,7 @@ def converter(cls, builder):
     return None
 
 
-def _hints(cls, builder):
+def hints_of(cls, builder):
     """Converters by field, of the class and those it is made from."""
     found = {}
     for base in reversed(cls.__mro__):
@@ -27,7 +33,7 @@ def _hints(cls, builder):
 def _dataclass(cls, builder):
     import dataclasses
 
-    hints = {} if hasattr(cls, "__pydantic_validator__") else _hints(cls, builder)
+    hints = hints_of(cls, builder)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     missing = dataclasses.MISSING
     required = [name for name, field in fields.items() if field.default is missing and field.default_factory is missing]
@@ -49,7 +55,7 @@ def _dataclass(cls, builder):
 
 
 def _typed_dict(cls, builder):
-    hints = _hints(cls, builder)
+    hints = hints_of(cls, builder)
 
     def convert(value, path):
         return _each(_need_object(value, path), hints, path)
@@ -58,7 +64,7 @@ def _typed_dict(cls, builder):
 
 
 def _named_tuple(cls, builder):
-    hints = _hints(cls, builder)
+    hints = hints_of(cls, builder)
 
     def convert(value, path):
         if type(value) is list:
@@ -68,22 +74,6 @@ def _named_tuple(cls, builder):
         elif type(value) is not dict:
             raise Mismatch(path, "a list or an object with " + ", ".join(cls._fields), value)
         return _construct(cls, _each(value, hints, path), path, value)
-
-    return convert
-
-
-def _pydantic(cls):
-    def convert(value, path):
-        try:
-            return cls.model_validate(value)
-        except ValueError as error:
-            details = error.errors() if hasattr(error, "errors") else []
-            if not details:
-                raise Mismatch(path, "%s (%s)" % (cls.__name__, error), value) from None
-            first = details[0]
-            for part in first["loc"]:
-                path += "[%d]" % part if isinstance(part, int) else ".%s" % part
-            raise Mismatch(path, "a valid value: " + first["msg"], first.get("input")) from None
 
     return convert
 

@@ -7,7 +7,7 @@ import sys
 import typing
 from _collections_abc import Iterable, Mapping, Set
 
-from . import scalars
+from . import containers, scalars
 from .convert import Mismatch
 
 _NONE = type(None)
@@ -30,14 +30,27 @@ class Builder:
             return None
         origin = typing.get_origin(hint)
         if origin is not None:
-            return self._generic(hint, origin, typing.get_args(hint))
+            return self._once(hint, lambda: self._generic(hint, origin, typing.get_args(hint)))
         if hasattr(hint, "__supertype__"):  # NewType
             return self.build(hint.__supertype__)
         if hasattr(hint, "__value__"):  # type X = ...
-            return self.build(hint.__value__)
+            return self._once(hint, lambda: self.build(hint.__value__))
         if not isinstance(hint, type) or hint in _EXACT:
             return None
         return self._class(hint)
+
+    def _once(self, hint, build):
+        """Built once; inside itself (an alias may mention itself) it is stood in for."""
+        try:
+            key = (id(self.namespace), hint)
+            if key in self.made:
+                return self.made[key]
+        except TypeError:  # notes that cannot be hashed
+            return build()
+        self.made[key] = lambda value, path: done(value, path) if done is not None else value
+        done = build()
+        self.made[key] = done
+        return done
 
     def _resolve(self, hint):
         text = getattr(hint, "__forward_arg__", hint)
@@ -49,8 +62,10 @@ class Builder:
             return None  # a name for type checkers only, or newer syntax than this Python has
 
     def _generic(self, hint, origin, args):
-        if hasattr(hint, "__metadata__") or getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
-            return self.build(args[0] if not hasattr(hint, "__metadata__") else hint.__origin__)
+        if hasattr(hint, "__metadata__"):
+            return self._annotated(hint)
+        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final"):
+            return self.build(args[0])
         if origin in _UNION:
             return self._union(args)
         if origin is typing.Literal:
@@ -58,21 +73,44 @@ class Builder:
         if not isinstance(origin, type):
             return self.build(origin) if hasattr(origin, "__value__") else None
         if origin is tuple:
-            return self._tuple(args)
+            return containers.of_tuple(self, args)
         if issubclass(origin, Set):
-            return self._items(args, frozenset if origin is frozenset else set)
-        if issubclass(origin, Mapping):
-            return self._mapping(args)
+            return containers.of_items(self, args, frozenset if origin is frozenset else set)
+        if issubclass(origin, Mapping) and not hasattr(origin, "__total__"):
+            return containers.of_mapping(self, origin, args)
         if issubclass(origin, Iterable) and (origin is list or origin.__module__ == "collections.abc"):
-            return self._items(args, list)
+            return containers.of_items(self, args, list)
+        if containers.is_deque(origin):
+            return containers.of_items(self, args, origin)
         return self._class(origin)
+
+    def _annotated(self, hint):
+        """Notes are for readers, except those that pydantic makes part of the type."""
+        for note in hint.__metadata__:
+            if hasattr(note, "__get_pydantic_core_schema__"):
+                from . import models
+
+                return models.adapted(hint)
+        return self.build(hint.__origin__)
+
+    def unpacked(self, hint):
+        """The converters of `**options: Unpack[Options]` by option, or None when it is no such thing."""
+        hint = self._resolve(hint)
+        inner = typing.get_args(hint)
+        if not inner or getattr(typing.get_origin(hint), "_name", "") != "Unpack" or not hasattr(inner[0], "__total__"):
+            return None
+        from . import structured
+
+        return structured.hints_of(inner[0], self)
 
     def _class(self, cls):
         if cls in self.made:
             return self.made[cls]
         known = scalars.converter(cls)
-        if known is None and cls in (set, frozenset, tuple):
-            known = self._items((), cls)
+        if known is None and (cls in (set, frozenset, tuple) or containers.is_deque(cls)):
+            known = containers.of_items(self, (), cls)
+        if known is None and cls.__module__ == "collections":
+            known = containers.of_mapping(self, cls, ())
         if known is not None:
             return known
         # Stands in for the class inside itself until it is built.
@@ -110,58 +148,6 @@ class Builder:
                 except Mismatch as error:
                     expected.append(str(error).partition(": expected ")[2].partition(", got ")[0])
             raise Mismatch(path, " or ".join(part for part in expected if part), value)
-
-        return convert
-
-    def _items(self, args, make):
-        each = self.build(args[0]) if args else None
-        if each is None and make is list:
-            return None
-
-        def convert(value, path):
-            if type(value) is not list:
-                raise Mismatch(path, "a list", value)
-            if each is not None:
-                value = [each(item, "%s[%d]" % (path, index)) for index, item in enumerate(value)]
-            try:
-                return make(value)
-            except TypeError:
-                raise Mismatch(path, "a list of values that can be in a set", value) from None
-
-        return convert
-
-    def _tuple(self, args):
-        if len(args) == 2 and args[1] is Ellipsis:
-            return self._items(args[:1], tuple)
-        each = [] if args in ((), ((),)) else [self.build(arg) for arg in args]
-
-        def convert(value, path):
-            if type(value) is not list or len(value) != len(each):
-                raise Mismatch(path, "a list of %d" % len(each), value)
-            return tuple(
-                item if one is None else one(item, "%s[%d]" % (path, index))
-                for index, (one, item) in enumerate(zip(each, value))
-            )
-
-        return convert
-
-    def _mapping(self, args):
-        if len(args) != 2:
-            return None
-        kind = self._resolve(args[0])
-        key = scalars.from_text(kind) if kind in (int, float, bool) else self.build(kind)
-        item = self.build(args[1])
-        if key is None and item is None:
-            return None
-
-        def convert(value, path):
-            if type(value) is not dict:
-                raise Mismatch(path, "an object", value)
-            return {
-                (name if key is None else key(name, "%s key %s" % (path, name))):
-                (one if item is None else item(one, "%s.%s" % (path, name)))
-                for name, one in value.items()
-            }
 
         return convert
 

@@ -1,10 +1,13 @@
 """Arguments arrive as the annotated types."""
 
+import sys
+import unittest
+
 from harness import ShimTest
 
 TYPES = """
     %s
-    import datetime, enum, typing
+    import collections, datetime, enum, ipaddress, re, typing
     from dataclasses import dataclass, field
     from datetime import timedelta
     from decimal import Decimal
@@ -30,6 +33,8 @@ TYPES = """
         a: Path
         b: int = 3
     Id = NewType("Id", UUID)
+    Json = Union[Dict[str, "Json"], List["Json"], str, int, None]
+    Deep = List["Deep"]
     class Model:
         def __init__(self, value): self.value = value
         @classmethod
@@ -61,6 +66,11 @@ CASES = [  # annotation, JSON value, repr of what arrives
     ("Opts", {"where": "a", "raw": "aGk=", "more": 1}, "{'where': PosixPath('a'), 'raw': b'hi', 'more': 1}"),
     ("Pair", {"a": "x"}, "Pair(a=PosixPath('x'), b=3)"), ("Pair", ["x", 4], "Pair(a=PosixPath('x'), b=4)"),
     ("Any", {"a": 1}, "{'a': 1}"), ("'Ghost'", "x", "'x'"), ("'List[Path]'", ["a"], "[PosixPath('a')]"),
+    ("collections.deque", [1], "deque([1])"), ("typing.Deque[Path]", ["a"], "deque([PosixPath('a')])"),
+    ("typing.Counter[str]", {"a": 1}, "Counter({'a': 1})"),
+    ("typing.DefaultDict[str, List[int]]", {"a": [1]}, "defaultdict(<class 'list'>, {'a': [1]})"),
+    ("Json", {"a": [{"b": None}]}, "{'a': [{'b': None}]}"), ("Deep", [[], [[]]], "[[], [[]]]"),
+    ("ipaddress.IPv4Address", "192.0.2.1", "IPv4Address('192.0.2.1')"), ("re.Pattern", "a+", "re.compile('a+')"),
     ("typing.Callable", "x", "'x'"), ("List['Point']", [{"x": 1}], "[Point(x=1.0, when=None, kids=[])]"),
 ]
 
@@ -72,6 +82,7 @@ FAULTS = [
     ("Point", {"x": 1, "kid": 2}, "x.kid: expected one of the fields x, when, kids"), ("Point", {"x": 1, "kids": [{"x": -1}]}, "x.kids[0]: expected Point (x is negative)"),
     ("Tuple[int, int]", [1], "x: expected a list of 2"), ("typing.Set[list]", [[1]], "in a set"), ("Literal['a', 'b']", "c", "one of 'a', 'b'"),
     ("Union[int, Path]", [1], "x: expected a whole number or a path"), ("Model", "bad", "x: expected Model (bad model)"),
+    ("ipaddress.IPv4Address", "here", "an address"), ("re.Pattern", "(", "a regular expression"),
     ("timedelta", "P", "a duration"), ("Decimal", "one", "a decimal number"),
 ]
 
@@ -119,3 +130,31 @@ class Conversion(ShimTest):
         self.assertEqual(worker.call("wrapped", {"a": "x"})["result"], "PosixPath('x')")
         self.assertEqual(worker.call("plain", {"a": 1})["result"], {"a": 1})
         self.assertEqual(worker.call("later", {"p": "x"})["result"], "PosixPath('x')")
+
+    @unittest.skipIf(sys.version_info < (3, 11), "Unpack is newer than this Python")
+    def test_what_is_unpacked(self):
+        worker = self.worker("""
+            from pathlib import Path
+            from typing import TypedDict, Unpack
+            class Options(TypedDict, total=False):
+                where: Path
+                scale: float
+            def options(x: int, **options: Unpack[Options]): return repr(options)
+            def open_ended(x: tuple[int, *tuple[Path, ...]]): return repr(x)
+        """)
+        self.assertEqual(worker.call("options", {"x": 1, "where": "a", "scale": 2})["result"], "{'where': PosixPath('a'), 'scale': 2.0}")
+        self.assertEqual(worker.call("open_ended", {"x": [1, "a", "b"]})["result"], "(1, PosixPath('a'), PosixPath('b'))")
+        self.assertEqual(worker.call("open_ended", {"x": [1]})["result"], "(1,)")
+        self.fault(worker.call("open_ended", {"x": []}), -32602, "x: expected a list of 1 or more")
+
+    def test_defaults_that_describe(self):
+        worker = self.worker("""
+            class Field:
+                def __init__(self, *default): self.default = default
+                def is_required(self): return not self.default
+                def get_default(self, call_default_factory=False): return self.default[0]
+            def described(a: float = Field(), b: str = Field("b"), *, c: int = Field(3)): return [a, b, c]
+        """)
+        self.assertEqual(worker.call("described", {"a": 1})["result"], [1.0, "b", 3])
+        self.assertEqual(worker.call("described", {"a": 1, "c": 4, "b": "x"})["result"], [1.0, "x", 4])
+        self.fault(worker.call("described", {"b": "x"}), -32602, "a: expected a value: it is required")

@@ -1,6 +1,11 @@
 """The tool file: what loads, what is a tool, and how a broken one is told."""
 
-from harness import LIMIT, ShimTest
+import subprocess
+import unittest
+
+from harness import LIMIT, PYTHON, ShimTest
+
+NEWER = subprocess.run([PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).returncode == 0
 
 
 class Loading(ShimTest):
@@ -18,6 +23,17 @@ class Loading(ShimTest):
         worker = self.start(self.file("print('imported')\n"))
         self.fault(worker.hello(protocol=2), -32602, "protocol 1")
         self.assertEqual((worker.process.wait(LIMIT), worker.notes), (1, []))
+
+    @unittest.skipUnless(NEWER, "type parameters are newer than this Python")
+    def test_functions_with_type_parameters(self):
+        self.assertEqual(self.functions("""
+            type Ids[T] = list[T]
+            class Box[T]:
+                def method(self): pass
+            def one[T](x: T) -> T: return x
+            async def two[**P](): pass
+            def _hidden[T](): pass
+        """), ["one", "two"])
 
     def test_public_functions(self):
         self.assertEqual(self.functions("""

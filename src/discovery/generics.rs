@@ -1,0 +1,159 @@
+//! What stands in brackets: containers, tuples, literals, mappings.
+
+use ruff_python_ast::{Expr, ExprSubscript};
+use serde_json::{Value, json};
+
+use super::defaults::literal;
+use super::hints::Hints;
+use super::known::Known;
+use super::names::Named;
+use super::schema::{Schema, any_of, nullable, of_type, one_of};
+use super::side::Side;
+
+/// Literals of literals of literals end somewhere.
+const DEEPEST_LITERALS: usize = 8;
+
+impl Hints<'_, '_> {
+    pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
+        match self.module.resolve(&generic.value) {
+            // What a type parameter stands for is left open.
+            Named::Class(class) => return self.class(class),
+            Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
+            _ => {}
+        }
+        let Some(name) = self.module.outside_name(&generic.value) else { return Schema::new() };
+        let arguments = elements(&generic.slice);
+        let Some(known) = Known::named(&name) else {
+            return match (name.as_str(), arguments) {
+                ("pydantic.RootModel", [inner]) => self.in_model(inner),
+                _ => Schema::new(),
+            };
+        };
+        match (known, arguments) {
+            (Known::List | Known::Set, [item]) => self.with_inner(known, "items", item),
+            (Known::Sequence, [item]) => self.sequence(item),
+            (Known::Tuple, _) => self.tuple(arguments),
+            (Known::Mapping, [key, value]) => self.mapping(key, value),
+            (Known::Optional, [inner]) => nullable(self.hint(inner)),
+            (Known::Union, _) => {
+                let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
+                any_of(schemas)
+            }
+            (Known::Literal, _) => self.literals(arguments, DEEPEST_LITERALS).map(one_of).unwrap_or_default(),
+            (Known::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
+            (Known::Qualifier, [inner]) => self.hint(inner),
+            (Known::Format("path" | "regex") | Known::Counter, _) => known.bare(self.side),
+            _ => Schema::new(),
+        }
+    }
+
+    /// A hint whose values pydantic makes and writes.
+    pub(super) fn in_model(&mut self, hint: &Expr) -> Schema {
+        let outside = self.side;
+        self.side = outside.in_model();
+        let schema = self.hint(hint);
+        self.side = outside;
+        schema
+    }
+
+    fn with_inner(&mut self, outer: Known, key: &str, inner: &Expr) -> Schema {
+        let mut schema = outer.bare(self.side);
+        let inner = self.inner(inner);
+        // What is not known as a whole (a set in a result) is not known by its parts.
+        if !inner.is_empty() && !schema.is_empty() {
+            schema.insert(key.to_owned(), Value::Object(inner));
+        }
+        schema
+    }
+
+    /// A text is a sequence of texts too, so a result said to be one may be a text.
+    fn sequence(&mut self, item: &Expr) -> Schema {
+        let list = self.with_inner(Known::List, "items", item);
+        let kind = list.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
+        let may_be_text = self.side == Side::Returned && kind.is_none_or(|kind| kind == "string");
+        if may_be_text { Schema::new() } else { list }
+    }
+
+    fn mapping(&mut self, key: &Expr, value: &Expr) -> Schema {
+        let mut schema = self.with_inner(Known::Mapping, "additionalProperties", value);
+        // Keys are text in JSON: what is said about texts holds for them, anything else is converted.
+        let names = match self.module.resolve(key) {
+            Named::Class(class) if self.module.is_of_texts(class) => self.class(class),
+            Named::Class(_) => Schema::new(),
+            _ => self.inner(key),
+        };
+        let is_text = names.get("type").is_some_and(|kind| kind == "string");
+        if is_text && names.len() > 1 || names.contains_key("$ref") && self.module.is_class(key) {
+            schema.insert("propertyNames".to_owned(), Value::Object(names));
+        }
+        schema
+    }
+
+    fn tuple(&mut self, items: &[Expr]) -> Schema {
+        if let [item, Expr::EllipsisLiteral(_)] = items {
+            return self.with_inner(Known::List, "items", item);
+        }
+        let (fixed, rest) = match items.iter().position(|item| self.rest_of_tuple(item).is_some()) {
+            Some(at) if at + 1 == items.len() => (&items[..at], self.rest_of_tuple(&items[at])),
+            Some(_) => return of_type("array"),
+            None => (items, None),
+        };
+        if fixed.iter().any(Expr::is_starred_expr) {
+            return of_type("array");
+        }
+        let schemas: Vec<Value> = fixed.iter().map(|item| Value::Object(self.inner(item))).collect();
+        let length = schemas.len();
+        let mut schema = of_type("array");
+        if length > 0 {
+            schema.insert("prefixItems".to_owned(), Value::Array(schemas));
+        }
+        schema.insert("minItems".to_owned(), json!(length));
+        match rest {
+            Some(item) => {
+                let item = self.inner(item);
+                schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
+            }
+            None => drop(schema.insert("maxItems".to_owned(), json!(length))),
+        }
+        schema
+    }
+
+    /// The `X` of `*tuple[X, ...]` or `Unpack[tuple[X, ...]]`.
+    fn rest_of_tuple<'e>(&self, item: &'e Expr) -> Option<&'e Expr> {
+        let inner = match item {
+            Expr::Starred(starred) => &*starred.value,
+            Expr::Subscript(generic) if self.known(&generic.value) == Some(Known::Unpack) => &*generic.slice,
+            _ => return None,
+        };
+        let generic = inner.as_subscript_expr().filter(|generic| self.known(&generic.value) == Some(Known::Tuple))?;
+        if let [item, Expr::EllipsisLiteral(_)] = elements(&generic.slice) { Some(item) } else { None }
+    }
+
+    /// The values of `Literal[…]`, those of literals inside it and of aliases of literals included.
+    fn literals(&self, arguments: &[Expr], depth: usize) -> Option<Vec<Value>> {
+        let depth = depth.checked_sub(1)?;
+        let mut values = Vec::new();
+        for argument in arguments {
+            let alias = match self.module.resolve(argument) {
+                Named::Value { value, .. } => Some(value),
+                _ => None,
+            };
+            match alias.unwrap_or(argument) {
+                Expr::Subscript(inner) if self.known(&inner.value) == Some(Known::Literal) => {
+                    values.extend(self.literals(elements(&inner.slice), depth)?);
+                }
+                _ if alias.is_some() => return None,
+                _ => values.push(literal(argument, self.module)?),
+            }
+        }
+        Some(values)
+    }
+}
+
+/// What stands between brackets, one or several.
+pub(super) fn elements(slice: &Expr) -> &[Expr] {
+    match slice {
+        Expr::Tuple(tuple) => tuple.elts.as_slice(),
+        single => std::slice::from_ref(single),
+    }
+}

@@ -1,0 +1,143 @@
+use serde_json::{Value, json};
+
+use super::function;
+
+/// The output schema of a function with this return annotation, after these lines.
+fn output(before: &str, hint: &str) -> Option<Value> {
+    let function = function(&format!("{before}\ndef f() -> {hint}: ...\n"));
+    function.output_schema.map(|schema| Value::Object((*schema).clone()))
+}
+
+fn wrapped(schema: &Value) -> Value {
+    json!({"type": "object", "properties": {"result": schema}, "required": ["result"]})
+}
+
+const BEFORE: &str = "
+import typing, datetime, functools
+from collections.abc import Sequence, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Optional, TypedDict, NotRequired
+from pydantic import BaseModel, Field, field_serializer, model_serializer
+@dataclass
+class Point:
+    x: float
+    y: float = field(init=False, default=0.0)
+class Options(TypedDict):
+    a: int
+    b: NotRequired[str]
+class Pair(NamedTuple):
+    left: int
+    right: Point
+class Item(BaseModel):
+    name: str = Field(alias='n', min_length=1)
+    hidden: int = Field(0, exclude=True)
+    raw: bytes = b''
+class Odd(BaseModel):
+    x: int
+    @model_serializer
+    def write(self): ...
+class Table(dict):
+    pass
+@dataclass
+class Strange(Table):
+    x: int
+class Tree(BaseModel):
+    children: list['Tree'] = []
+";
+
+#[test]
+fn what_is_no_object_stands_under_result() {
+    let integers = json!({"type": "array", "items": {"type": "integer"}});
+    for (hint, schema) in [
+        ("int", json!({"type": "integer"})),
+        ("None", json!({"type": "null"})),
+        ("list[int]", integers.clone()),
+        ("Iterator[int]", integers.clone()),
+        ("typing.AsyncIterator[int]", integers.clone()),
+        ("Sequence[int]", integers),
+        ("bytes", json!({"type": "string", "contentEncoding": "base64"})),
+        ("datetime.datetime", json!({"type": "string"})),
+        ("int | str", json!({"anyOf": [{"type": "integer"}, {"type": "string"}]})),
+        ("typing.Literal['a']", json!({"type": "string", "enum": ["a"]})),
+    ] {
+        assert_eq!(output(BEFORE, hint), Some(wrapped(&schema)), "{hint}");
+    }
+}
+
+#[test]
+fn objects_are_themselves_as_they_are_written() {
+    let point = json!({"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]});
+    assert_eq!(output(BEFORE, "Point"), Some(point.clone()));
+    assert_eq!(
+        output(BEFORE, "dict[str, int]"),
+        Some(json!({"type": "object", "additionalProperties": {"type": "integer"}}))
+    );
+    assert_eq!(output(BEFORE, "Options").unwrap()["required"], json!(["a"]));
+    let pair = output(BEFORE, "Pair").unwrap();
+    assert_eq!(pair["properties"]["result"], json!({"$ref": "#/$defs/Pair"}));
+    assert_eq!(pair["$defs"]["Pair"]["prefixItems"], json!([{"type": "integer"}, {"$ref": "#/$defs/Point"}]));
+    assert_eq!(pair["$defs"]["Point"], point);
+    assert_eq!(
+        output(BEFORE, "Item"),
+        Some(
+            json!({"type": "object", "properties": {"name": {"type": "string"}, "raw": {"type": "string"}}, "required": ["name", "raw"]})
+        )
+    );
+    let tree = output(BEFORE, "Tree").unwrap();
+    assert_eq!(tree["properties"]["children"]["items"], json!({"$ref": "#/$defs/Tree"}));
+    assert_eq!(tree["$defs"]["Tree"]["type"], json!("object"));
+}
+
+#[test]
+fn files_are_promised_as_clients_get_them() {
+    let before = "import hostler, PIL.Image\nfrom hostler import File\nfrom typing import Annotated, TypedDict\n\
+                  class Own(TypedDict):\n    mime_type: str\n    base64: str\n";
+    for hint in ["hostler.Image", "File", "PIL.Image.Image"] {
+        let schema = output(before, hint).unwrap();
+        assert_eq!(schema["required"], json!(["mime_type"]), "{hint}");
+        assert_eq!(schema["properties"].as_object().unwrap().len(), 4);
+    }
+    for hint in ["Annotated[bytes, 'image/png']", "Own", "list[Own]"] {
+        assert_eq!(output(before, hint), None, "{hint}");
+    }
+}
+
+#[test]
+fn what_is_not_certain_is_not_promised() {
+    for hint in [
+        "Elsewhere",
+        "typing.Any",
+        "object",
+        "Optional[Point]",
+        "set[int]",
+        "Sequence[str]",
+        "Odd",
+        "Strange",
+        "Table",
+        "typing.Iterable[str]",
+        "typing.Callable[[], int]",
+        "'not a (hint'",
+    ] {
+        assert_eq!(output(BEFORE, hint), None, "{hint}");
+    }
+    assert_eq!(output("", "list[Elsewhere]"), Some(wrapped(&json!({"type": "array"}))));
+    let decorated =
+        |line: &str| function(&format!("import functools\nfrom mine import own\n{line}\ndef f() -> int: ...\n"));
+    assert!(decorated("@functools.lru_cache(maxsize=3)").output_schema.is_some());
+    assert!(decorated("@own").output_schema.is_none());
+    assert!(function("from mine import own\ndef f() -> int: ...\nf = own(f)\n").output_schema.is_none());
+    assert!(function("def f(): ...\n").output_schema.is_none());
+}
+
+#[test]
+fn the_docstring_says_what_a_result_is() {
+    let described = |docs: &str| {
+        let schema =
+            function(&format!("def f() -> int:\n    '''Count.\n\n    {docs}\n    '''\n")).output_schema.unwrap();
+        schema["properties"]["result"]["description"].clone()
+    };
+    assert_eq!(described("Returns:\n        int: How many\n        there are."), json!("How many there are."));
+    assert_eq!(described("Returns:\n        How many there are: all."), json!("How many there are: all."));
+    assert_eq!(described("Returns\n    -------\n    int\n        How many."), json!("How many."));
+    assert_eq!(described(":returns: How many."), json!("How many."));
+}

@@ -1,0 +1,166 @@
+use serde_json::json;
+
+use super::{hint, input, properties};
+
+#[test]
+fn bounds_come_in_several_spellings() {
+    let before = "from typing import Annotated, Optional\nfrom annotated_types import Ge, Gt, Le, Lt, Interval, Len, MinLen, MultipleOf\n\
+                  from pydantic import Field, StringConstraints, conint, conlist, PositiveInt\nfrom decimal import Decimal\nLEAST = 2\n";
+    for (text, expected) in [
+        ("Annotated[int, Ge(1), Lt(9)]", json!({"type": "integer", "minimum": 1, "exclusiveMaximum": 9})),
+        ("Annotated[int, Interval(ge=0, le=8)]", json!({"type": "integer", "minimum": 0, "maximum": 8})),
+        ("Annotated[float, MultipleOf(0.5)]", json!({"type": "number", "multipleOf": 0.5})),
+        ("Annotated[str, Len(1, 3)]", json!({"type": "string", "minLength": 1, "maxLength": 3})),
+        ("Annotated[list, MinLen(1)]", json!({"type": "array", "minItems": 1})),
+        ("Annotated[dict, Field(max_length=1)]", json!({"type": "object", "maxProperties": 1})),
+        ("Annotated[str, StringConstraints(pattern='^a$')]", json!({"type": "string", "pattern": "^a$"})),
+        ("Annotated[str, Field(pattern='(?P<a')]", json!({"type": "string"})),
+        ("Annotated[int, Field(multiple_of=0)]", json!({"type": "integer"})),
+        ("Annotated[int, Field(ge=LEAST)]", json!({"type": "integer", "minimum": 2})),
+        ("Annotated[bytes, Field(max_length=3)]", json!({"type": "string", "contentEncoding": "base64"})),
+        (
+            "Annotated[Optional[int], Gt(3)]",
+            json!({"anyOf": [{"type": "integer", "exclusiveMinimum": 3}, {"type": "null"}]}),
+        ),
+        ("Annotated[Decimal, Ge(3)]", json!({"anyOf": [{"type": "string"}, {"type": "number", "minimum": 3}]})),
+        ("Annotated[int | str, Ge(3)]", json!({"anyOf": [{"type": "integer"}, {"type": "string"}]})),
+        ("conint(ge=1)", json!({"type": "integer", "minimum": 1})),
+        ("conlist(int, max_length=2)", json!({"type": "array", "items": {"type": "integer"}, "maxItems": 2})),
+        ("PositiveInt", json!({"type": "integer", "exclusiveMinimum": 0})),
+    ] {
+        assert_eq!(hint(before, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn tuples_may_go_on_and_keys_may_be_few() {
+    let before = "from typing import Literal, Unpack\nfrom enum import Enum, IntEnum\nclass Word(Enum):\n    A = 'a'\n\
+                  class Level(IntEnum):\n    A = 1\nKeys = Literal['a', 'b']\n";
+    let open =
+        json!({"type": "array", "prefixItems": [{"type": "integer"}], "minItems": 1, "items": {"type": "string"}});
+    assert_eq!(hint(before, "tuple[int, *tuple[str, ...]]"), open);
+    assert_eq!(hint(before, "tuple[int, Unpack[tuple[str, ...]]]"), open);
+    assert_eq!(hint(before, "tuple[*tuple[int, ...], str]"), json!({"type": "array"}));
+    assert_eq!(hint(before, "tuple[()]"), json!({"type": "array", "minItems": 0, "maxItems": 0}));
+    let words = json!({"type": "string", "enum": ["a", "b"]});
+    assert_eq!(hint(before, "dict[Keys, object]"), json!({"type": "object", "propertyNames": words}));
+    assert_eq!(
+        hint(before, "dict[Word, object]"),
+        json!({"type": "object", "propertyNames": {"$ref": "#/$defs/Word"}})
+    );
+    assert_eq!(hint(before, "dict[Level, object]"), json!({"type": "object"}));
+    assert_eq!(hint(before, "Literal[Keys, 'c']"), json!({"type": "string", "enum": ["a", "b", "c"]}));
+}
+
+#[test]
+fn types_that_contain_themselves_are_referred_to() {
+    let before = "from __future__ import annotations\nfrom typing import TypeAlias\ntype Json = dict[str, Json] | list[Json] | str\n\
+                  Old: TypeAlias = 'list[Old] | int'\nLoop = list[Other]\nOther = dict[str, Loop]\nSelf = int | Self\n";
+    let schema = input(&format!("{before}def f(x: Json, y: Old, z: Loop, w: Self): ..."));
+    assert_eq!(schema["properties"]["x"], json!({"$ref": "#/$defs/Json"}));
+    assert_eq!(
+        schema["$defs"]["Json"],
+        json!({"anyOf": [
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/Json"}},
+            {"type": "array", "items": {"$ref": "#/$defs/Json"}},
+            {"type": "string"},
+        ]})
+    );
+    assert_eq!(schema["properties"]["y"], json!({"$ref": "#/$defs/Old"}));
+    assert_eq!(schema["$defs"]["Loop"]["items"]["additionalProperties"], json!({"$ref": "#/$defs/Loop"}));
+    assert_eq!(schema["properties"]["w"], json!({}));
+    // Each doubles the one before it: what is read is counted, also where it was read already.
+    let doubled: Vec<String> = (1..60).map(|n| format!("A{n} = tuple[A{0}, A{0}]\n", n - 1)).collect();
+    let doubled = doubled.concat();
+    let schema = input(&format!("A0 = int\n{doubled}def f(x: A59, y: A59): ..."));
+    assert!(schema.to_string().len() < 2_000_000);
+}
+
+#[test]
+fn arguments_may_come_from_a_typed_dictionary_or_be_described_by_a_default() {
+    let before = "from typing import TypedDict, NotRequired, Unpack\nfrom pydantic import Field\n\
+                  class Options(TypedDict):\n    depth: int\n    mode: NotRequired[str]\n";
+    let schema = input(&format!("{before}def f(x: int, **options: Unpack[Options]): ..."));
+    assert_eq!(schema["required"], json!(["x", "depth"]));
+    assert_eq!(schema["properties"]["mode"], json!({"type": "string"}));
+    assert_eq!((&schema["additionalProperties"], schema.get("$defs")), (&json!(false), None));
+    let schema =
+        input(&format!("{before}def f(y: str = Field(max_length=2), x: int = Field(5, ge=1, description='n')): ..."));
+    assert_eq!(schema["required"], json!(["y"]));
+    assert_eq!(schema["properties"]["x"], json!({"type": "integer", "minimum": 1, "description": "n", "default": 5}));
+}
+
+#[test]
+fn a_class_may_be_called_in_any_language() {
+    let schema = input("from enum import Enum\nclass Größe(Enum):\n    S = 's'\ndef f(a: Größe): ...");
+    assert_eq!(schema["properties"]["a"], json!({"$ref": "#/$defs/Gr_u00f6_u00dfe"}));
+    assert!(jsonschema::draft202012::new(&schema).is_ok());
+}
+
+#[test]
+fn a_name_that_stands_there_twice_is_required_once() {
+    assert_eq!(input("def f(a, b, a): ...")["required"], json!(["a", "b"]));
+}
+
+#[test]
+fn models_are_configured_in_many_ways() {
+    let before = r#"
+from pydantic import BaseModel, ConfigDict, Field, RootModel, BeforeValidator, field_validator
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+from typing import Annotated
+CONFIG = ConfigDict(extra="forbid")
+class Named(BaseModel):
+    model_config = CONFIG
+    x: int
+class Keyword(BaseModel, extra="forbid"):
+    x: int
+class Old(BaseModel):
+    class Config:
+        extra = "forbid"
+    x: int
+class Camel(BaseModel):
+    model_config = {"alias_generator": to_camel}
+    first_name: int
+    other: Annotated[int, Field(alias="o")] = 1
+class Numbers(RootModel[list[int]]): pass
+class Early(BaseModel):
+    x: int
+    y: int
+    @field_validator("x", mode="before")
+    def any_form(cls, value): ...
+@dataclass
+class Checked:
+    x: Annotated[int, BeforeValidator(len)]
+    y: bytes
+"#;
+    let definition = |name: &str| input(&format!("{before}\ndef f(x: {name}): ..."))["$defs"][name].clone();
+    for closed in ["Named", "Keyword", "Old"] {
+        assert_eq!(definition(closed)["additionalProperties"], json!(false), "{closed}");
+    }
+    assert_eq!(definition("Camel")["required"], json!(["firstName"]));
+    assert_eq!(definition("Camel")["properties"]["o"], json!({"type": "integer", "default": 1}));
+    assert_eq!(definition("Numbers"), json!({"type": "array", "items": {"type": "integer"}}));
+    assert_eq!(definition("Early")["properties"], json!({"x": {}, "y": {"type": "integer"}}));
+    assert_eq!(definition("Checked")["properties"], json!({"x": {}, "y": {"type": "string", "format": "binary"}}));
+    assert_eq!(definition("Checked").get("additionalProperties"), None);
+}
+
+#[test]
+fn a_model_that_is_nothing_but_itself_is_open() {
+    let before = "from pydantic import RootModel\nclass A(RootModel['B']): pass\nclass B(RootModel['A | int']): pass\n\
+                  class C(RootModel[list['C']]): pass\n";
+    let schema = input(&format!("{before}def f(a: A, c: C): ..."));
+    assert_eq!(schema["$defs"]["A"], json!({}));
+    assert_eq!(schema["$defs"]["C"], json!({"type": "array", "items": {"$ref": "#/$defs/C"}}));
+}
+
+#[test]
+fn constants_of_the_file_are_defaults() {
+    let found = properties(
+        "LIMIT = 10\nNAMES = ['a']\nfor EACH in range(3): pass\nTWICE = 1\nTWICE = 2\n",
+        "a=LIMIT, b=NAMES, c=EACH, d=TWICE",
+    );
+    assert_eq!(found["a"]["default"], json!(10));
+    assert!(["b", "c", "d"].iter().all(|name| found[*name].get("default").is_none()));
+}

@@ -1,0 +1,95 @@
+"""Converters for containers, given the builder of what is inside."""
+
+import typing
+
+from . import scalars
+from .convert import Mismatch
+
+
+def is_deque(cls):
+    return cls.__module__ == "collections" and cls.__name__ == "deque"
+
+
+def of_items(builder, args, make):
+    each = builder.build(args[0]) if args else None
+    if each is None and make is list:
+        return None
+
+    def convert(value, path):
+        if type(value) is not list:
+            raise Mismatch(path, "a list", value)
+        if each is not None:
+            value = [each(item, "%s[%d]" % (path, index)) for index, item in enumerate(value)]
+        try:
+            return make(value)
+        except TypeError:
+            raise Mismatch(path, "a list of values that can be in a set", value) from None
+
+    return convert
+
+
+def of_tuple(builder, args):
+    if len(args) == 2 and args[1] is Ellipsis:
+        return of_items(builder, args[:1], tuple)
+    rest = _rest(args[-1]) if args else None
+    if rest is not None:
+        args = args[:-1]
+    each = [] if args in ((), ((),)) else [builder.build(arg) for arg in args]
+    further = builder.build(rest) if rest is not None else None
+
+    def convert(value, path):
+        if type(value) is not list or len(value) < len(each) or rest is None and len(value) > len(each):
+            raise Mismatch(path, "a list of %d%s" % (len(each), "" if rest is None else " or more"), value)
+        made = []
+        for index, item in enumerate(value):
+            one = each[index] if index < len(each) else further
+            made.append(item if one is None else one(item, "%s[%d]" % (path, index)))
+        return tuple(made)
+
+    return convert
+
+
+def _rest(arg):
+    """The X of *tuple[X, ...] and Unpack[tuple[X, ...]]."""
+    is_unpacked = getattr(arg, "__unpacked__", False) or getattr(typing.get_origin(arg), "_name", "") == "Unpack"
+    inner = arg if getattr(arg, "__unpacked__", False) else (typing.get_args(arg) or (None,))[0]
+    args = typing.get_args(inner)
+    return args[0] if is_unpacked and len(args) == 2 and args[1] is Ellipsis else None
+
+
+def of_mapping(builder, origin, args):
+    make = _maker(builder, origin, args)
+    if origin.__name__ == "Counter":
+        args = (*args, int)
+    if len(args) != 2 and make is None:
+        return None
+    kind, inner = args if len(args) == 2 else (None, None)
+    kind = builder._resolve(kind)
+    key = scalars.from_text(kind) if kind in (int, float, bool) else builder.build(kind)
+    item = builder.build(inner)
+    if key is None and item is None and make is None:
+        return None
+
+    def convert(value, path):
+        if type(value) is not dict:
+            raise Mismatch(path, "an object", value)
+        made = {
+            (name if key is None else key(name, "%s key %s" % (path, name))):
+            (one if item is None else item(one, "%s.%s" % (path, name)))
+            for name, one in value.items()
+        }
+        return made if make is None else make(made)
+
+    return convert
+
+
+def _maker(builder, origin, args):
+    """For the mappings of `collections`; None where a dict is what is wanted."""
+    if origin.__module__ != "collections":
+        return None
+    if origin.__name__ == "defaultdict":
+        inner = builder._resolve(args[1]) if len(args) == 2 else None
+        inner = typing.get_origin(inner) or inner
+        factory = inner if inner in (int, float, str, bool, list, dict, set, tuple) else None
+        return lambda made: origin(factory, made)
+    return origin if origin.__name__ in ("OrderedDict", "Counter") else None
