@@ -73,7 +73,11 @@ async fn what_does_not_fit_is_told_with_what_would() {
         ),
         ("engine.f", json!({"qqq": 1}), "unknown argument `qqq`, it takes mode, size, spots, spot, count"),
         ("engine.nothing", json!({"x": 1}), "unknown argument `x`, it takes none"),
-        ("engine.need", json!({"spot": {"y": 1}}), "missing argument `name` (string); missing field `spot.name`"),
+        (
+            "engine.need",
+            json!({"spot": {"y": 1}}),
+            "missing argument `name` (string); missing field `spot.name` (integer)",
+        ),
     ] {
         assert_eq!(mistake(tool, arguments).await, told);
     }
@@ -85,7 +89,7 @@ async fn what_does_not_fit_is_told_with_what_would() {
 async fn what_may_be_missing_is_told_by_what_is_wrong_within_it() {
     for (arguments, told) in [
         (json!({"spots": [{"name": 1}, {"name": "y"}]}), "`spots[1].name` must be integer, and the string \"y\" came"),
-        (json!({"spot": {}}), "missing field `spot.name`"),
+        (json!({"spot": {}}), "missing field `spot.name` (integer)"),
         (json!({"spots": 7}), "`spots` must be array or null, and the number 7 came"),
     ] {
         assert_eq!(mistake("engine.f", arguments).await, told);

@@ -38,22 +38,22 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
     let of = |name: &str| if place.is_empty() { format!("`{name}`") } else { format!("`{place}.{name}`") };
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            let known = properties(tool);
-            let one = |name: &String| match nearest(name, known.iter().map(String::as_str)) {
-                Some(near) if place.is_empty() => format!("unknown argument `{name}`, did you mean `{near}`?"),
-                _ if place.is_empty() && known.is_empty() => format!("unknown argument `{name}`, it takes none"),
-                _ if place.is_empty() => format!("unknown argument `{name}`, it takes {}", known.join(", ")),
-                _ => format!("unknown field {}", of(name)),
+            let known: Vec<&str> = properties(tool, error).map(|(name, _)| name.as_str()).collect();
+            let what = if place.is_empty() { "argument" } else { "field" };
+            let one = |name: &String| match nearest(name, known.iter().copied()) {
+                Some(near) => format!("unknown {what} {}, did you mean `{near}`?", of(name)),
+                None if known.is_empty() => format!("unknown {what} {}, it takes none", of(name)),
+                None => format!("unknown {what} {}, it takes {}", of(name), known.join(", ")),
             };
             unexpected.iter().map(one).collect::<Vec<_>>().join("; ")
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            if place.is_empty() {
-                format!("missing argument `{name}`{}", expected(tool, name))
-            } else {
-                format!("missing field {}", of(name))
-            }
+            let what = if place.is_empty() { "argument" } else { "field" };
+            let property = properties(tool, error).find(|(known, _)| *known == name);
+            let kind = property.and_then(|(_, property)| referred(tool, property).get("type")?.as_str());
+            let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
+            format!("missing {what} {}{kind}", of(name))
         }
         ValidationErrorKind::Type { kind } => {
             format!("`{place}` must be {}, and {} came", types(kind), came(error.instance()))
@@ -97,15 +97,38 @@ pub(super) fn types(kind: &TypeKind) -> String {
     }
 }
 
-fn properties(tool: &Tool) -> Vec<String> {
-    let properties = tool.function().input_schema.get("properties").and_then(Value::as_object);
-    properties.map(|map| map.keys().cloned().collect()).unwrap_or_default()
+/// The properties that the object knows an error is about: the tool's arguments, or the fields of a class within.
+fn properties<'t>(tool: &'t Tool, error: &ValidationError<'_>) -> impl Iterator<Item = (&'t String, &'t Value)> {
+    let path = error.schema_path().to_string();
+    let mut steps: Vec<&str> = path.split('/').skip(1).collect();
+    // The last step is the rule that was broken; the object stands before it.
+    steps.pop();
+    let mut object = None;
+    for step in steps {
+        let here = object.map_or_else(|| tool.function().input_schema.get(step), |value| below(value, step));
+        object = here.map(|value| referred(tool, value));
+    }
+    let properties = match object {
+        None => tool.function().input_schema.get("properties"),
+        Some(object) => object.get("properties"),
+    };
+    properties.and_then(Value::as_object).into_iter().flatten()
 }
 
-fn expected(tool: &Tool, name: &str) -> String {
-    let property = tool.function().input_schema.get("properties").and_then(|all| all.get(name));
-    let kind = property.and_then(|property| property.get("type")?.as_str());
-    kind.map(|kind| format!(" ({kind})")).unwrap_or_default()
+fn below<'v>(value: &'v Value, step: &str) -> Option<&'v Value> {
+    match (value, step) {
+        // A reference was followed already.
+        (value, "$ref") => Some(value),
+        (Value::Array(items), step) => items.get(step.parse::<usize>().ok()?),
+        (value, step) => value.get(step),
+    }
+}
+
+/// A schema, or the definition that it refers to.
+fn referred<'t>(tool: &'t Tool, schema: &'t Value) -> &'t Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix("#/$defs/"));
+    let definition = name.and_then(|name| tool.function().input_schema.get("$defs")?.get(name));
+    definition.unwrap_or(schema)
 }
 
 /// A JSON pointer as people write it: `items[2].name`.

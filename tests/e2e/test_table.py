@@ -104,14 +104,15 @@ class Calls(unittest.IsolatedAsyncioTestCase):
     async def test_arguments(self):
         load = {"fuel": "coal", "tons": 1.5}
         await self.rows([
-            ("wants", {"count": 1}, "INVALID_PARAMS", ["missing argument `load`"], SAME),
+            ("wants", {"count": 1}, "INVALID_PARAMS", ["missing argument `load` (object)"], SAME),
             ("wants", {"count": 1, "load": load, "fule": "coal"}, "INVALID_PARAMS", ["unknown argument `fule`", "`fuel`"], SAME),
             ("wants", {"count": "one", "load": load}, "INVALID_PARAMS", ["`count` must be integer", "\"one\" came"], SAME),
             ("wants", {"count": 2**65, "load": load}, "INVALID_PARAMS", ["`count`", "does not arrive exactly", "string"], SAME),
             ("wants", {"count": 1, "load": load, "fuel": "oil"}, "INVALID_PARAMS", ["`fuel`", "\"coal\"", "\"wood\"", "\"oil\""], SAME),
-            ("wants", {"count": 1, "load": {"fuel": "coal"}}, "INVALID_PARAMS", ["load", "tons"], SAME),
+            ("wants", {"count": 1, "load": {"fuel": "coal"}}, "INVALID_PARAMS", ["missing field `load.tons` (number)"], SAME),
+            ("wants", {"count": 1, "load": {**load, "tonns": 2}}, "INVALID_PARAMS", ["unknown field `load.tonns`, did you mean `tons`?"], SAME),
             ("wants", {"count": 1, "load": {**load, "tons": "many"}}, "INVALID_PARAMS", ["`load.tons` must be number"], SAME),
-            ("wants", {"count": 1, "load": load, "names": ["a", 2]}, "INVALID_PARAMS", ["`names"], SAME),
+            ("wants", {"count": 1, "load": load, "names": ["a", 2]}, "INVALID_PARAMS", ["`names[1]` must be string"], SAME),
         ])
 
     async def test_arguments_are_refused_before_a_worker_is_asked(self):

@@ -123,17 +123,26 @@ def _after_fork():
         setattr(sys, "__%s__" % name, stream)
 
 
+_LOOK = 0.0005
+_patient = True
+
+
 def wait_until_read():
     """Wait until the host has read what went to fd 2 past these streams, from C or from children.
     It comes by another pipe than the answer; read before the answer is sent, it belongs to this call
-    for certain. A child that writes on and on holds up the answer for 20 ms and no longer."""
+    for certain. A busy host may need a moment; a child that writes on and on holds up one answer for
+    a quarter of a second, and the next ones for 20 ms, for as long as the pipe is never empty."""
+    global _patient
     try:
         if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
+            _patient = True
             return
-        for _ in range(40):
-            sleep(0.0005)
+        for _ in range(500 if _patient else 40):
+            sleep(_LOOK)
             if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
+                _patient = True
                 return
+        _patient = False
     except OSError:
         pass  # the tool closed fd 2, or put something else there
 
