@@ -137,7 +137,8 @@ impl Express {
         let (this, id) = (Arc::clone(self), call.id.clone());
         // The lock is held until the call stands in the table, so that its end cannot come before.
         let task = tokio::spawn(async move {
-            let outcome = this.face.call(request, hearing).await;
+            // Boxed: the future of a call is large, and spawning copies a task several times.
+            let outcome = Box::pin(this.face.call(request, hearing)).await;
             let _ = this.outbox.send(reply::line(&id, outcome, kind));
             this.running.lock().remove(&id);
             this.ended.notify_waiters();

@@ -50,8 +50,15 @@ async fn live(
     mut orders: mpsc::UnboundedReceiver<Control>,
     news: NewsSender,
 ) {
-    let died =
-        |exit| news(News::Died(Death { exit, stderr: Some("last words".to_owned()), excess: None, hung_up: false }));
+    let died = |exit| {
+        news(News::Died(Death {
+            exit,
+            stderr: Some("last words".to_owned()),
+            stack: crate::worker::Stack::default(),
+            excess: None,
+            hung_up: false,
+        }));
+    };
     loop {
         tokio::select! {
             biased;

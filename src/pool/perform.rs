@@ -111,7 +111,8 @@ impl Actor {
         let ended = match verdict {
             Verdict::Answered(_) => open.answer.take().unwrap_or_else(|| Err(lost(tool))),
             Verdict::Died(worker) => {
-                let mut fault = self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, death));
+                let mut fault =
+                    self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, &self.file, death));
                 fault.details.stderr = open.last_words().or(fault.details.stderr);
                 Err(fault)
             }

@@ -15,6 +15,8 @@ pub struct Death {
     pub exit: Exit,
     /// The last lines of its standard error.
     pub stderr: Option<String>,
+    /// Where it was, if its interpreter said so: as it crashed, or when a call before was interrupted.
+    pub stack: Stack,
     /// Why hostler ended it, when it held too much memory.
     pub excess: Option<Excess>,
     /// Whether hostler ended it because it had closed its output, and lived on.
@@ -24,10 +26,16 @@ pub struct Death {
 /// Signals that somebody sends; any other death by signal is the tool's own doing.
 const SENT: [&str; 4] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
 
+/// Signals at which the interpreter prints where it is before it dies.
+const TELLING: [&str; 5] = ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"];
+
 /// The fault of a call whose worker died under it.
-pub fn died_fault(tool: &str, death: &Death) -> Fault {
+pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
     let signal = death.exit.signal_name();
+    let says_where = signal.as_deref().is_some_and(|signal| TELLING.contains(&signal));
+    let place = death.stack.place(file).filter(|_| says_where).map(|place| format!(" at {place}")).unwrap_or_default();
     let details = Details {
+        traceback: death.stack.listing(file).filter(|_| says_where),
         exit_code: death.exit.code(),
         signal: signal.clone(),
         stderr: death.stderr.clone(),
@@ -48,7 +56,7 @@ pub fn died_fault(tool: &str, death: &Death) -> Fault {
         ),
         (Exit::Signal(_), Some(signal)) => Fault::new(
             Code::ToolCrashed,
-            format!("the process of {tool} crashed with {signal} during this call; {next}"),
+            format!("the process of {tool} crashed with {signal} during this call{place}; {next}"),
         ),
         (Exit::Code(code), _) => Fault::new(
             Code::ToolCrashed,

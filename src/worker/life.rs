@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::death::Death;
 use super::memory::{Excess, exceeded};
 use super::news::{Control, News, NewsSender};
+use super::stack::Stack;
 use super::stderr::Tail;
 use crate::process::{Child, Exit, Grace, Tracked, stop};
 
@@ -31,6 +32,8 @@ pub(super) struct Life {
     pub stderr: JoinHandle<()>,
     pub news: NewsSender,
     pub tail: Arc<Mutex<Tail>>,
+    /// Where it was, when its interpreter said so as it died.
+    pub stack: Arc<Mutex<Stack>>,
     /// The most memory it may hold, in bytes.
     pub memory_limit: Option<usize>,
     /// It closed its output and did not die of that.
@@ -49,7 +52,9 @@ impl Life {
         self.reader.abort();
         self.stderr.abort();
         let stderr = self.tail.lock().text();
-        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, excess, hung_up: self.hung_up }));
+        let stack = self.stack.lock().clone();
+        let hung_up = self.hung_up;
+        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, stack, excess, hung_up }));
     }
 
     /// Lives until death, or until it holds more memory than it may.

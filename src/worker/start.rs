@@ -213,6 +213,7 @@ impl Handshake {
             stderr,
             news: self.news,
             tail: self.tail,
+            stack: Arc::clone(&self.stack),
             hung_up: false,
             memory_limit: self.spec.max_memory,
         };

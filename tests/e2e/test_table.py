@@ -4,16 +4,75 @@ time never noticed."""
 
 import contextlib
 import http.server
+import json
+import os
+import re
 import ssl
 import subprocess
 import threading
 import unittest
 from pathlib import Path
 
-from harness import HEADER, Gate, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
+from harness import HEADER, TOOLS, Gate, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
 
 SECRET = "s3cr3t/p@ss word"
 SAME, NEW = "same worker", "new worker"
+
+
+# Tool, arguments, code, words, worker afterwards.
+EXCEPTIONS = [
+    ("raises", {}, "TOOL_ERROR", ["ValueError: the boiler is cold"], SAME),
+    ("chained", {}, "TOOL_ERROR", ["RuntimeError: no steam"], SAME),
+    ("grouped", {}, "TOOL_ERROR", ["E"], SAME),
+    ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["ValueError: 401", "?key=[secret E2E_SECRET]"], SAME),
+    ("tells_secret", {"how": "local"}, "TOOL_ERROR", ["ValueError", "[secret E2E_SECRET]"], SAME),
+    ("asks_to_exit", {}, "TOOL_ERROR", ["asked to exit with status 2", "raise an exception or return"], SAME),
+    ("runs_out", {"of": "memory"}, "RESOURCE_EXHAUSTED", ["ran out of memory", "give it less"], SAME),
+    ("runs_out", {"of": "disk"}, "RESOURCE_EXHAUSTED", ["no room left on the disk", "/var/big"], SAME),
+    ("runs_out", {"of": "files"}, "RESOURCE_EXHAUSTED", ["too many files open", "ulimit -n"], SAME),
+]
+DEATHS = [
+    ("exits", {}, "TOOL_CRASHED", ["exit code 3", "the next call starts a new worker"], NEW),
+    ("aborts", {}, "TOOL_CRASHED", ["crashed with SIGABRT during this call at table.py:", "in aborts"], NEW),
+    ("segfaults", {}, "TOOL_CRASHED", ["crashed with SIGSEGV during this call at table.py:", "in segfaults"], NEW),
+    ("overflows", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
+    ("tells_secret", {"how": "death"}, "TOOL_CRASHED", ["exit code 3"], NEW),
+    ("eats", {"megabytes": 4000}, "RESOURCE_EXHAUSTED", ["MB of memory", "its limit is 256 MB", "`max_memory`"], NEW),
+]
+TOO_LONG = [
+    ("waits", {}, "TOOL_TIMEOUT", ["did not answer in 600ms", "interrupted at table.py:", "in waits", "`timeout`"], SAME),
+    ("loops", {}, "TOOL_TIMEOUT", ["interrupted at table.py:", "in loops"], SAME),
+    ("matches", {}, "TOOL_TIMEOUT", ["in matches (inside re"], SAME),
+    ("loops_in_c", {}, "TOOL_TIMEOUT", ["stopped at table.py:", "in loops_in_c"], NEW),
+]
+RESULTS = [
+    ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
+    ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
+    ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
+    ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
+    ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "contains itself"], SAME),
+    ("returns", {"what": "deep"}, "INVALID_OUTPUT", ["nested deeper than 300 levels"], SAME),
+    ("returns", {"what": "keys"}, "INVALID_OUTPUT", ["result.a", "two keys become the same text \"1\""], SAME),
+    ("returns", {"what": "large"}, "INVALID_OUTPUT", ["70 MB", "at most 64 MB", "write it to a file and return the path"], SAME),
+]
+LOAD = {"fuel": "coal", "tons": 1.5}
+ARGUMENTS = [
+    ("wants", {"count": 1}, "INVALID_PARAMS", ["missing argument `load` (object)"], SAME),
+    ("wants", {"count": 1, "load": LOAD, "fule": "coal"}, "INVALID_PARAMS", ["unknown argument `fule`", "`fuel`"], SAME),
+    ("wants", {"count": "one", "load": LOAD}, "INVALID_PARAMS", ["`count` must be integer", "\"one\" came"], SAME),
+    ("wants", {"count": 2**65, "load": LOAD}, "INVALID_PARAMS", ["`count`", "does not arrive exactly", "string"], SAME),
+    ("wants", {"count": 1, "load": LOAD, "fuel": "oil"}, "INVALID_PARAMS", ["`fuel`", "\"coal\"", "\"wood\"", "\"oil\""], SAME),
+    ("wants", {"count": 1, "load": {"fuel": "coal"}}, "INVALID_PARAMS", ["missing field `load.tons` (number)"], SAME),
+    ("wants", {"count": 1, "load": {**LOAD, "tonns": 2}}, "INVALID_PARAMS", ["unknown field `load.tonns`, did you mean `tons`?"], SAME),
+    ("wants", {"count": 1, "load": {**LOAD, "tons": "many"}}, "INVALID_PARAMS", ["`load.tons` must be number"], SAME),
+    ("wants", {"count": 1, "load": LOAD, "names": ["a", 2]}, "INVALID_PARAMS", ["`names[1]` must be string"], SAME),
+]
+SECRETS = [
+    ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
+    ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`"], SAME),
+    ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["[secret E2E_SECRET]"], SAME),
+]
+ROWS = EXCEPTIONS + DEATHS + TOO_LONG + RESULTS + ARGUMENTS + SECRETS
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):
@@ -44,17 +103,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         return answer
 
     async def test_exceptions(self):
-        await self.rows([
-            ("raises", {}, "TOOL_ERROR", ["ValueError: the boiler is cold"], SAME),
-            ("chained", {}, "TOOL_ERROR", ["RuntimeError: no steam"], SAME),
-            ("grouped", {}, "TOOL_ERROR", ["E"], SAME),
-            ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["ValueError: 401", "?key=[secret E2E_SECRET]"], SAME),
-            ("tells_secret", {"how": "local"}, "TOOL_ERROR", ["ValueError", "[secret E2E_SECRET]"], SAME),
-            ("asks_to_exit", {}, "TOOL_ERROR", ["asked to exit with status 2", "raise an exception or return"], SAME),
-            ("runs_out", {"of": "memory"}, "RESOURCE_EXHAUSTED", ["ran out of memory", "give it less"], SAME),
-            ("runs_out", {"of": "disk"}, "RESOURCE_EXHAUSTED", ["no room left on the disk", "/var/big"], SAME),
-            ("runs_out", {"of": "files"}, "RESOURCE_EXHAUSTED", ["too many files open", "ulimit -n"], SAME),
-        ])
+        await self.rows(EXCEPTIONS)
 
     async def test_tracebacks_show_the_authors_frames(self):
         async with connected() as hostler:
@@ -67,14 +116,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
                 self.assertIn(words, grouped)
 
     async def test_deaths(self):
-        await self.rows([
-            ("exits", {}, "TOOL_CRASHED", ["exit code 3", "the next call starts a new worker"], NEW),
-            ("aborts", {}, "TOOL_CRASHED", ["crashed with SIGABRT"], NEW),
-            ("segfaults", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
-            ("overflows", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
-            ("tells_secret", {"how": "death"}, "TOOL_CRASHED", ["exit code 3"], NEW),
-            ("eats", {"megabytes": 4000}, "RESOURCE_EXHAUSTED", ["MB of memory", "its limit is 256 MB", "`max_memory`"], NEW),
-        ])
+        await self.rows(DEATHS)
 
     async def test_the_last_words_of_a_process(self):
         async with connected() as hostler:
@@ -82,38 +124,13 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((details["exit_code"], details["stderr"]), (3, "last words"))
 
     async def test_calls_that_take_too_long(self):
-        await self.rows([
-            ("waits", {}, "TOOL_TIMEOUT", ["did not answer in 600ms", "interrupted at table.py:", "in waits", "`timeout`"], SAME),
-            ("loops", {}, "TOOL_TIMEOUT", ["interrupted at table.py:", "in loops"], SAME),
-            ("matches", {}, "TOOL_TIMEOUT", ["in matches (inside re"], SAME),
-            ("loops_in_c", {}, "TOOL_TIMEOUT", ["stopped at table.py:", "in loops_in_c"], NEW),
-        ])
+        await self.rows(TOO_LONG)
 
     async def test_results(self):
-        await self.rows([
-            ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
-            ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
-            ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
-            ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
-            ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "contains itself"], SAME),
-            ("returns", {"what": "deep"}, "INVALID_OUTPUT", ["nested deeper than 300 levels"], SAME),
-            ("returns", {"what": "keys"}, "INVALID_OUTPUT", ["result.a", "two keys become the same text \"1\""], SAME),
-            ("returns", {"what": "large"}, "INVALID_OUTPUT", ["70 MB", "at most 64 MB", "write it to a file and return the path"], SAME),
-        ])
+        await self.rows(RESULTS)
 
     async def test_arguments(self):
-        load = {"fuel": "coal", "tons": 1.5}
-        await self.rows([
-            ("wants", {"count": 1}, "INVALID_PARAMS", ["missing argument `load` (object)"], SAME),
-            ("wants", {"count": 1, "load": load, "fule": "coal"}, "INVALID_PARAMS", ["unknown argument `fule`", "`fuel`"], SAME),
-            ("wants", {"count": "one", "load": load}, "INVALID_PARAMS", ["`count` must be integer", "\"one\" came"], SAME),
-            ("wants", {"count": 2**65, "load": load}, "INVALID_PARAMS", ["`count`", "does not arrive exactly", "string"], SAME),
-            ("wants", {"count": 1, "load": load, "fuel": "oil"}, "INVALID_PARAMS", ["`fuel`", "\"coal\"", "\"wood\"", "\"oil\""], SAME),
-            ("wants", {"count": 1, "load": {"fuel": "coal"}}, "INVALID_PARAMS", ["missing field `load.tons` (number)"], SAME),
-            ("wants", {"count": 1, "load": {**load, "tonns": 2}}, "INVALID_PARAMS", ["unknown field `load.tonns`, did you mean `tons`?"], SAME),
-            ("wants", {"count": 1, "load": {**load, "tons": "many"}}, "INVALID_PARAMS", ["`load.tons` must be number"], SAME),
-            ("wants", {"count": 1, "load": load, "names": ["a", 2]}, "INVALID_PARAMS", ["`names[1]` must be string"], SAME),
-        ])
+        await self.rows(ARGUMENTS)
 
     async def test_arguments_are_refused_before_a_worker_is_asked(self):
         async with connected() as hostler:
@@ -123,11 +140,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((first.value, first.metadata["cold"]), (1, True))
 
     async def test_secrets(self):
-        log = await self.rows([
-            ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
-            ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`"], SAME),
-            ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["[secret E2E_SECRET]"], SAME),
-        ])
+        log = await self.rows(SECRETS)
         self.assertNotIn(SECRET, log)
 
     async def test_noise(self):
@@ -157,6 +170,42 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertIn("with [secret E2E_SECRET]", log)
             self.assertNotIn("p@ss", log)
             self.assertNotIn("s3cr3t", log)
+
+
+MESSAGES = Path(__file__).with_name("messages.txt")
+
+
+class Messages(unittest.IsolatedAsyncioTestCase):
+    """Every message as a person reads it in a terminal; a model reads its first line. HOSTLER_UPDATE=1 writes them anew."""
+
+    async def test_messages_are_what_they_were(self):
+        env = environment(E2E_SECRET=SECRET, E2E_MISSING=None)
+        told = []
+        async with connected(env=env) as hostler:
+            for tool, arguments, code, _, _ in ROWS:
+                if tool in UNSTEADY:
+                    continue
+                answer = await hostler.call(f"table_{tool}", **arguments)
+                done = run("call", "--tools", TOOLS, f"table.{tool}", "--input", json.dumps(arguments), env=env)
+                person = steady(done.stderr)
+                self.assertIn(f"error: {steady(answer.text)}", person, "a person and a model are told the same")
+                told.append(f"## {tool} {json.dumps(arguments)}: exit status {done.returncode}\n{person}")
+        text = "\n".join(told)
+        if os.environ.get("HOSTLER_UPDATE"):
+            MESSAGES.write_text(text, encoding="utf-8")
+        self.assertEqual(MESSAGES.read_text(encoding="utf-8"), text)
+
+
+# What these say depends on the interpreter, or on the moment.
+UNSTEADY = {"grouped", "overflows", "eats", "matches", "loops_in_c"}
+
+
+def steady(text):
+    """A message without what differs from machine to machine: places, carets, code that some interpreters quote."""
+    text = re.sub(r'File ".*?/([^/"]+\.py)", line \d+', r'File "\1", line N', text.replace(str(TOOLS), "TOOLS"))
+    text = re.sub(r"\.py:\d+", ".py:N", text)
+    text = re.sub(r"<object object at 0x[0-9a-f]+>", "<object>", text)
+    return "".join(line for line in text.splitlines(True) if not re.fullmatch(r"[\s~^]*\n?", line))
 
 
 BODY = "def well(number: int = 1) -> int:\n    return number\n"
