@@ -84,10 +84,10 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
     }
 }
 
-/// Told once for each TERM, INT or HUP.
+/// Told once for each TERM, INT, HUP or QUIT.
 pub fn on_signals() -> std::io::Result<Arc<Notify>> {
     let told = Arc::new(Notify::new());
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
         let mut signals = signal(kind)?;
         let told = Arc::clone(&told);
         tokio::spawn(async move {

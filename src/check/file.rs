@@ -24,7 +24,9 @@ pub(super) struct Subject<'a> {
 
 /// Checks one file, whatever other files are called.
 pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Surroundings) -> FileReport {
-    let bytes = std::fs::read(&file.path).unwrap_or_default();
+    // Asked before it is opened: opening a pipe would wait for somebody to write.
+    let is_file = std::fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file());
+    let bytes = is_file.then(|| std::fs::read(&file.path).ok()).flatten().unwrap_or_default();
     let source = match pep723::decode(&bytes) {
         Ok(source) => source,
         Err(error) => {

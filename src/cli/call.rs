@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::arguments::{self, BadArgument};
 use super::hearing::Talk;
 use super::options::Call;
-use super::{exit, files, signature, style};
+use super::{exit, files, pretty, signature, style};
 use crate::app::{App, on_signals};
 use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault, Outcome};
@@ -111,7 +111,7 @@ pub(super) fn report(mut outcome: Outcome, json: bool) -> ExitCode {
 fn readable(raw: &str) -> Result<String, serde_json::Error> {
     match serde_json::from_str(raw)? {
         Value::String(text) => Ok(text),
-        other => serde_json::to_string_pretty(&other),
+        _ => Ok(pretty::indented(raw)),
     }
 }
 

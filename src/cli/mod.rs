@@ -12,6 +12,7 @@ mod hearing;
 mod list;
 mod new;
 mod options;
+mod pretty;
 mod show;
 mod signature;
 mod style;

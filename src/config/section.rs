@@ -192,8 +192,15 @@ fn unknown_key_fix(name: &str, known: &[&'static str]) -> String {
     format!("remove it; the keys here are {}", names.join(", "))
 }
 
+/// No name is longer.
+const LONGEST_NAME: usize = 200;
+
 /// The name nearest to `name`, when one is near enough to be what was meant.
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Comparing takes the product of the lengths, and nobody means a name by a text.
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     let best = scored.max_by(|left, right| left.0.total_cmp(&right.0))?;
     (best.0 >= 0.8).then_some(best.1)

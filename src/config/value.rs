@@ -70,7 +70,8 @@ impl FromToml for Duration {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
         let fix = "write a duration like \"30s\", \"5m\" or \"1h 30m\" (a bare number is seconds)";
         if let Some(seconds) = integer(value) {
-            return Ok(Self::from_secs(seconds as u64));
+            let duration = Self::from_secs(seconds as u64);
+            return if duration > LONGEST { Err("ten years are the longest".to_owned()) } else { Ok(duration) };
         }
         let written = value.as_float().map(|number| number.as_str().to_owned());
         let written = written.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default();
@@ -135,13 +136,15 @@ impl FromToml for Room {
     }
 }
 
+/// Longer than any hostler runs. What is beyond no clock can add up.
+const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
+
 /// A duration as people write one: `30s`, `5m`, `1h 30m`; a bare number is seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    humantime::parse_duration(text).ok()
+    let seconds = text.parse::<f64>().ok().map(Duration::try_from_secs_f64);
+    let parsed = seconds.map_or_else(|| humantime::parse_duration(text).ok(), Result::ok);
+    parsed.filter(|duration| *duration <= LONGEST)
 }
 
 fn parse_bytes(text: &str) -> Option<usize> {

@@ -99,6 +99,7 @@ impl CallHost {
     async fn call(&self, dispatcher: &Arc<Dispatcher>, params: &RawValue) -> Result<Box<RawValue>, WireError> {
         let params: CallParams = read(params)?;
         self.refuse_cycle(dispatcher, &params.tool)?;
+        let _waits = self.wait_for(dispatcher, &params.tool)?;
         let request = CallRequest {
             llm: self.llm.clone(),
             listener: Arc::new(Within(Arc::clone(&self.listener))),
@@ -130,6 +131,26 @@ impl CallHost {
         )))
     }
 
+    /// Notes that the running call of this file waits for another file. Two calls of two files that wait for each other
+    /// would do so until their time is over, and every other caller behind them.
+    fn wait_for(&self, dispatcher: &Arc<Dispatcher>, name: &str) -> Result<Option<Waiting>, WireError> {
+        let catalogue = dispatcher.registry.catalogue();
+        let (Some(outer), Ok(tool)) = (self.chain.last(), catalogue.resolve(name)) else { return Ok(None) };
+        let edge = (pack_of(outer).to_owned(), tool.entry.file.pack.clone());
+        let mut waits = dispatcher.waits.lock();
+        if let Some(way) = way(&waits, &edge.1, &edge.0) {
+            let files = [&[edge.0.as_str()], &way[..]].concat().join(" → ");
+            return Err(refused(&format!(
+                "{} is busy with a call that waits for {} itself ({files}), so this call would never begin; try again \
+                 later, or let one of the two files do without the other",
+                edge.1, edge.0
+            )));
+        }
+        waits.push(edge.clone());
+        drop(waits);
+        Ok(Some(Waiting { dispatcher: Arc::clone(dispatcher), edge }))
+    }
+
     async fn llm(&self, params: &RawValue) -> Result<Box<RawValue>, WireError> {
         let request: LlmRequest = read(params)?;
         if request.prompt.is_none() && request.messages.is_empty() {
@@ -141,6 +162,44 @@ impl CallHost {
         let llm = self.llm.as_ref().ok_or_else(|| refused(none))?;
         let text = llm.ask(request).await.map_err(|reason| refused(&reason))?;
         raw(&json!(text))
+    }
+}
+
+fn pack_of(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// The files from one to another along who waits for whom, both included; `None` when there is no such way.
+fn way<'w>(waits: &'w [(String, String)], from: &'w str, to: &str) -> Option<Vec<&'w str>> {
+    let mut ways = vec![vec![from]];
+    let mut seen = vec![from];
+    while let Some(way) = ways.pop() {
+        let last = way.last().copied()?;
+        if last == to {
+            return Some(way);
+        }
+        for (_, next) in waits.iter().filter(|(waiting, _)| waiting == last) {
+            if !seen.contains(&next.as_str()) {
+                seen.push(next);
+                ways.push([&way[..], &[next.as_str()]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// Taken back when the inner call is over, however it is over.
+struct Waiting {
+    dispatcher: Arc<Dispatcher>,
+    edge: (String, String),
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut waits = self.dispatcher.waits.lock();
+        if let Some(place) = waits.iter().position(|edge| *edge == self.edge) {
+            waits.swap_remove(place);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -31,6 +32,8 @@ pub struct Dispatcher {
     /// The workers.
     pub pools: Pools,
     pub(crate) config: Arc<Config>,
+    /// Files whose running call waits for another file: who for whom. Held only to look or to change it.
+    waits: Mutex<Vec<(String, String)>>,
     run: String,
     next: AtomicU64,
 }
@@ -41,7 +44,7 @@ impl Dispatcher {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
-        Arc::new(Self { registry, pools, config, run, next: AtomicU64::new(1) })
+        Arc::new(Self { registry, pools, config, waits: Mutex::default(), run, next: AtomicU64::new(1) })
     }
 
     /// Makes a call. Never fails: whatever happens is in the outcome. Dropping the future cancels the call.

@@ -8,8 +8,13 @@ pub(super) fn build_fault(spec: &EnvironmentSpec, stderr: &str) -> Fault {
     let reason = reason(stderr);
     let advice = advice(spec, stderr);
     let message = format!("the environment of {} could not be built: {reason}{advice}", spec.name);
+    let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
-    Fault::new(Code::EnvironmentFailed, message).with(Details { stderr, ..Details::default() })
+    Fault::new(code, message).with(Details { stderr, ..Details::default() })
+}
+
+fn is_full(stderr: &str) -> bool {
+    ["No space left on device", "os error 28", "Disk quota exceeded"].iter().any(|words| stderr.contains(words))
 }
 
 /// The error itself, on one line: what stands before it is talk about what went well.
@@ -49,13 +54,17 @@ fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
 /// What to do about troubles that are not the file's: certificates, interpreters, the network.
 pub(super) fn known_advice(stderr: &str) -> Option<String> {
     let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
+    if is_full(stderr) {
+        let text = "Make room on that disk (`hostler warm --prune` removes unused environments), or set XDG_CACHE_HOME to another";
+        return Some(text.to_owned());
+    }
     if says(&["UnknownIssuer", "invalid peer certificate"]) {
         let text =
             "Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml";
         return Some(text.to_owned());
     }
     if says(&["No interpreter found", "No download found", "python-build-standalone"]) {
-        return Some("Install such a Python, or widen requires-python in the header".to_owned());
+        return Some("Install such a Python, widen requires-python in the header, or correct `python` under [environment] if it is set".to_owned());
     }
     if says(&["error sending request", "Could not connect", "dns error"]) {
         let text = "The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \

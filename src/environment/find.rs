@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::settings::EnvironmentSettings;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Finished, Launch, inherited_environment, run};
 
@@ -34,7 +35,7 @@ pub(super) fn find_uv(configured: Option<&Path>, own_copies: &Path) -> Result<Op
 }
 
 /// Installs uv's wheel from the package index into a folder of hostler's own.
-pub(super) async fn provision_uv(own_copies: &Path, hidden: &[String]) -> Result<PathBuf, Fault> {
+pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettings) -> Result<PathBuf, Fault> {
     let python = which::which("python3").or_else(|_| which::which("python"));
     let Ok(python) = python else {
         return Err(no_uv("there is no Python on PATH to fetch it with", None));
@@ -46,7 +47,8 @@ pub(super) async fn provision_uv(own_copies: &Path, hidden: &[String]) -> Result
         .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(WANTED)
-        .envs(inherited_environment(hidden));
+        .envs(inherited_environment(&settings.hidden));
+    let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
     let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);
     if fetched.is_err() {
@@ -55,11 +57,34 @@ pub(super) async fn provision_uv(own_copies: &Path, hidden: &[String]) -> Result
     fetched
 }
 
+/// What the operator says for builds, in pip's words too: uv and pip call the same things differently.
+fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
+    let set = |name: &str| {
+        settings.env.get(name).cloned().or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
+    };
+    let mut variables: Vec<(String, String)> =
+        settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let twins =
+        [("PIP_INDEX_URL", "UV_DEFAULT_INDEX"), ("PIP_INDEX_URL", "UV_INDEX_URL"), ("PIP_CERT", "SSL_CERT_FILE")];
+    for (pip, uv) in twins {
+        let is_new = set(pip).is_none() && !variables.iter().any(|(name, _)| name == pip);
+        variables.extend(set(uv).filter(|_| is_new).map(|value| (pip.to_owned(), value)));
+    }
+    variables
+}
+
+/// Why pip gave up. Its last line speaks of versions even where nothing was reached.
+fn pip_reason(stderr: &str) -> &str {
+    let broken = stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause);
+    let last = || stderr.lines().rev().find(|line| !line.trim().is_empty());
+    broken.or_else(last).unwrap_or("pip gave no reason").trim()
+}
+
 fn settle(done: Result<Finished, Fault>, staging: &Path, own_copies: &Path) -> Result<PathBuf, Fault> {
     let done = done?;
     if !done.succeeded() || !staging.join("bin/uv").is_file() {
-        let reason = done.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("pip gave no reason");
-        return Err(no_uv(&format!("pip could not fetch it: {}", reason.trim()), Some(done.stderr.clone())));
+        let reason = pip_reason(&done.stderr);
+        return Err(no_uv(&format!("pip could not fetch it: {reason}"), Some(done.stderr.clone())));
     }
     let own = own_copies.join("bin/uv");
     if std::fs::rename(staging, own_copies).is_err() {
@@ -75,4 +100,35 @@ fn no_uv(why: &str, stderr: Option<String>) -> Fault {
          or set `uv = \"/path/to/uv\"` under [environment] in hostler.toml"
     );
     Fault::new(Code::EnvironmentFailed, message).with(Details { stderr, ..Details::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pip_hears_what_uv_is_told() {
+        let env =
+            [("UV_DEFAULT_INDEX", "https://index/simple"), ("SSL_CERT_FILE", "/ca.pem"), ("HTTPS_PROXY", "http://p:1")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = EnvironmentSettings { env: env.into_iter().collect(), ..EnvironmentSettings::default() };
+        let variables = pip_variables(&settings);
+        for (name, value) in
+            [("HTTPS_PROXY", "http://p:1"), ("PIP_INDEX_URL", "https://index/simple"), ("PIP_CERT", "/ca.pem")]
+        {
+            let found = variables.iter().find(|(known, _)| known == name);
+            // What the machine itself says for pip is stronger.
+            if std::env::var_os(name).is_none() || settings.env.contains_key(name) {
+                assert_eq!(found.map(|(_, value)| value.as_str()), Some(value), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unreachable_index_is_told_as_one() {
+        let stderr = "WARNING: Retrying (Retry(total=4)) after connection broken by 'ProxyError(\"no\")': /simple/uv/\nERROR: \
+                      No matching distribution found for uv<1,>=0.8\n";
+        assert_eq!(pip_reason(stderr), "'ProxyError(\"no\")': /simple/uv/");
+        assert_eq!(pip_reason("ERROR: something\n\n"), "ERROR: something");
+    }
 }

@@ -59,7 +59,7 @@ impl Environments {
             }
             said("uv is not installed: fetching a private copy from the package index (once)");
             tracing::info!("uv is not installed; fetching a private copy into {}", own_copies.display());
-            find::provision_uv(&own_copies, &self.settings.hidden).await
+            find::provision_uv(&own_copies, &self.settings).await
         };
         self.uv.get_or_try_init(search).await.cloned()
     }

@@ -152,6 +152,8 @@ impl Pools {
         }
         if let Some(current) = open.current.get(&file.path)
             && current.version == entry.version
+            // One that is gone without having been told to is a bug of ours, and not to last.
+            && !current.pool.is_empty()
         {
             return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
         }

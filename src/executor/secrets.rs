@@ -2,13 +2,15 @@
 //! the call's request and nowhere else.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::secrets::SecretSource;
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, inherited_environment, run};
 
+/// The longest a secret's file may take.
+const FILE_LIMIT: Duration = Duration::from_secs(5);
 /// The longest a secret's command may take.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
@@ -19,7 +21,7 @@ pub(super) async fn look_up(name: &str, source: Option<&SecretSource>) -> Result
     match source {
         None => Ok(variable(name)),
         Some(SecretSource::Environment(variable_name)) => Ok(variable(variable_name)),
-        Some(SecretSource::File(path)) => read_file(path).map_err(failed),
+        Some(SecretSource::File(path)) => read_file(path.clone()).await.map_err(failed),
         Some(SecretSource::Command(words)) => run_command(words).await.map_err(failed),
     }
 }
@@ -28,12 +30,25 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn read_file(path: &Path) -> Result<Option<String>, String> {
+/// A file may lie on a disk that does not answer: it is read by a thread, and not waited for without end.
+async fn read_file(path: PathBuf) -> Result<Option<String>, String> {
+    let shown = path.display().to_string();
+    let reading = tokio::task::spawn_blocking(move || read_now(&path));
+    match tokio::time::timeout(FILE_LIMIT, reading).await {
+        Ok(Ok(read)) => read,
+        _ => Err(format!("{shown} was not read within {} s; is its disk there?", FILE_LIMIT.as_secs())),
+    }
+}
+
+fn read_now(path: &Path) -> Result<Option<String>, String> {
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
+    if !metadata.is_file() {
+        return Err(format!("{} is no regular file; put the secret into one", path.display()));
+    }
     if metadata.mode() & 0o077 != 0 {
         return Err(format!("others may read {}; run `chmod 600` on it", path.display()));
     }

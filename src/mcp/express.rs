@@ -20,6 +20,7 @@ use tokio::task::AbortHandle;
 use super::face::Face;
 use super::outbox::Outbox;
 use super::reply::{self, Kind};
+use super::unreadable;
 
 /// The method stands this near to the beginning of a message in every client there is.
 const NEAR: usize = 128;
@@ -122,6 +123,9 @@ impl Express {
 
     fn take_call(self: &Arc<Self>, line: &[u8]) -> bool {
         let Some(session) = self.session.get() else { return false };
+        if has_list(line, b"\"params\"") {
+            return self.outbox.send(unreadable::parameters(line)).is_ok();
+        }
         let Ok(call) = serde_json::from_slice::<CallLine<'_>>(line) else { return false };
         let meta = call.params.meta.unwrap_or_default();
         if call.method != "tools/call" || call.jsonrpc != "2.0" {
@@ -155,6 +159,14 @@ impl Express {
         self.ended.notify_waiters();
         true
     }
+}
+
+/// Whether a list stands after a key: serde would take one for a struct's fields in their order, and rmcp says nothing.
+fn has_list(line: &[u8], key: &[u8]) -> bool {
+    let place = line.windows(key.len()).position(|window| window == key);
+    let rest = place.map(|place| line[place + key.len()..].trim_ascii_start());
+    let value = rest.and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii_start);
+    value.is_some_and(|value| value.starts_with(b"["))
 }
 
 /// The first revision without a handshake.

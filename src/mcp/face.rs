@@ -15,6 +15,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use super::answer;
 use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
+use super::outbox::Outbox;
 use super::tools;
 use crate::dispatch::{CallRequest, Dispatcher, Llm};
 use crate::outcome::Outcome;
@@ -24,13 +25,14 @@ use crate::registry::Catalogue;
 pub(super) struct Face {
     dispatcher: Arc<Dispatcher>,
     level: AskedLevel,
+    outbox: Outbox,
     /// The list as it was last made, and the catalogue it was made from. Held only to compare or replace.
     listed: Mutex<Option<(Arc<Catalogue>, Vec<McpTool>)>>,
 }
 
 impl Face {
-    pub fn new(dispatcher: Arc<Dispatcher>) -> Self {
-        Self { dispatcher, level: AskedLevel::default(), listed: Mutex::default() }
+    pub fn new(dispatcher: Arc<Dispatcher>, outbox: Outbox) -> Self {
+        Self { dispatcher, outbox, level: AskedLevel::default(), listed: Mutex::default() }
     }
 
     fn tools(&self) -> Vec<McpTool> {
@@ -57,7 +59,8 @@ impl Face {
     ) -> (CallRequest, Option<Arc<Hearing>>) {
         let level = meta.log_level().or_else(|| self.level.get());
         let mut request = CallRequest::new(tool, arguments);
-        let hearing = Hearing::new(peer.clone(), meta.get_progress_token(), level, request.tool.clone());
+        let hearing =
+            Hearing::new(peer.clone(), meta.get_progress_token(), level, request.tool.clone(), self.outbox.clone());
         if let Some(hearing) = &hearing {
             request.listener = Arc::clone(hearing) as Arc<dyn Listener>;
         }

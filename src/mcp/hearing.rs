@@ -1,6 +1,7 @@
 //! What a client hears while its call is under way: progress, where it asked for it, and log messages.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,6 +13,7 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use super::outbox::Outbox;
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
@@ -21,6 +23,10 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// How long an answer waits for what was said before it.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How much may wait to be told: notes of one call, and unread bytes of all of them.
+const MOST_OPEN: usize = 1000;
+const MOST_UNREAD: usize = 4 << 20;
 
 enum Heard {
     Note(String),
@@ -33,6 +39,11 @@ enum Heard {
 /// Passes on what happens. Sending is another task's work, because hearing must not wait.
 pub(super) struct Hearing {
     queue: mpsc::UnboundedSender<Heard>,
+    outbox: Outbox,
+    /// What was heard and not told yet.
+    open: Arc<AtomicUsize>,
+    /// What nobody will be told, because the client does not read.
+    dropped: Arc<AtomicUsize>,
     wants_progress: bool,
     log_level: Option<LoggingLevel>,
 }
@@ -44,14 +55,17 @@ impl Hearing {
         token: Option<ProgressToken>,
         log_level: Option<LoggingLevel>,
         tool: String,
+        outbox: Outbox,
     ) -> Option<Arc<Self>> {
         let wants_progress = token.is_some();
         if !wants_progress && log_level.is_none() {
             return None;
         }
         let (queue, heard) = mpsc::unbounded_channel();
-        tokio::spawn(Teller { peer, token, tool, last: 0.0 }.run(heard));
-        Some(Arc::new(Self { queue, wants_progress, log_level }))
+        let (open, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let teller = Teller { peer, token, tool, last: 0.0, open: Arc::clone(&open), dropped: Arc::clone(&dropped) };
+        tokio::spawn(teller.run(heard));
+        Some(Arc::new(Self { queue, outbox, open, dropped, wants_progress, log_level }))
     }
 
     /// Waits until all that was heard has been told: a client drops what reaches it after the answer. A client that
@@ -64,22 +78,34 @@ impl Hearing {
     }
 }
 
+impl Hearing {
+    /// Passes something on, unless more than a client can read waits to be told already.
+    fn hear(&self, heard: Heard) {
+        if self.open.load(Ordering::Relaxed) >= MOST_OPEN || self.outbox.waiting() > MOST_UNREAD {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.open.fetch_add(1, Ordering::Relaxed);
+            let _ = self.queue.send(heard);
+        }
+    }
+}
+
 impl Listener for Hearing {
     fn note(&self, text: &str) {
         if self.wants_progress {
-            let _ = self.queue.send(Heard::Note(text.to_owned()));
+            self.hear(Heard::Note(text.to_owned()));
         }
     }
 
     fn progress(&self, note: &ProgressNote) {
         if self.wants_progress {
-            let _ = self.queue.send(Heard::Progress(note.clone()));
+            self.hear(Heard::Progress(note.clone()));
         }
     }
 
     fn log(&self, line: &LogLine) {
         if self.log_level.is_some_and(|least| rank(level(&line.level)) >= rank(least)) {
-            let _ = self.queue.send(Heard::Log(line.clone()));
+            self.hear(Heard::Log(line.clone()));
         }
     }
 }
@@ -89,6 +115,8 @@ struct Teller {
     token: Option<ProgressToken>,
     tool: String,
     last: f64,
+    open: Arc<AtomicUsize>,
+    dropped: Arc<AtomicUsize>,
 }
 
 impl Teller {
@@ -96,6 +124,9 @@ impl Teller {
         let mut starting: Option<String> = None;
         loop {
             let next = tokio::time::timeout(HEARTBEAT, heard.recv()).await;
+            if matches!(next, Ok(Some(Heard::Note(_) | Heard::Progress(_) | Heard::Log(_)))) {
+                self.open.fetch_sub(1, Ordering::Relaxed);
+            }
             match next {
                 Ok(Some(Heard::Note(text))) => {
                     self.progress(self.last + 0.001, None, Some(text.clone())).await;
@@ -109,6 +140,10 @@ impl Teller {
                 }
                 Ok(Some(Heard::Log(line))) => self.log(line).await,
                 Ok(Some(Heard::Over(told))) => {
+                    let dropped = self.dropped.load(Ordering::Relaxed);
+                    if dropped > 0 {
+                        tracing::warn!(tool = self.tool, dropped, "the client did not read what a call had to say");
+                    }
                     let _ = told.send(());
                     return;
                 }

@@ -27,6 +27,8 @@ pub(super) struct Input {
     lane: Option<Arc<Express>>,
     /// What was read and not looked at: at most the beginning of a line.
     begun: Vec<u8>,
+    /// Up to where that is known to hold no end of a line.
+    searched: usize,
     /// What the reader is to get.
     passed: Vec<u8>,
     /// How much of that it has.
@@ -40,8 +42,8 @@ pub(super) struct Input {
     hang_up: oneshot::Receiver<()>,
 }
 
-/// A longer line is not held back until it is whole.
-const LONG_LINE: usize = 1 << 20;
+/// A longer line is not held back until it is whole: rmcp refuses it anyway.
+const LONG_LINE: usize = super::serve::MAX_MESSAGE;
 /// With this much unread by the client, it is not listened to.
 const PATIENCE: usize = 64 << 20;
 /// While the client is not listened to, somebody looks this often whether it is still there.
@@ -62,6 +64,7 @@ impl Input {
             stream,
             lane: None,
             begun: Vec::with_capacity(CHUNK),
+            searched: 0,
             passed: Vec::new(),
             given: 0,
             is_long: false,
@@ -81,8 +84,9 @@ impl Input {
     /// Sorts the whole lines that were read.
     fn sort(&mut self) {
         let mut start = 0;
-        while let Some(length) = self.begun[start..].iter().position(|byte| *byte == b'\n') {
-            let end = start + length;
+        while let Some(length) = self.begun[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let end = self.searched + length;
+            self.searched = end + 1;
             let was_long = std::mem::take(&mut self.is_long);
             let line = &self.begun[start..end];
             let taken = !was_long && (self.lane.as_ref().is_some_and(|lane| lane.take(line)) || self.refuse(line));
@@ -92,9 +96,19 @@ impl Input {
             start = end + 1;
         }
         self.begun.drain(..start);
+        self.searched = self.begun.len();
         if self.is_long || self.begun.len() > LONG_LINE {
             self.is_long = !self.begun.is_empty() || self.is_long;
             self.passed.append(&mut self.begun);
+            self.searched = 0;
+        }
+    }
+
+    /// The last line may lack its end.
+    fn finish(&mut self) {
+        if !self.begun.is_empty() {
+            self.begun.push(b'\n');
+            self.sort();
         }
     }
 
@@ -148,6 +162,10 @@ impl AsyncRead for Input {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(1..)) => this.sort(),
                 over @ Poll::Ready(_) => {
+                    this.finish();
+                    if this.give(buf) {
+                        return Poll::Ready(Ok(()));
+                    }
                     this.ended.notify_one();
                     return over.map_ok(|_| ());
                 }

@@ -21,7 +21,7 @@ const KILL: Duration = Duration::from_millis(400);
 /// How long the client may take to read what is then still to be said.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The longest message a client may send, in bytes.
-const MAX_MESSAGE: usize = 128 * 1024 * 1024;
+pub(super) const MAX_MESSAGE: usize = 128 * 1024 * 1024;
 
 /// Why serving ended.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub enum Ended {
 /// Serves one client until it goes or `signalled` says so. When this returns, every worker is gone.
 pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended {
     let Stdio { input, outbox, ended: gone, hang_up } = open_stdio();
-    let face = Arc::new(Face::new(Arc::clone(&dispatcher)));
+    let face = Arc::new(Face::new(Arc::clone(&dispatcher), outbox.clone()));
     let lane = Express::new(Arc::clone(&face), outbox.clone());
     let (reader, writer) = (input.offer_to(Arc::clone(&lane)), Stream::into(outbox.clone()));
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE);

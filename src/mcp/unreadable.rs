@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 /// JSON-RPC's word for it.
 const PARSE_ERROR: i64 = -32700;
+const INVALID_PARAMS: i64 = -32602;
 
 /// The answer to a line that cannot be read; none for one that can, or that was never meant to be a message.
 pub(super) fn answer(line: &[u8]) -> Option<Vec<u8>> {
@@ -20,6 +21,13 @@ pub(super) fn answer(line: &[u8]) -> Option<Vec<u8>> {
     );
     let answer = json!({"jsonrpc": "2.0", "id": id(line), "error": {"code": PARSE_ERROR, "message": message}});
     Some((answer.to_string() + "\n").into_bytes())
+}
+
+/// The answer to a call whose parameters are a list.
+pub(super) fn parameters(line: &[u8]) -> Vec<u8> {
+    let error =
+        json!({"code": INVALID_PARAMS, "message": "the params of tools/call are an object with a name, not a list"});
+    (json!({"jsonrpc": "2.0", "id": id(line), "error": error}).to_string() + "\n").into_bytes()
 }
 
 /// The message's own id, as far as it can be made out. One deeper within is somebody else's.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Fault;
 
@@ -62,7 +62,15 @@ impl Scrub {
         }
     }
 
-    /// Takes the secrets out of every string within a value.
+    /// Takes the secrets out of an object, its keys included.
+    pub fn members(&self, members: &mut Map<String, Value>) {
+        for (key, mut item) in std::mem::take(members) {
+            self.value(&mut item);
+            members.insert(self.text(&key).into_owned(), item);
+        }
+    }
+
+    /// Takes the secrets out of every string, number and key within a value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -71,7 +79,12 @@ impl Scrub {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(members) => members.values_mut().for_each(|item| self.value(item)),
+            Value::Object(members) => self.members(members),
+            Value::Number(number) => {
+                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                    *value = Value::String(clean);
+                }
+            }
             _ => {}
         }
     }
@@ -169,6 +182,14 @@ mod tests {
         scrub().fault(&mut fault);
         let text = format!("{fault:?}");
         assert_eq!(text.matches("[secret KEY]").count(), 3, "{text}");
+    }
+
+    #[test]
+    fn keys_and_numbers_tell_nothing_either() {
+        let scrub = Scrub::of([("PIN", "271828"), ("KEY", KEY)]).unwrap();
+        let mut value = serde_json::json!({"pin": 271_828, KEY: [1, {"deep": KEY}]});
+        scrub.value(&mut value);
+        assert_eq!(value, serde_json::json!({"pin": "[secret PIN]", "[secret KEY]": [1, {"deep": "[secret KEY]"}]}));
     }
 
     proptest! {

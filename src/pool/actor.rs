@@ -15,7 +15,7 @@ use super::event::{CallId, Event, WorkerId};
 use super::job::{Job, Settled};
 use super::machine::Machine;
 use crate::outcome::{Code, Fault, Scrub};
-use crate::worker::{Control, Death, Launcher, News, StartNote, WorkerHandle};
+use crate::worker::{Control, Death, Flow, Launcher, News, StartNote, WorkerHandle};
 
 /// What reaches the loop.
 pub(super) enum Message {
@@ -41,6 +41,8 @@ pub(super) struct Actor {
     pub(super) file: PathBuf,
     pub(super) launcher: Arc<dyn Launcher>,
     pub(super) sender: mpsc::UnboundedSender<Message>,
+    /// How much of what workers say is not looked at yet.
+    pub(super) flow: Arc<Flow>,
     epoch: Instant,
     pub(super) calls: HashMap<CallId, Open>,
     pub(super) workers: HashMap<WorkerId, Held>,
@@ -68,6 +70,7 @@ impl Actor {
             file,
             launcher,
             sender,
+            flow: Arc::default(),
             epoch: Instant::now(),
             calls: HashMap::new(),
             workers: HashMap::new(),
@@ -106,7 +109,10 @@ impl Actor {
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::Started(worker, outcome) => self.started(worker, outcome),
             Message::Note(note) => self.note(&note),
-            Message::News(worker, news) => self.news(worker, news),
+            Message::News(worker, news) => {
+                self.news(worker, news);
+                self.flow.took();
+            }
             Message::Close => self.step(Event::Close),
             Message::End => self.step(Event::End),
         }

@@ -123,7 +123,7 @@ impl Open {
 pub(super) fn log(running: Option<&Open>, scrub: Option<&Scrub>, file: &Path, mut line: LogLine) {
     if let Some(scrub) = scrub {
         line.message = scrub.text(&line.message).into_owned();
-        line.fields.values_mut().for_each(|value| scrub.value(value));
+        scrub.members(&mut line.fields);
     }
     let call = running.map(|open| open.job.call_id.as_str()).unwrap_or_default();
     let fields = serde_json::to_string(&line.fields).unwrap_or_default();
@@ -168,6 +168,14 @@ pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_
     );
     fault.details.retry_after_ms = Some(retry_after_ms);
     fault
+}
+
+/// The loop of the pool is gone, and nobody told it to go.
+pub(super) fn broken(tool: &str) -> Fault {
+    let message = format!(
+        "hostler's own loop for {tool} failed; the next call starts a new one. Please report this, with the log"
+    );
+    Fault::new(Code::SystemError, message)
 }
 
 pub(super) fn closed(tool: &str) -> Fault {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,6 +19,8 @@ use crate::worker::Launcher;
 pub struct Pool {
     sender: mpsc::UnboundedSender<Message>,
     next_call: AtomicU64,
+    /// It was told to close or to end.
+    told: AtomicBool,
 }
 
 impl Pool {
@@ -27,7 +29,7 @@ impl Pool {
         let (sender, inbox) = mpsc::unbounded_channel();
         let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone());
         tokio::spawn(actor.run(inbox));
-        Self { sender, next_call: AtomicU64::new(1) }
+        Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false) }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -39,16 +41,21 @@ impl Pool {
         let _ = self.sender.send(Message::Submit(call, Box::new(job), reply));
         let settled = answer.await;
         guard.call = None;
-        settled.unwrap_or_else(|_| Settled { ended: Err(desk::closed(&tool)), metadata: Metadata::default() })
+        settled.unwrap_or_else(|_| {
+            let fault = if self.told.load(Ordering::Relaxed) { desk::closed(&tool) } else { desk::broken(&tool) };
+            Settled { ended: Err(fault), metadata: Metadata::default() }
+        })
     }
 
     /// Takes no more calls; those inside are finished, then the workers leave.
     pub fn close(&self) {
+        self.told.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::Close);
     }
 
     /// Answers every call inside with `SHUTTING_DOWN` and kills the workers.
     pub fn end(&self) {
+        self.told.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::End);
     }
 

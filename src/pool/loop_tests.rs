@@ -51,7 +51,7 @@ async fn live(
     news: NewsSender,
 ) {
     let died = |exit| {
-        news(News::Died(Death {
+        news.send(News::Died(Death {
             exit,
             stderr: Some("last words".to_owned()),
             stack: crate::worker::Stack::default(),
@@ -72,14 +72,14 @@ async fn live(
                 let reply = match params["function"].as_str() {
                     Some("echo") => json!({"jsonrpc": "2.0", "id": id, "result": params["kwargs"]}),
                     Some("print") => {
-                        news(News::Stderr("to stderr\n".to_owned()));
+                        news.send(News::Stderr("to stderr\n".to_owned()));
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
                     Some("die") => return died(Exit::Code(3)),
                     _ => continue,
                 };
                 let line = reply.to_string();
-                news(News::Frame(parse(line.as_bytes()).unwrap()));
+                news.send(News::Frame(parse(line.as_bytes()).unwrap()));
             }
         }
     }

@@ -59,9 +59,10 @@ impl Actor {
 
     fn news_sender(&self, worker: WorkerId) -> NewsSender {
         let sender = self.sender.clone();
-        Arc::new(move |news| {
+        let send = move |news| {
             let _ = sender.send(Message::News(worker, news));
-        })
+        };
+        NewsSender::new(send, Arc::clone(&self.flow))
     }
 
     fn note_sender(&self) -> StartNotes {

@@ -26,10 +26,14 @@ fn descendants(pid: u32) -> Vec<u32> {
     let mut waiting = vec![pid];
     // A tool that forks on and on is not followed for ever.
     while let Some(next) = waiting.pop().filter(|_| found.len() < 1000) {
-        let children = std::fs::read_to_string(format!("/proc/{next}/task/{next}/children")).unwrap_or_default();
-        let children: Vec<u32> = children.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        found.extend_from_slice(&children);
-        waiting.extend(children);
+        // Each thread has children of its own.
+        let threads = std::fs::read_dir(format!("/proc/{next}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let children: Vec<u32> = children.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            found.extend_from_slice(&children);
+            waiting.extend(children);
+        }
     }
     found
 }

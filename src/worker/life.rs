@@ -54,7 +54,12 @@ impl Life {
         let stderr = self.tail.lock().text();
         let stack = self.stack.lock().clone();
         let hung_up = self.hung_up;
-        (self.news)(News::Died(Death { exit: exit.behind_launcher(), stderr, stack, excess, hung_up }));
+        self.news.send(News::Died(Death { exit: self.told(exit), stderr, stack, excess, hung_up }));
+    }
+
+    /// A launcher's exit status speaks of the process it launched; without one it is what it is.
+    fn told(&self, exit: Exit) -> Exit {
+        if self.child.pid() == self.interpreter.pid() { exit } else { exit.behind_launcher() }
     }
 
     /// Lives until death, or until it holds more memory than it may.

@@ -17,7 +17,7 @@ pub use answer::{error_fault, is_cancelled, oversized_fault};
 pub use death::{Death, died_fault, timeout_fault};
 pub use host::{Ask, HostAccess};
 pub use memory::Excess;
-pub use news::{Control, LogLine, News, NewsSender, WorkerHandle};
+pub use news::{Control, Flow, LogLine, News, NewsSender, WorkerHandle};
 pub use reader::LinkReader;
 pub use shim::Shims;
 pub use stack::Stack;

@@ -1,9 +1,10 @@
 //! What a worker's tasks tell its owner, and what the owner tells them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::death::Death;
 use super::stack::Stack;
@@ -43,7 +44,56 @@ pub struct LogLine {
 }
 
 /// Where news goes. The owner tags it with the worker it belongs to.
-pub type NewsSender = Arc<dyn Fn(News) + Send + Sync>;
+#[derive(Clone)]
+pub struct NewsSender {
+    send: Arc<dyn Fn(News) + Send + Sync>,
+    flow: Arc<Flow>,
+}
+
+/// How much news its owner has not looked at yet. A worker that talks faster than it is listened to waits in its pipe.
+#[derive(Debug, Default)]
+pub struct Flow {
+    open: AtomicUsize,
+    taken: Notify,
+}
+
+/// Pieces of news, each of some kilobytes at most but for results.
+const MOST_OPEN: usize = 256;
+
+impl NewsSender {
+    /// A way to an owner, who says of each piece that it has been looked at.
+    pub fn new(send: impl Fn(News) + Send + Sync + 'static, flow: Arc<Flow>) -> Self {
+        Self { send: Arc::new(send), flow }
+    }
+
+    /// Tells something.
+    pub fn send(&self, news: News) {
+        self.flow.open.fetch_add(1, Ordering::Relaxed);
+        (self.send)(news);
+    }
+
+    /// Waits until there is room for more.
+    pub async fn room(&self) {
+        loop {
+            let mut taken = std::pin::pin!(self.flow.taken.notified());
+            // Heard from here on, so that nothing is missed between the look and the wait.
+            taken.as_mut().enable();
+            if self.flow.open.load(Ordering::Relaxed) < MOST_OPEN {
+                return;
+            }
+            taken.await;
+        }
+    }
+}
+
+impl Flow {
+    /// A piece of news has been looked at.
+    pub fn took(&self) {
+        if self.open.fetch_sub(1, Ordering::Relaxed) == MOST_OPEN {
+            self.taken.notify_waiters();
+        }
+    }
+}
 
 /// An order to the worker's life task.
 #[derive(Debug, Clone, Copy)]

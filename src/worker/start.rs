@@ -139,7 +139,7 @@ impl Handshake {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(Fault::new(Code::SystemError, "a new worker has no pipes"));
         };
-        let errors = (Arc::clone(&self.news), Arc::clone(&self.tail), Arc::clone(&self.stack));
+        let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         let stderr = tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2));
         let writer = start_writer(stdin);
         writer.send(Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host).frame());
@@ -174,7 +174,7 @@ impl Handshake {
                     if let News::Frame(Incoming::Output(note)) = &other {
                         self.tail.lock().push(&note.text);
                     }
-                    (self.news)(other);
+                    self.news.send(other);
                 }
             }
         }
@@ -195,13 +195,14 @@ impl Handshake {
         let interpreter = Tracked::behind(&self.child, hello.pid)
             .map_err(|error| self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))?;
         let (control, orders) = mpsc::unbounded_channel();
-        let news = Arc::clone(&self.news);
+        let news = self.news.clone();
         // The lease keeps the environment from being pruned for as long as the worker reads from it.
         let lease = self.lease;
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
-                news(item);
+                news.send(item);
+                news.room().await;
             }
         });
         let pid = interpreter.pid();

@@ -52,6 +52,7 @@ pub async fn drain(
     while let Ok(1..) = pipe.read_buf(&mut chunk).await {
         lines.feed(&chunk);
         chunk.clear();
+        lines.news.room().await;
     }
     lines.end();
 }
@@ -93,7 +94,7 @@ impl Lines {
         if begun {
             self.pass_on(self.pending.len());
         } else if let Some(log) = parse_log(bare) {
-            (self.news)(News::Log(log));
+            self.news.send(News::Log(log));
         } else if !self.stack.lock().take_line(bare) {
             self.pass_on(self.pending.len());
         }
@@ -108,7 +109,7 @@ impl Lines {
             self.pending.drain(..length);
             self.begun = true;
             self.tail.lock().push(&text);
-            (self.news)(News::Stderr(text));
+            self.news.send(News::Stderr(text));
         }
     }
 
@@ -172,13 +173,14 @@ mod tests {
     fn heard(pieces: &[&[u8]]) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&heard);
-        let news: NewsSender = Arc::new(move |news| {
+        let news = move |news| {
             into.lock().push(match news {
                 News::Stderr(text) => text,
                 News::Log(line) => format!("log: {}", line.message),
                 other => format!("{other:?}"),
             });
-        });
+        };
+        let news = NewsSender::new(news, Arc::default());
         let mut lines = Lines { pending: Vec::new(), begun: false, news, tail: Arc::default(), stack: Arc::default() };
         for piece in pieces {
             lines.feed(piece);
