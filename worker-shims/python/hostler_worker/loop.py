@@ -104,7 +104,7 @@ def _serve(wire):
             answer = faults.reply(message["id"], -32601, "no such method: " + method)
         else:
             continue
-        if streams.dirty:
+        if streams.may_hold_something():
             streams.end_call()
         state.call_id = state.params = None
         if wire.forked:

@@ -53,6 +53,9 @@ class _Raw(io.RawIOBase):
         self._send(self._decoder.decode(data))
         return len(data)
 
+    def close(self):
+        pass  # see _Buffer
+
     def finish(self):
         """A character cut by the end of the call will not be completed."""
         self._send(self._decoder.decode(b"", True))
@@ -76,6 +79,15 @@ class _Buffer(io.BufferedWriter):
     _write = _guarded(io.BufferedWriter.write)
     flush = _guarded(io.BufferedWriter.flush)
 
+    # What a tool wraps around a buffer closes it when it is collected, and the buffer closes what is
+    # below. The next call prints here too, so nothing of ours is ever closed or taken apart.
+    def close(self):
+        self.flush()
+
+    def detach(self):
+        self.flush()
+        return self.raw
+
 
 class _Text(io.TextIOWrapper):
     def write(self, text):
@@ -86,31 +98,46 @@ class _Text(io.TextIOWrapper):
     flush = _guarded(io.TextIOWrapper.flush)
 
     def close(self):
-        self.flush()  # a tool that closes stdout must not make the next print fail
+        self.flush()
+
+    def detach(self):
+        self.flush()
+        return self.buffer
 
 
 class _Streams:
     dirty = False  # something may be buffered; saves the flush of every quiet call
 
     def install(self):
-        self.stdout = sys.stdout = sys.__stdout__ = self._make("stdout")
-        self.stderr = sys.stderr = sys.__stderr__ = self._make("stderr")
+        self.raws = _Raw("stdout"), _Raw("stderr")
+        self.stdout, self.stderr = map(self._make, self.raws)
+        sys.stdout = sys.__stdout__ = self.stdout
+        sys.stderr = sys.__stderr__ = self.stderr
         os.register_at_fork(before=self.flush, after_in_child=_after_fork)
 
     @staticmethod
-    def _make(name):
-        return _Text(_Buffer(_Raw(name)), "utf-8", "backslashreplace", line_buffering=True)
+    def _make(raw):
+        return _Text(_Buffer(raw), "utf-8", "backslashreplace", line_buffering=True)
 
     def flush(self):
         self.dirty = False
-        self.stdout.flush()
-        self.stderr.flush()
+        # First what a tool put in the place of ours: it may write to them.
+        for stream in (sys.stdout, sys.stderr, self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                if state.terminating:
+                    raise  # else it is the tool's, and broken
+
+    def may_hold_something(self):
+        """Whether anything may be buffered. Of a stream that is not ours nobody knows."""
+        return self.dirty or sys.stdout is not self.stdout or sys.stderr is not self.stderr
 
     def end_call(self):
         """Everything the call printed goes out before its answer."""
         self.flush()
-        self.stdout.buffer.raw.finish()
-        self.stderr.buffer.raw.finish()
+        for raw in self.raws:
+            raw.finish()
 
 
 def _after_fork():
