@@ -70,6 +70,10 @@ def run(id, params, function, kwargs):
         return faults.reply(id, -32001, half_character(value))
     except NotJson as error:
         return faults.reply(id, -32001, str(error))
+    except BaseException as error:  # no memory for it, perhaps
+        if state.terminating:
+            raise
+        return faults.reply(id, -32001, "result: " + faults.describe(error))
 
 
 def _finish(value):

@@ -2,6 +2,7 @@
 
 import sys
 
+from .state import state
 from .wire import quote
 
 try:
@@ -20,8 +21,9 @@ class NotJson(Exception):
 def encode(value):
     try:
         chunks = _encode(value, 0)
-    except Exception as error:
+    except BaseException as error:
         _markers.clear()
+        _let_pass(error)
         return _explain(value, error)
     text = chunks[0] if len(chunks) == 1 else "".join(chunks)
     if '":' in text and _numeric_key(text):
@@ -29,6 +31,13 @@ def encode(value):
         # silence. Only keys that read like a number or constant can do it, so only they are walked.
         _check_keys(value)
     return text
+
+
+def _let_pass(error):
+    """Raise again what ends the worker, or the tool's call while it runs. Once that has returned, an exit in what it
+    returned is a fault of the result like any other."""
+    if not issubclass(type(error), Exception) and (state.terminating or not state.guard):
+        raise error
 
 
 def default(value):
@@ -120,9 +129,10 @@ def _explain(value, error):
     plain = walk(value)
     try:
         return "".join(_encode(plain, 0))
-    except Exception:
+    except BaseException as again:
         _markers.clear()
-        raise NotJson("result: %s: %s" % (type(error).__name__, error)) from None
+        _let_pass(again)
+        raise NotJson("result: " + _described(error)) from None
 
 
 def _check_keys(value):
@@ -151,10 +161,17 @@ def walk(value):
         problem = error
     except RecursionError:
         problem = "nested deeper than %d levels" % _DEEPEST
-    except Exception as error:  # a model's own serializer
-        problem = "%s: %s" % (type(error).__name__, error)
+    except BaseException as error:  # a model's own serializer
+        _let_pass(error)
+        problem = _described(error)
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + ["…"]
     raise NotJson("%s: %s" % ("".join(shown), problem)) from None
+
+
+def _described(error):
+    from .faults import describe
+
+    return describe(error)
 
 
 def _walk(value, path, above):

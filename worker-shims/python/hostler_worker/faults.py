@@ -7,6 +7,7 @@ from .wire import id_text, quote
 
 RAISED, NOT_JSON, NO_SECRET, CANCELLED, EXHAUSTED, IMPORT = -32000, -32001, -32002, -32003, -32004, -32010
 _LONGEST = 65536  # characters of a message or traceback
+_OWN = __file__.rpartition("/")[0] + "/"
 
 
 def reply(id, code, message, data=None):
@@ -23,7 +24,7 @@ def reply(id, code, message, data=None):
 def _scalar(value):
     if value is None:
         return "null"
-    return quote(value) if isinstance(value, str) else str(value)
+    return str(value) if type(value) is int else quote(_shown(value))
 
 
 def no_function(id, name, functions):
@@ -33,13 +34,23 @@ def no_function(id, name, functions):
 
 def raised(id, error, kwargs):
     """The reply for what came out of a call."""
+    try:
+        return _raised(id, error)
+    except BaseException:  # an exception that cannot even be looked at
+        if state.terminating:
+            raise
+        return reply(id, RAISED, describe(error), {"type": type_name(error)})
+
+
+def _raised(id, error):
     from .convert import Mismatch
 
-    if isinstance(error, Mismatch):
+    # By their types: `__class__` may be anything.
+    if issubclass(type(error), Mismatch):
         return reply(id, -32602, str(error))
     hostler = sys.modules.get("hostler")
-    if hostler is not None and isinstance(error, hostler.MissingSecret):
-        return reply(id, NO_SECRET, str(error), {"secret": error.name})
+    if hostler is not None and issubclass(type(error), hostler.MissingSecret):
+        return reply(id, NO_SECRET, _text(error), {"secret": _shown(error.name)})
     if type(error) is TypeError and _never_entered(error):
         return reply(id, -32602, _text(error))
     data = {"type": type_name(error), "traceback": traceback_of(error)}
@@ -51,9 +62,9 @@ def raised(id, error, kwargs):
 
 def _exhausted(error):
     """What ran out: `memory`, `disk` or `descriptors`; None when it was nothing of the kind."""
-    if isinstance(error, MemoryError):
+    if issubclass(type(error), MemoryError):
         return "memory"
-    if not isinstance(error, OSError):
+    if not issubclass(type(error), OSError):
         return None
     import errno
 
@@ -67,16 +78,19 @@ def import_failed(id, error):
 
 
 def _never_entered(error):
-    """A TypeError of the call itself, such as a missing argument: no frame below the shim's."""
+    """A TypeError of the call itself, such as a missing argument: no frame but the shim's. Where the author's is on
+    the way, the author gave something of the shim's a wrong type."""
     frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
+    while frame is not None:
+        if frame.tb_frame.f_globals.get("__package__") != __package__:
+            return False
         frame = frame.tb_next
-    return frame is not None and frame.tb_frame.f_globals.get("__package__") == __package__
+    return True
 
 
 def _line_of(error):
     """Where in the tool file it happened; None when nowhere in it."""
-    if isinstance(error, SyntaxError) and error.filename == state.tool_file:
+    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == state.tool_file:
         return error.lineno
     line, frame = None, error.__traceback__
     while frame is not None:
@@ -87,49 +101,65 @@ def _line_of(error):
 
 
 def type_name(error):
-    kind = type(error)
-    if kind.__module__ in ("builtins", state.module_name):
-        return kind.__qualname__
-    return "%s.%s" % (kind.__module__, kind.__qualname__)
+    # Past what its metaclass makes of them.
+    module, name = (type.__dict__[part].__get__(type(error)) for part in ("__module__", "__qualname__"))
+    return name if module in ("builtins", state.module_name) else "%s.%s" % (module, name)
 
 
 def describe(error):
     """`Type: text`, in one line of defence against exceptions that fail to print themselves."""
-    if isinstance(error, SystemExit):
+    if issubclass(type(error), SystemExit):
         return _exit_text(error)
+    return _named(error, ())
+
+
+def _named(error, above):
     text = _text(error)
-    members = getattr(error, "exceptions", None)
-    if isinstance(members, tuple) and len(members) < 4:  # a group's own text names none of them
-        text += ": " + "; ".join(map(describe, members))
+    above += (id(error),)
+    members = [one for one in _members(error) if id(one) not in above]
+    if members and len(members) < 4 and len(above) < 5:  # a group's own text names none of them
+        text += ": " + "; ".join(_named(one, above) for one in members)
     return "%s: %s" % (type_name(error), text) if text else type_name(error)
 
 
+def _members(error):
+    """The exceptions of a group. The attribute may be anybody's, and anything."""
+    try:
+        members = error.exceptions
+        return [one for one in members if issubclass(type(one), BaseException)] if type(members) is tuple else []
+    except BaseException:
+        return []
+
+
 def _exit_text(error):
-    code = error.code
+    try:
+        code = error.code
+    except BaseException:
+        code = 1
     if code is None:
         code = 0
-    if isinstance(code, int):
-        return "the tool asked to exit with status %d (sys.exit); raise an exception or return instead" % code
+    if issubclass(type(code), int):
+        return "the tool asked to exit with status %s (sys.exit); raise an exception or return instead" % _shown(int.__int__(code))
     return "the tool asked to exit with status 1 (sys.exit: %s); raise an exception or return instead" % _shown(code)
 
 
 def _text(error):
     try:
-        return str(error)
+        return str.__str__(str(error))
     except BaseException:
         return "<its text failed to print>"
 
 
 def _shown(value):
     try:
-        return value if isinstance(value, str) else repr(value)
+        return str.__str__(value if isinstance(value, str) else repr(value))
     except BaseException:
         return "<its text failed to print>"
 
 
 def traceback_of(error):
     """As Python prints it, chained exceptions and groups included, but only the author's frames
-    and the innermost one of each."""
+    and the innermost one of each that is not the shim's."""
     try:
         import traceback
 
@@ -150,6 +180,13 @@ def _trim(whole, traceback, seen):
         return
     seen.add(id(whole))
     frames = list(whole.stack)
+    # `sys.stdout.write(b"")` fails in the shim, and is the author's line. A fault of the shim alone shows its place; a
+    # SyntaxError (these have an offset) shows its own, in a file that has no frame yet.
+    last = len(frames)
+    while last and frames[last - 1].filename.startswith(_OWN):
+        last -= 1
+    if last or hasattr(whole, "offset"):
+        del frames[last:]
     whole.stack = traceback.StackSummary.from_list(
         [frame for frame in frames[:-1] if _of_author(frame.filename)] + frames[-1:])
     for chained in (whole.__cause__, whole.__context__):
