@@ -8,6 +8,7 @@ use std::rc::Rc;
 use ruff_python_ast::{Expr, StmtClassDef};
 use serde_json::{Map, Value, json};
 
+use super::budget::size_of;
 use super::hints::Hints;
 use super::module::Module;
 use super::schema::{Schema, schema};
@@ -75,6 +76,8 @@ pub(super) struct Definition<'a> {
     pub(super) schema: Schema,
     pub(super) references: Vec<Reference<'a>>,
     /// How many hints were read for it.
+    pub(super) read: usize,
+    /// How many values its schema is made of.
     pub(super) size: usize,
     /// Whether an alias mentions itself, so that it can only be referred to.
     pub(super) is_recursive: bool,
@@ -96,7 +99,8 @@ impl<'a> Module<'a> {
             Target::Alias(..) => (reference.key(false), Schema::new()),
         };
         let Hints { references, .. } = hints;
-        let made = Rc::new(Definition { key, schema, references, size: 1, is_recursive: false });
+        let size = size_of(&schema);
+        let made = Rc::new(Definition { key, schema, references, read: 1, size, is_recursive: false });
         self.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         made
     }
@@ -121,10 +125,15 @@ impl<'a> Module<'a> {
         let mut left = std::collections::VecDeque::from(from);
         while let Some(reference) = left.pop_front() {
             let definition = self.definition(reference);
-            if !gathered.contains_key(&definition.key) {
-                gathered.insert(definition.key.clone(), Value::Object(definition.schema.clone()));
-                left.extend(&definition.references);
+            if gathered.contains_key(&definition.key) {
+                continue;
             }
+            if !self.budget.spend(definition.size) {
+                gathered.insert(definition.key.clone(), Value::Object(Map::new()));
+                continue;
+            }
+            gathered.insert(definition.key.clone(), Value::Object(definition.schema.clone()));
+            left.extend(&definition.references);
         }
         gathered
     }

@@ -12,6 +12,8 @@ use super::side::Side;
 
 /// Literals of literals of literals end somewhere.
 const DEEPEST_LITERALS: usize = 8;
+/// And so do the values that they are of, looked at one by one.
+const MOST_LITERALS: usize = 10_000;
 
 impl Hints<'_, '_> {
     pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
@@ -39,7 +41,7 @@ impl Hints<'_, '_> {
                 let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
                 any_of(schemas)
             }
-            (Known::Literal, _) => self.literals(arguments, DEEPEST_LITERALS).map(one_of).unwrap_or_default(),
+            (Known::Literal, _) => self.values(arguments).map(one_of).unwrap_or_default(),
             (Known::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
             (Known::Qualifier, [inner]) => self.hint(inner),
             (Known::Format("path" | "regex") | Known::Counter, _) => known.bare(self.side),
@@ -130,23 +132,29 @@ impl Hints<'_, '_> {
     }
 
     /// The values of `Literal[…]`, those of literals inside it and of aliases of literals included.
-    fn literals(&self, arguments: &[Expr], depth: usize) -> Option<Vec<Value>> {
+    fn values(&self, arguments: &[Expr]) -> Option<Vec<Value>> {
+        let (mut values, mut left) = (Vec::new(), MOST_LITERALS);
+        self.literals(arguments, DEEPEST_LITERALS, &mut left, &mut values)?;
+        Some(values)
+    }
+
+    fn literals(&self, arguments: &[Expr], depth: usize, left: &mut usize, values: &mut Vec<Value>) -> Option<()> {
         let depth = depth.checked_sub(1)?;
-        let mut values = Vec::new();
         for argument in arguments {
+            *left = left.checked_sub(1)?;
             let alias = match self.module.resolve(argument) {
                 Named::Value { value, .. } => Some(value),
                 _ => None,
             };
             match alias.unwrap_or(argument) {
                 Expr::Subscript(inner) if self.known(&inner.value) == Some(Known::Literal) => {
-                    values.extend(self.literals(elements(&inner.slice), depth)?);
+                    self.literals(elements(&inner.slice), depth, left, values)?;
                 }
                 _ if alias.is_some() => return None,
                 _ => values.push(literal(argument, self.module)?),
             }
         }
-        Some(values)
+        Some(())
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::rc::Rc;
 
 use super::annotated::called_type;
+use super::budget::{MOST_COPIED, size_of};
 use super::classes::ClassKind;
 use super::definitions::{Definition, Reference, Target};
 use super::known::Known;
@@ -27,6 +28,8 @@ pub(super) struct Hints<'m, 'a> {
     pub(super) level: usize,
     /// How many hints were read, also for the aliases that came ready.
     read: usize,
+    /// How many values of aliases went into what is being read.
+    copied: usize,
     /// Whether something was left out for its size, so that what was made of it is not the whole.
     is_cut: bool,
     begun: Vec<Begun<'a>>,
@@ -51,12 +54,12 @@ const LONGEST_QUOTED_HINT: usize = 2000;
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
         let (references, begun) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, level: 0, read: 0, is_cut: false, begun }
+        Self { module, side, references, depth: 0, level: 0, read: 0, copied: 0, is_cut: false, begun }
     }
 
     /// The schema of a hint; the empty one for what cannot be known.
     pub(super) fn hint(&mut self, hint: &Expr) -> Schema {
-        if self.depth >= DEEPEST_HINT || self.read >= MOST_HINTS {
+        if self.depth >= DEEPEST_HINT || self.read >= MOST_HINTS || !self.module.budget.spend(1) {
             self.is_cut = true;
             return Schema::new();
         }
@@ -139,25 +142,31 @@ impl<'m, 'a> Hints<'m, 'a> {
         }
         let filed = self.module.definitions.borrow().get(&reference).map(Rc::clone);
         let definition = filed.unwrap_or_else(|| self.read_alias(reference, value));
-        self.read += definition.size;
+        self.read += definition.read;
         if definition.is_recursive {
             return self.refer(reference);
         }
+        if self.copied + definition.size > MOST_COPIED || !self.module.budget.spend(definition.size) {
+            self.is_cut = true;
+            return Schema::new();
+        }
+        self.copied += definition.size;
         self.references.extend(&definition.references);
         definition.schema.clone()
     }
 
     fn read_alias(&mut self, reference: Reference<'a>, value: &'a Expr) -> Rc<Definition<'a>> {
         let outer = std::mem::take(&mut self.references);
-        let (outer_cut, read_before) = (std::mem::take(&mut self.is_cut), self.read);
+        let outer_cut = std::mem::take(&mut self.is_cut);
+        let (read_before, copied_before) = (self.read, self.copied);
         self.begun.push(Begun { reference, level: self.level, is_recursive: false });
         let schema = self.hint(value);
         let is_recursive = self.begun.pop().is_some_and(|begun| begun.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
-        let size = self.read - read_before;
-        self.read = read_before;
+        let (read, size) = (self.read - read_before, size_of(&schema));
+        (self.read, self.copied) = (read_before, copied_before);
         let key = self.module.key_of(reference);
-        let made = Rc::new(Definition { key, schema, references, size, is_recursive });
+        let made = Rc::new(Definition { key, schema, references, read, size, is_recursive });
         // What was cut for where it stood may be whole elsewhere.
         if !self.is_cut || is_recursive {
             self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));

@@ -3,6 +3,7 @@
 //! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
 
 mod annotated;
+mod budget;
 mod classes;
 mod collisions;
 mod defaults;

@@ -8,6 +8,7 @@ use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
 
 use super::Warning;
+use super::budget::Budget;
 use super::classes::Lineage;
 use super::definitions::Definitions;
 use super::exports::Exports;
@@ -46,6 +47,8 @@ pub(super) struct Module<'a> {
     pub(super) wrapped: BTreeSet<&'a str>,
     /// What was found out about types so far.
     pub(super) definitions: Definitions<'a>,
+    /// How much more may be made of this file.
+    pub(super) budget: Budget,
     pub(super) lineages: RefCell<HashMap<usize, Rc<Lineage<'a>>>>,
 }
 
@@ -62,6 +65,7 @@ impl<'a> Module<'a> {
             lines: Lines::of(source),
             wrapped: BTreeSet::new(),
             definitions: Definitions::default(),
+            budget: Budget::default(),
             lineages: RefCell::default(),
         };
         module.block(body, Reach::Runs);

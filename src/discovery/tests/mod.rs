@@ -4,6 +4,7 @@ mod files;
 mod folders;
 mod hints;
 mod results;
+mod sizes;
 mod types;
 
 use std::path::Path;
