@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/calls.py"),
     carried!("hostler_worker/containers.py"),
     carried!("hostler_worker/convert.py"),
+    carried!("hostler_worker/cuts.py"),
     carried!("hostler_worker/encode.py"),
     carried!("hostler_worker/faults.py"),
     carried!("hostler_worker/files.py"),

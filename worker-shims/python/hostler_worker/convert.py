@@ -25,7 +25,11 @@ def show(value):
         text = encode(value)
     except Exception:
         text = type(value).__name__
-    return text if len(text) <= 60 else text[:57] + "…"
+    if len(text) <= 60:
+        return text
+    from .cuts import head
+
+    return head(text, 57) + "…"
 
 
 class Plan:

@@ -13,7 +13,9 @@ _OWN = __file__.rpartition("/")[0] + "/"
 def reply(id, code, message, data=None):
     """An error reply as bytes. `data` is a dict of strings, numbers and None."""
     if len(message) > _LONGEST:
-        message = message[:_LONGEST] + "…"
+        from .cuts import head
+
+        message = head(message, _LONGEST) + "…"
     more = ""
     if data:
         more = ',"data":{%s}' % ",".join(quote(key) + ":" + _scalar(value) for key, value in data.items())
@@ -171,7 +173,9 @@ def traceback_of(error):
             raise
         return "%s (no traceback: %s)" % (describe(error), type(trouble).__name__)
     if len(text) > _LONGEST:
-        text = text[:_LONGEST // 2] + "\n…\n" + text[-_LONGEST // 2:]
+        from .cuts import head, tail
+
+        text = head(text, _LONGEST // 2) + "\n…\n" + tail(text, _LONGEST // 2)
     return text
 
 
