@@ -64,7 +64,7 @@ def of_mapping(builder, origin, args):
     if len(args) != 2 and make is None:
         return None
     kind, inner = args if len(args) == 2 else (None, None)
-    kind = builder._resolve(kind)
+    kind = builder.resolve(kind)
     key = scalars.from_text(kind) if kind in (int, float, bool) else builder.build(kind)
     item = builder.build(inner)
     if key is None and item is None and make is None:
@@ -88,7 +88,7 @@ def _maker(builder, origin, args):
     if origin.__module__ != "collections":
         return None
     if origin.__name__ == "defaultdict":
-        inner = builder._resolve(args[1]) if len(args) == 2 else None
+        inner = builder.resolve(args[1]) if len(args) == 2 else None
         inner = typing.get_origin(inner) or inner
         factory = inner if inner in (int, float, str, bool, list, dict, set, tuple) else None
         return lambda made: origin(factory, made)

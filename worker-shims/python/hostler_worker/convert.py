@@ -65,7 +65,7 @@ def plan_of(function, namespace):
     code = getattr(inner, "__code__", None)
     if code is None:
         return None
-    annotations = _annotations(inner)
+    annotations = annotations_of(inner)
     positional = code.co_varnames[:code.co_posonlyargcount]
     wanted = {
         name: hint for name, hint in annotations.items()
@@ -124,7 +124,7 @@ def _or_none(convert):
     return lambda value, path: None if value is None else convert(value, path)
 
 
-def _annotations(function):
+def annotations_of(function):
     try:
         return function.__annotations__
     except NameError:  # 3.14: a name that only a type checker imports

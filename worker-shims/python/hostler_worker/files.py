@@ -134,12 +134,18 @@ def figure_object(drawn):
 
 def typed(function, data):
     """Bytes of a function that says what they are, `-> Annotated[bytes, "image/png"]`, as a file; others as they are."""
-    try:
-        from typing import get_type_hints
+    from .convert import annotations_of
+    from .types import Builder
 
-        hint = get_type_hints(function, include_extras=True).get("return")
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    try:
+        hint = annotations_of(function).get("return")
     except Exception:
         return data
+    # This hint alone: another may name what only a type checker imports.
+    hint = Builder(getattr(inner, "__globals__", {})).resolve(hint)
     kind = next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, str) and _is_kind(mark)), None)
     return data if kind is None else File(data, kind)
 

@@ -1,6 +1,6 @@
 """Converters for classes that JSON writes as an object: dataclass, TypedDict, NamedTuple. pydantic's are in `models`."""
 
-from .convert import Mismatch, _annotations
+from .convert import Mismatch, annotations_of
 
 
 def converter(cls, builder):
@@ -25,7 +25,7 @@ def hints_of(cls, builder):
     """Converters by field, of the class and those it is made from."""
     found = {}
     for base in reversed(cls.__mro__):
-        for name, hint in (_annotations(base) if base.__dict__ is not object.__dict__ else {}).items():
+        for name, hint in (annotations_of(base) if base.__dict__ is not object.__dict__ else {}).items():
             found[name] = builder.build(hint)
     return found
 

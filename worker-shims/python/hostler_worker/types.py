@@ -25,7 +25,7 @@ class Builder:
         self.made = {} if made is None else made  # classes begun or done: a class may contain itself
 
     def build(self, hint):
-        hint = self._resolve(hint)
+        hint = self.resolve(hint)
         if hint is None or hint is typing.Any:
             return None
         origin = typing.get_origin(hint)
@@ -52,12 +52,12 @@ class Builder:
         self.made[key] = done
         return done
 
-    def _resolve(self, hint):
+    def resolve(self, hint):
         text = getattr(hint, "__forward_arg__", hint)
         if not isinstance(text, str):
             return hint
         try:
-            return self._resolve(eval(text, self.namespace))
+            return self.resolve(eval(text, self.namespace))
         except Exception:
             return None  # a name for type checkers only, or newer syntax than this Python has
 
@@ -95,7 +95,7 @@ class Builder:
 
     def unpacked(self, hint):
         """The converters of `**options: Unpack[Options]` by option, or None when it is no such thing."""
-        hint = self._resolve(hint)
+        hint = self.resolve(hint)
         inner = typing.get_args(hint)
         if not inner or getattr(typing.get_origin(hint), "_name", "") != "Unpack" or not hasattr(inner[0], "__total__"):
             return None
@@ -126,7 +126,7 @@ class Builder:
         return structured.converter(cls, Builder(namespace, self.made))
 
     def _union(self, args):
-        args = [self._resolve(arg) for arg in args]
+        args = [self.resolve(arg) for arg in args]
         exact = frozenset(arg for arg in args if isinstance(arg, type) and arg in _EXACT)
         built = [(arg, self.build(arg)) for arg in args if arg is not None]
         if any(convert is None and arg not in exact and not _is_plain_generic(arg) for arg, convert in built):

@@ -48,6 +48,17 @@ class Files(ShimTest):
             self.assertEqual(unpacked(answer["result"]), {"mime_type": "image/png", "base64": b"x"})
         self.assertEqual(self.one("def f() -> bytes: return b'hi'\n")["result"], "aGk=")
 
+    def test_a_hint_is_read_though_others_cannot_be(self):
+        before = "from typing import TYPE_CHECKING, Annotated\nif TYPE_CHECKING:\n    from nowhere import Ghost\n"
+        for future, ghost in (("from __future__ import annotations\n", "Ghost"), ("", "'Ghost'")):
+            answer = self.one(future + before + "def f(x: %s = None) -> Annotated[bytes, 'image/png']: return b'x'\n" % ghost)
+            self.assertEqual(unpacked(answer["result"]), {"mime_type": "image/png", "base64": b"x"})
+        wrapped = (
+            "import functools\ndef wrap(f):\n    @functools.wraps(f)\n    def inner(): return f()\n    return inner\n"
+            "@wrap\ndef f() -> 'Annotated[bytes, \"image/png\"]': return b'x'\n")
+        self.assertEqual(unpacked(self.one(before + wrapped)["result"]), {"mime_type": "image/png", "base64": b"x"})
+        self.assertEqual(self.one(before + "def f() -> 'Ghost': return b'hi'\n")["result"], "aGk=")
+
     def test_what_libraries_draw(self):
         fakes = (
             "import sys, types\n"
