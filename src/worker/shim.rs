@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler/__init__.py"),
     carried!("hostler_worker/__init__.py"),
     carried!("hostler_worker/calls.py"),
+    carried!("hostler_worker/children.py"),
     carried!("hostler_worker/containers.py"),
     carried!("hostler_worker/convert.py"),
     carried!("hostler_worker/cuts.py"),

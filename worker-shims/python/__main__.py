@@ -5,10 +5,17 @@ The directory in place of this file works too, 6 ms slower: Python then imports 
 
 import sys
 
-if __name__ == "__main__":  # not in the children of multiprocessing, which import this again
+if __name__ in ("__main__", "__mp_main__"):
     here = __file__.rpartition("/")[0] or "."
     if here not in sys.path:
         sys.path.insert(0, here)
+
+if __name__ == "__mp_main__":  # a child of multiprocessing, which runs this again
+    from hostler_worker import children
+
+    children.install()
+
+if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -I <shim directory>/__main__.py <tool file>")
 

@@ -5,6 +5,7 @@ import sys
 
 from .state import state
 
+PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 
 
@@ -41,15 +42,12 @@ def load(path):
     if folder not in sys.path:
         sys.path.append(folder)  # last: `markdown.py` shall still import the real `markdown`
     stem = os.path.splitext(os.path.basename(path))[0]
-    state.module_name = name = "_hostler_tool_" + stem  # shadows nothing anybody imports
+    state.module_name = name = PREFIX + stem
     module = type(sys)(name)
     module.__file__ = path
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
     try:
-        with open(path, "rb") as file:
-            source = file.read()
-        # From bytes, so that BOM and coding line are read by Python's own rules.
-        code = compile(source, path, "exec", dont_inherit=True)
+        code = compiled(path)
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
             exec(code, module.__dict__)
@@ -60,6 +58,13 @@ def load(path):
         if state.terminating:
             raise
         return None, error
+
+
+def compiled(path):
+    with open(path, "rb") as file:
+        source = file.read()
+    # From bytes, so that BOM and coding line are read by Python's own rules.
+    return compile(source, path, "exec", dont_inherit=True)
 
 
 def _inner(code):

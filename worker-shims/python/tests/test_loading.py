@@ -1,5 +1,6 @@
 """The tool file: what loads, what is a tool, and how a broken one is told."""
 
+import os
 import subprocess
 import unittest
 
@@ -85,6 +86,41 @@ class Loading(ShimTest):
         worker = self.worker("from __future__ import annotations\nimport pickle\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
                              "def f(): return pickle.loads(pickle.dumps(P(1)))\n")
         self.assertEqual(worker.call("f")["result"], {"x": 1})
+
+
+class Processes(ShimTest):
+    SOURCE = """
+        import multiprocessing, os, sys
+        from dataclasses import dataclass
+        import helper
+        @dataclass
+        class Point:
+            x: int
+        def _double(point): return Point(point.x * 2 + helper.more)
+        def _initialised(): print("in a child", file=sys.stderr)
+        def f(method, argv=None):
+            sys.argv = argv or sys.argv
+            context = multiprocessing.get_context(method)
+            with context.Pool(2, _initialised) as pool:
+                return [point.x for point in pool.map(_double, [Point(1), Point(2)])]
+        def pooled(method):
+            from concurrent.futures import ProcessPoolExecutor
+            with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+                return [pool.submit(_double, Point(3)).result().x, __name__]
+    """
+
+    def test_children_of_every_kind_find_the_functions(self):
+        self.file("more = 0\n", "helper.py")
+        for method in ("fork", "spawn", "forkserver"):
+            with self.subTest(method):
+                worker = self.worker(self.SOURCE, "json.py")
+                self.assertEqual(worker.call("f", {"method": method}).get("result"), [2, 4])
+                self.assertEqual(worker.call("pooled", {"method": method})["result"], [6, "_hostler_tool_json"])
+                self.assertEqual(worker.call("f", {"method": method, "argv": ["prog", "-v"]})["result"], [2, 4])
+                status, err = worker.end()
+                self.assertEqual((status, set(err.splitlines())), (0, {"in a child"}))
+        left = [name for _, _, names in os.walk(self.folder) for name in names if name.startswith("json")]
+        self.assertEqual(left, ["json.py"])
 
 
 class Broken(ShimTest):
