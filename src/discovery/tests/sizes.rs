@@ -18,6 +18,11 @@ fn chain(line: impl Fn(String, String) -> String) -> String {
     (1..=30).map(|n| line(format!("A{n}"), format!("A{}", n - 1))).collect()
 }
 
+fn many(functions: usize, parameters: &str) -> String {
+    let functions: Vec<String> = (0..functions).map(|n| format!("def f{n}({parameters}): ...\n")).collect();
+    functions.concat()
+}
+
 #[test]
 fn no_file_becomes_larger_than_its_measure() {
     let literal: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
@@ -29,7 +34,7 @@ fn no_file_becomes_larger_than_its_measure() {
         ("literals of literals", "Literal[1, 2]".to_owned(), &format!("Literal[{}]", "PAST,".repeat(40))),
     ] {
         let lines = chain(|name, past| format!("{name} = {}\n", line.replace("PAST", &past)));
-        let functions: String = (0..300).map(|n| format!("def f{n}(x: A30, y: A12, z: A5) -> A30: ...\n")).collect();
+        let functions = many(300, "x: A30, y: A12, z: A5");
         let source = format!("from typing import *\nfrom pydantic import Field\nA0 = {first}\n{lines}{functions}");
         let found = file(&source).functions;
         let sizes = found.iter().map(|function| count(&Value::Object((*function.input_schema).clone())));
@@ -45,7 +50,7 @@ fn no_file_becomes_larger_than_its_measure() {
 fn classes_that_every_function_mentions_end_somewhere() {
     let classes = chain(|name, past| format!("class {name}(TypedDict):\n    a: {past}\n    b: list[{past}]\n"));
     let classes = format!("{classes}{}", classes.replace('A', "B").replace("B0", "A30"));
-    let functions: String = (0..3000).map(|n| format!("def f{n}(x: B30): ...\n")).collect();
+    let functions = many(3000, "x: B30");
     let found = file(&format!("from typing import TypedDict\nA0 = int\n{classes}{functions}")).functions;
     assert_eq!(found[0].input_schema["$defs"].as_object().map(Map::len), Some(60));
     let sizes = found.iter().map(|function| count(&Value::Object((*function.input_schema).clone())));
