@@ -16,7 +16,7 @@ const MOST: usize = 5;
 pub(super) fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
     let Some(validator) = tool.validator() else { return Ok(()) };
     if validator.is_valid(arguments) {
-        return whole(arguments, &tool.function().input_schema).map_err(|Inexact(at)| inexact(tool, &place(&at)));
+        return whole(arguments, tool.input_schema()).map_err(|Inexact(at)| inexact(tool, &place(&at)));
     }
     let mistakes: Vec<String> =
         validator.iter_errors(arguments).take(MOST).map(|error| sentence(tool, &error)).collect();
@@ -98,12 +98,12 @@ pub(super) fn types(kind: &TypeKind) -> String {
 }
 
 fn properties(tool: &Tool) -> Vec<String> {
-    let properties = tool.function().input_schema.get("properties").and_then(Value::as_object);
+    let properties = tool.input_schema().get("properties").and_then(Value::as_object);
     properties.map(|map| map.keys().cloned().collect()).unwrap_or_default()
 }
 
 fn expected(tool: &Tool, name: &str) -> String {
-    let property = tool.function().input_schema.get("properties").and_then(|all| all.get(name));
+    let property = tool.input_schema().get("properties").and_then(|all| all.get(name));
     let kind = property.and_then(|property| property.get("type")?.as_str());
     kind.map(|kind| format!(" ({kind})")).unwrap_or_default()
 }
