@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 fuzz_target!(|bytes: &[u8]| {
     let file = read_bytes(Path::new("fuzzed.py"), bytes);
     for function in &file.functions {
-        check(&function.input_schema);
+        check(&function.input_schema.read());
         if let Some(promised) = &function.output_schema {
+            let promised = promised.read();
             assert_eq!(promised.get("type"), Some(&Value::from("object")));
-            check(promised);
+            check(&promised);
         }
     }
 });

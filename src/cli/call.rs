@@ -68,8 +68,8 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
         Some(text) => arguments::object(text)?,
     };
     let catalogue = app.dispatcher.registry.catalogue();
-    let schema = catalogue.resolve(&wanted.tool).ok().map(|tool| Arc::clone(&tool.function().input_schema));
-    arguments::add(&mut gathered, &wanted.arguments, schema.as_deref())?;
+    let schema = catalogue.resolve(&wanted.tool).ok().map(|tool| tool.input_schema());
+    arguments::add(&mut gathered, &wanted.arguments, schema)?;
     Ok(gathered)
 }
 

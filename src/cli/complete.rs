@@ -59,7 +59,7 @@ pub(super) fn arguments(begun: &OsStr) -> Vec<CompletionCandidate> {
     let (Some(app), Some(name)) = (app(), tool_of(&words())) else { return Vec::new() };
     let catalogue = app.dispatcher.registry.catalogue();
     let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
-    let schema = &tool.function().input_schema;
+    let schema = tool.input_schema();
     let mut candidates = Vec::new();
     for (key, property) in signature::properties(schema) {
         let text = property.get("description").and_then(Value::as_str);

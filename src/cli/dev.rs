@@ -126,9 +126,9 @@ impl Bench {
         let own =
             catalogue.tools.iter().find(|tool| tool.entry.file.path == self.file && tool.function().name == *name);
         let name = own.map_or_else(|| name.clone(), |tool| tool.name.clone());
-        let schema = catalogue.resolve(&name).ok().map(|tool| Arc::clone(&tool.function().input_schema));
+        let schema = catalogue.resolve(&name).ok().map(|tool| tool.input_schema());
         let mut gathered = serde_json::Map::new();
-        if let Err(error) = arguments::add(&mut gathered, rest, schema.as_deref()) {
+        if let Err(error) = arguments::add(&mut gathered, rest, schema) {
             return style::error(&error.to_string());
         }
         let talk = Arc::new(Talk::new());
@@ -149,8 +149,8 @@ fn colours() -> bool {
 fn outline(tool: &Tool) -> String {
     let summary = tool.function().summary.as_deref().unwrap_or_default();
     let name = style::paint(&tool.name, NAME, colours());
-    let arguments = super::signature::arguments(&tool.function().input_schema, style::terminal_width());
-    let output = tool.promised().map(|promised| format!("  → {}\n", show::returned(promised)));
+    let arguments = super::signature::arguments(tool.input_schema(), style::terminal_width());
+    let output = tool.promised_schema().map(|promised| format!("  → {}\n", show::returned(promised)));
     format!("{name}  {summary}\n{arguments}{}", output.unwrap_or_default())
 }
 

@@ -53,8 +53,8 @@ fn as_json(tool: &Tool) -> String {
         "description": tool.description(),
         "origin": tool.entry.file.path,
         "line": function.line,
-        "input_schema": *function.input_schema,
-        "output_schema": tool.promised(),
+        "input_schema": tool.input_schema(),
+        "output_schema": tool.promised_schema(),
         "settings": settings,
     });
     serde_json::to_string_pretty(&shown).unwrap_or_default()
@@ -71,8 +71,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
-    text.push_str(&signature::arguments(&function.input_schema, width));
-    if let Some(promised) = tool.promised() {
+    text.push_str(&signature::arguments(tool.input_schema(), width));
+    if let Some(promised) = tool.promised_schema() {
         text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
     }
     text.push_str("\nSettings\n");

@@ -8,7 +8,7 @@ use crate::registry::Tool;
 
 /// `hostler call --help TOOL`
 pub(super) fn help(tool: &Tool, width: Option<usize>) -> String {
-    let schema = &tool.function().input_schema;
+    let schema = tool.input_schema();
     let mut text = String::new();
     if let Some(description) = tool.description() {
         text.extend([description, "\n\n"]);
@@ -70,7 +70,7 @@ fn placeholder(property: &Value) -> String {
 
 /// Words that call the tool, as far as its required arguments can be made up.
 fn example(tool: &Tool) -> Option<String> {
-    let schema = &tool.function().input_schema;
+    let schema = tool.input_schema();
     let mut words = String::new();
     for (name, property) in properties(schema).filter(|(name, _)| is_required(schema, name)) {
         let property = resolved(schema, property);

@@ -32,11 +32,9 @@ mod schema;
 mod side;
 mod signature;
 mod standard_library;
+mod text;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-
-use serde_json::{Map, Value};
 
 use crate::pep723::Metadata;
 
@@ -45,6 +43,7 @@ pub use docstring::documented_arguments;
 pub use read::{read_bytes, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan};
 pub use standard_library::is_standard;
+pub use text::JsonSchema;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -117,11 +116,11 @@ pub struct Function {
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
     pub description: Option<String>,
-    /// What it takes: a JSON Schema (2020-12) object. Shared with whoever lists it: schemas are the most of a catalogue.
-    pub input_schema: Arc<Map<String, Value>>,
+    /// What it takes: a JSON Schema (2020-12) object.
+    pub input_schema: JsonSchema,
     /// What it returns, when that is certain: a JSON Schema of what clients get as structured content, which is the result
     /// when that is an object, and `{"result": …}` when it is not.
-    pub output_schema: Option<Arc<Map<String, Value>>>,
+    pub output_schema: Option<JsonSchema>,
     /// Whether it is an `async def`.
     pub is_async: bool,
     /// The 1-based line of its `def`.

@@ -1,7 +1,6 @@
 //! One function as a tool: its schemas from signature, hints and docstring.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
 use serde_json::{Map, Value};
@@ -19,6 +18,7 @@ use super::names::Named;
 use super::result::output_schema;
 use super::schema::{Schema, nullable, of_type};
 use super::side::Side;
+use super::text::JsonSchema;
 
 /// Describes a public function; what cannot be called by name becomes a warning.
 pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Function {
@@ -32,8 +32,8 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
     Function {
         name: function.name.to_string(),
-        input_schema: Arc::new(input_schema(module, function, &docs)),
-        output_schema: output_schema(module, function, docs.returns.as_deref()).map(Arc::new),
+        input_schema: JsonSchema::of(&input_schema(module, function, &docs)),
+        output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
         is_async: function.is_async,
         line: module.lines.of_node(&function.name),
         summary: docs.summary,

@@ -222,7 +222,7 @@ fn tools(dispatcher: &Dispatcher) -> Value {
         json!({
             "name": tool.name,
             "description": tool.description(),
-            "input_schema": *tool.function().input_schema,
+            "input_schema": tool.function().input_schema.read(),
         })
     });
     list.collect()

@@ -10,7 +10,7 @@ use crate::registry::Tool;
 
 /// Passes a result on, unchanged, when it is what the tool's output schema says.
 pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
-    let Some(promised) = tool.promised() else { return Ok(raw) };
+    let Some(promised) = tool.promised_schema() else { return Ok(raw) };
     let wrapped = promised.get("properties").and_then(|all| all.get("result"));
     if wrapped.is_some_and(|schema| is_plainly(schema, raw.get())) {
         return Ok(raw);

@@ -16,7 +16,7 @@ const MOST: usize = 5;
 pub(super) fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
     let Some(validator) = tool.validator() else { return Ok(()) };
     if validator.is_valid(arguments) {
-        return whole(arguments, &tool.function().input_schema).map_err(|Inexact(at)| inexact(tool, &place(&at)));
+        return whole(arguments, tool.input_schema()).map_err(|Inexact(at)| inexact(tool, &place(&at)));
     }
     let mistakes: Vec<String> =
         validator.iter_errors(arguments).take(MOST).map(|error| sentence(tool, &error)).collect();
@@ -105,11 +105,11 @@ fn properties<'t>(tool: &'t Tool, error: &ValidationError<'_>) -> impl Iterator<
     steps.pop();
     let mut object = None;
     for step in steps {
-        let here = object.map_or_else(|| tool.function().input_schema.get(step), |value| below(value, step));
+        let here = object.map_or_else(|| tool.input_schema().get(step), |value| below(value, step));
         object = here.map(|value| referred(tool, value));
     }
     let properties = match object {
-        None => tool.function().input_schema.get("properties"),
+        None => tool.input_schema().get("properties"),
         Some(object) => object.get("properties"),
     };
     properties.and_then(Value::as_object).into_iter().flatten()
@@ -127,7 +127,7 @@ fn below<'v>(value: &'v Value, step: &str) -> Option<&'v Value> {
 /// A schema, or the definition that it refers to.
 fn referred<'t>(tool: &'t Tool, schema: &'t Value) -> &'t Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix("#/$defs/"));
-    let definition = name.and_then(|name| tool.function().input_schema.get("$defs")?.get(name));
+    let definition = name.and_then(|name| tool.input_schema().get("$defs")?.get(name));
     definition.unwrap_or(schema)
 }
 

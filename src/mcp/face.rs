@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool as McpTool,
+    SetLevelRequestParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
@@ -16,7 +15,6 @@ use super::answer;
 use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
 use super::outbox::Outbox;
-use super::tools;
 use crate::dispatch::{CallRequest, Dispatcher, Llm};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
@@ -26,27 +24,16 @@ pub(super) struct Face {
     dispatcher: Arc<Dispatcher>,
     level: AskedLevel,
     outbox: Outbox,
-    /// The list as it was last made, and the catalogue it was made from. Held only to compare or replace.
-    listed: Mutex<Option<(Arc<Catalogue>, Vec<McpTool>)>>,
 }
 
 impl Face {
     pub fn new(dispatcher: Arc<Dispatcher>, outbox: Outbox) -> Self {
-        Self { dispatcher, outbox, level: AskedLevel::default(), listed: Mutex::default() }
+        Self { dispatcher, outbox, level: AskedLevel::default() }
     }
 
-    fn tools(&self) -> Vec<McpTool> {
-        self.dispatcher.registry.refresh_if_changed();
-        let catalogue = self.dispatcher.registry.catalogue();
-        let mut listed = self.listed.lock();
-        match &*listed {
-            Some((of, tools)) if Arc::ptr_eq(of, &catalogue) => tools.clone(),
-            _ => {
-                let tools = tools::list(&catalogue);
-                *listed = Some((catalogue, tools.clone()));
-                tools
-            }
-        }
+    /// The tools there are.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        self.dispatcher.registry.catalogue()
     }
 
     /// A call as dispatch wants it, and who hears of it.
@@ -96,8 +83,9 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // One page: many clients never ask for a second.
-        Ok(ListToolsResult::with_all_items(self.0.tools()))
+        self.0.dispatcher.registry.refresh_if_changed();
+        // The tools are put in when the answer is written. One page: many clients never ask for a second.
+        Ok(ListToolsResult::with_all_items(Vec::new()))
     }
 
     async fn call_tool(

@@ -7,6 +7,7 @@ mod express;
 mod face;
 mod hearing;
 mod input;
+mod listed;
 mod llm;
 mod outbox;
 mod reply;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::express::Express;
 use super::face::{Face, Handler};
+use super::listed::Listed;
 use super::outbox::Stream;
 use super::stdio::{Stdio, has_lane, open_stdio};
 use crate::dispatch::Dispatcher;
@@ -41,6 +42,7 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
     let lane = Express::new(Arc::clone(&face), outbox.clone());
     let (reader, writer) = (input.offer_to(Arc::clone(&lane)), Stream::into(outbox.clone()));
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_MESSAGE);
+    let transport = Listed::new(transport, Arc::clone(&face), outbox.clone());
     let (ended, running) = tokio::select! {
         // The loop below may only begin once the client has said hello.
         started = Handler(face).serve(transport) => match started {

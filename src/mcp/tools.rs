@@ -1,27 +1,43 @@
-//! The catalogue as `tools/list` shows it.
+//! The catalogue as `tools/list` shows it: prepared text, because a thousand tools are six megabytes of schemas, which
+//! rmcp would have as values, one by one, only to write them down again.
 
-use std::sync::Arc;
-
-use rmcp::model::{Tool as McpTool, ToolAnnotations};
+use rmcp::model::ToolAnnotations;
+use serde::Serialize;
 
 use crate::config::tool::Effects;
+use crate::discovery::JsonSchema;
 use crate::registry::{Catalogue, Tool};
 
 /// Every tool that can be called, in the order of names: the same catalogue gives the same list.
-pub(super) fn list(catalogue: &Catalogue) -> Vec<McpTool> {
-    let mut tools: Vec<McpTool> = catalogue.ready().map(|tool| describe(tool)).collect();
-    tools.sort_by(|left, right| left.name.cmp(&right.name));
+pub(super) fn list(catalogue: &Catalogue) -> Vec<Shown<'_>> {
+    let mut tools: Vec<Shown<'_>> = catalogue.ready().map(|tool| describe(tool)).collect();
+    tools.sort_by(|left, right| left.name.cmp(right.name));
     tools
 }
 
-fn describe(tool: &Tool) -> McpTool {
-    let description = tool.description().map(|text| text.to_owned().into());
-    let schema = Arc::clone(&tool.function().input_schema);
-    let mut shown = McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
-        .with_title(tool.name.clone())
-        .with_annotations(annotations(tool.settings.effects.value));
-    shown.output_schema = tool.promised().map(Arc::clone);
-    shown
+/// A tool as rmcp's own type would write it, field by field; a test holds the two together.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shown<'a> {
+    name: &'a str,
+    title: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: &'a JsonSchema,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a JsonSchema>,
+    annotations: ToolAnnotations,
+}
+
+fn describe(tool: &Tool) -> Shown<'_> {
+    Shown {
+        name: &tool.mcp_name,
+        title: &tool.name,
+        description: tool.description(),
+        input_schema: &tool.function().input_schema,
+        output_schema: tool.promised(),
+        annotations: annotations(tool.settings.effects.value),
+    }
 }
 
 /// What the author said about repeating a call, in MCP's words. Where nothing was said, nothing is claimed.

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::compiled::Compiled;
 use super::stamp::Stamps;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
-use crate::discovery::{FolderProblem, Function, Scan, Status, ToolFile, resolve_collisions};
+use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, Status, ToolFile, resolve_collisions};
 
 /// A tool file and what is in force for it.
 #[derive(Debug)]
@@ -64,8 +65,8 @@ pub struct Tool {
     /// What is in force for it.
     pub settings: FunctionSettings,
     place: usize,
-    validator: OnceLock<Option<jsonschema::Validator>>,
-    result_validator: OnceLock<Option<jsonschema::Validator>>,
+    input: Compiled,
+    output: Compiled,
 }
 
 impl Tool {
@@ -81,26 +82,29 @@ impl Tool {
     }
 
     /// The output schema, as far as clients are told: what is not checked is not promised.
-    pub fn promised(&self) -> Option<&Arc<Map<String, Value>>> {
+    pub fn promised(&self) -> Option<&JsonSchema> {
         self.function().output_schema.as_ref().filter(|_| self.settings.validate.value)
     }
 
-    /// The schema's validator, compiled at the first call. `None` when the schema cannot be compiled, which is ours to
-    /// mend and no reason to refuse a call.
+    /// What it takes, as values.
+    pub fn input_schema(&self) -> &Map<String, Value> {
+        self.input.schema(&self.function().input_schema)
+    }
+
+    /// What is promised of results, as values.
+    pub fn promised_schema(&self) -> Option<&Map<String, Value>> {
+        self.promised().map(|text| self.output.schema(text))
+    }
+
+    /// The schema's validator. `None` when the schema cannot be compiled, which is ours to mend and no reason to refuse a
+    /// call.
     pub fn validator(&self) -> Option<&jsonschema::Validator> {
-        self.validator.get_or_init(|| self.compile(&self.function().input_schema)).as_ref()
+        self.input.validator(&self.function().input_schema, &self.name)
     }
 
-    /// The validator of what is promised of results, compiled at the first one.
+    /// The validator of what is promised of results.
     pub fn result_validator(&self) -> Option<&jsonschema::Validator> {
-        let promised = self.promised()?;
-        self.result_validator.get_or_init(|| self.compile(promised)).as_ref()
-    }
-
-    fn compile(&self, schema: &Map<String, Value>) -> Option<jsonschema::Validator> {
-        let schema = Value::Object(schema.clone());
-        let built = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema);
-        built.inspect_err(|error| tracing::error!(tool = self.name, %error, "schema does not compile")).ok()
+        self.output.validator(self.promised()?, &self.name)
     }
 }
 
@@ -158,8 +162,8 @@ impl Catalogue {
                 settings: config.function(pack, &function.name, &entry.settings),
                 entry: Arc::clone(&entry),
                 place,
-                validator: OnceLock::new(),
-                result_validator: OnceLock::new(),
+                input: Compiled::default(),
+                output: Compiled::default(),
             }));
         }
         self.files.push(entry);

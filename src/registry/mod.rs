@@ -1,6 +1,7 @@
 //! The catalogue: an immutable snapshot of every tool, swapped whole when a tool file changes.
 
 mod catalogue;
+mod compiled;
 mod live;
 mod stamp;
 #[cfg(test)]

@@ -97,6 +97,19 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
             lane, rmcp = wire.answer(f"lane {number}"), wire.answer(f"rmcp {number}")
             self.assertEqual(self.lasting(lane), self.lasting(rmcp))
 
+    def test_both_eras_list_the_same_tools(self):
+        wire = self.open()
+        wire.send(request(1, "tools/list", _meta=INLINE))
+        modern = wire.answer(1)["result"]
+        legacy = Wire(TOOLS)
+        self.addCleanup(legacy.__exit__)
+        legacy.open()
+        legacy.send(request(1, "tools/list"))
+        listed = legacy.answer(1)["result"]
+        self.assertEqual(list(listed), ["tools"])
+        self.assertEqual(modern, {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **listed})
+        self.assertGreater(len(listed["tools"]), 10)
+
     def lasting(self, answer):
         """An answer without what differs from call to call."""
         answer.pop("id")

@@ -46,8 +46,8 @@ def search(again): ...
 "#,
     );
     assert_eq!(names(&found), ["join_all", "fetch", "wrapped", "compatible", "dumps", "over", "search"]);
-    assert!(found.functions[3].input_schema["properties"].get("b").is_some());
-    assert!(found.functions[6].input_schema["properties"].get("again").is_some());
+    assert!(found.functions[3].input_schema.read()["properties"].get("b").is_some());
+    assert!(found.functions[6].input_schema.read()["properties"].get("again").is_some());
     assert_eq!(found.description.as_deref(), Some("Not the docstring's second line."));
 }
 
@@ -142,7 +142,7 @@ proptest::proptest! {
         for function in file(&text).functions {
             let schemas = [Some(function.input_schema), function.output_schema];
             for schema in schemas.into_iter().flatten() {
-                let schema = serde_json::Value::Object((*schema).clone());
+                let schema = serde_json::Value::Object(schema.read());
                 assert!(jsonschema::draft202012::meta::is_valid(&schema), "{schema}");
                 let validator = jsonschema::draft202012::new(&schema);
                 assert!(validator.is_ok(), "{schema} of {text}");

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::{function, hint, input, properties};
@@ -26,7 +24,7 @@ async def search(query: str, /, count: int = 10, *, safe: bool = True, site: str
 "#,
     );
     assert_eq!(
-        serde_json::Value::Object(Arc::unwrap_or_clone(function.input_schema)),
+        serde_json::Value::Object(function.input_schema.read()),
         json!({
             "type": "object",
             "properties": {

@@ -8,7 +8,6 @@ mod sizes;
 mod types;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -34,12 +33,12 @@ fn names(file: &ToolFile) -> Vec<&str> {
 
 /// The whole input schema of a file's only function.
 fn input(source: &str) -> Value {
-    Value::Object(Arc::unwrap_or_clone(function(source).input_schema))
+    Value::Object(function(source).input_schema.read())
 }
 
 /// The schema of each parameter of a function with these parameters, after these lines.
 fn properties(before: &str, parameters: &str) -> Map<String, Value> {
-    let schema = function(&format!("{before}\ndef f({parameters}): ...\n")).input_schema;
+    let schema = function(&format!("{before}\ndef f({parameters}): ...\n")).input_schema.read();
     schema["properties"].as_object().unwrap().clone()
 }
 

@@ -5,7 +5,7 @@ use super::function;
 /// The output schema of a function with this return annotation, after these lines.
 fn output(before: &str, hint: &str) -> Option<Value> {
     let function = function(&format!("{before}\ndef f() -> {hint}: ...\n"));
-    function.output_schema.map(|schema| Value::Object((*schema).clone()))
+    function.output_schema.map(|schema| Value::Object(schema.read()))
 }
 
 fn wrapped(schema: &Value) -> Value {
@@ -133,7 +133,7 @@ fn what_is_not_certain_is_not_promised() {
 fn the_docstring_says_what_a_result_is() {
     let described = |docs: &str| {
         let schema =
-            function(&format!("def f() -> int:\n    '''Count.\n\n    {docs}\n    '''\n")).output_schema.unwrap();
+            function(&format!("def f() -> int:\n    '''Count.\n\n    {docs}\n    '''\n")).output_schema.unwrap().read();
         schema["properties"]["result"]["description"].clone()
     };
     assert_eq!(described("Returns:\n        int: How many\n        there are."), json!("How many there are."));
