@@ -41,7 +41,7 @@ def raised(id, error, kwargs):
     except BaseException:  # an exception that cannot even be looked at
         if state.terminating:
             raise
-        return reply(id, RAISED, describe(error), {"type": type_name(error)})
+        return reply(id, RAISED, describe(error), {"type": type_name(error), "traceback": describe(error)})
 
 
 def _raised(id, error):
