@@ -106,6 +106,8 @@ fn forms(value: &str) -> Vec<String> {
     let quoted = Value::from(value).to_string();
     add(quoted[1..quoted.len() - 1].to_owned(), SHORTEST);
     add(quoted[1..quoted.len() - 1].replace("\\\"", "\"").replace('\'', "\\'"), SHORTEST);
+    let escaped = quoted[1..quoted.len() - 1].chars().map(ascii_escaped).collect();
+    add(escaped, SHORTEST);
     if value.len() >= SHORTEST {
         let percent = |upper: bool| -> String { value.bytes().map(|byte| percent_encoded(byte, upper)).collect() };
         add(percent(true), SHORTEST);
@@ -121,6 +123,16 @@ fn forms(value: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A character as Python's `json` writes it by default: `\u00e4`, halves of pairs beyond the first plane.
+fn ascii_escaped(c: char) -> String {
+    if c.is_ascii() {
+        return c.to_string();
+    }
+    let mut units = [0; 2];
+    let units: Vec<String> = c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    units.concat()
 }
 
 fn percent_encoded(byte: u8, upper: bool) -> String {
@@ -182,6 +194,12 @@ mod tests {
         scrub().fault(&mut fault);
         let text = format!("{fault:?}");
         assert_eq!(text.matches("[secret KEY]").count(), 3, "{text}");
+    }
+
+    #[test]
+    fn a_secret_beyond_ascii_is_found_as_pythons_json_writes_it() {
+        let scrub = Scrub::of([("KEY", "Größe\u{1F682}1")]).unwrap();
+        assert_eq!(scrub.text("{\"k\": \"Gr\\u00f6\\u00dfe\\ud83d\\ude821\"}"), "{\"k\": \"[secret KEY]\"}");
     }
 
     #[test]
