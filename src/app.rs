@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
+use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::Pools;
@@ -37,7 +38,7 @@ impl App {
     pub fn build(config: Config) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache();
-        let registry = Registry::open(Arc::clone(&config));
+        let registry = Registry::with(Arc::clone(&config), Cache::below(&cache));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache));
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);

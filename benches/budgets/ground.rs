@@ -83,6 +83,11 @@ impl Ground {
         self.work.path().join(name)
     }
 
+    /// Where hostler keeps what it read of tool files.
+    pub fn catalogues(&self) -> PathBuf {
+        self.cache.join("hostler/catalogue")
+    }
+
     fn config(&self, launcher: Launcher) -> PathBuf {
         self.folder(&format!("launch-{}.toml", launcher.word()))
     }

@@ -68,18 +68,24 @@ impl Peer {
 
     /// One request and its result.
     pub fn request(&mut self, method: &str, params: &Value) -> Fallible<Value> {
+        Ok(self.request_timed(method, params)?.0)
+    }
+
+    /// The same, and when the answer was here: reading what a long one says takes time of its own.
+    pub fn request_timed(&mut self, method: &str, params: &Value) -> Fallible<(Value, Instant)> {
         let id = self.take_ids(1);
         self.write(&line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))?;
         loop {
             let mut text = Vec::new();
             self.read_line(&mut text)?;
+            let arrived = Instant::now();
             let mut answer: Value = serde_json::from_slice(&text)?;
             if answer["id"] != id {
                 continue;
             }
             return match answer["result"].take() {
                 Value::Null => Err(format!("{method}: {answer}").into()),
-                result => Ok(result),
+                result => Ok((result, arrived)),
             };
         }
     }

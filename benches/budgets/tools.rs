@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::Fallible;
 
@@ -25,6 +26,9 @@ pub fn write_script(folder: &Path, pack: &str, dependency: Option<&str>) -> Fall
     let main = "\n\nif __name__ == \"__main__\":\n    import sys\n    print(add(int(sys.argv[1]), int(sys.argv[2])))\n";
     Ok(fs::write(folder.join(format!("{pack}.py")), format!("{header}{import}{ADD}{main}"))?)
 }
+
+/// Tool files younger than this are not kept between runs: they could change without showing it.
+pub const SETTLED: Duration = Duration::from_millis(3500);
 
 /// How many functions a written pack has.
 pub const FUNCTIONS_EACH: usize = 4;

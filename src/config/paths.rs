@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "hostler";
 
-/// The cache: environments, uv's private copy, the worker shim. Safe to delete.
+/// The cache: environments, uv's private copy, the worker shim, what was read of tool files. Safe to delete.
 pub fn cache() -> PathBuf {
     xdg("XDG_CACHE_HOME", ".cache")
 }

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::standard_library::is_standard;
-use super::{Kind, ToolFile, read_file};
+use super::{Kind, ToolFile};
 
 /// Takes the helpers out of the list and notes them with the files they belong to.
-pub(super) fn set_apart(files: Vec<ToolFile>) -> Vec<ToolFile> {
-    let mut neighbours = Neighbours::of(&files);
+pub(super) fn set_apart(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
+    let mut neighbours = Neighbours::of(&files, read);
     let may_help: HashSet<&Path> =
         files.iter().filter(|file| file.kind == Kind::Internal).map(|file| file.path.as_path()).collect();
 
@@ -36,20 +36,21 @@ pub(super) fn set_apart(files: Vec<ToolFile>) -> Vec<ToolFile> {
 }
 
 /// Which neighbouring files each file imports.
-struct Neighbours {
+struct Neighbours<R> {
     known: HashMap<PathBuf, Vec<PathBuf>>,
+    read: R,
 }
 
-impl Neighbours {
-    fn of(files: &[ToolFile]) -> Self {
+impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
+    fn of(files: &[ToolFile], read: R) -> Self {
         let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
         let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned)));
-        Self { known: known.collect() }
+        Self { known: known.collect(), read }
     }
 
     /// What a file imports; one that was not scanned (`_common.py`) is read now.
     fn of_file(&mut self, path: &Path) -> &[PathBuf] {
-        let read = || imported_files(&read_file(path), &HashSet::new());
+        let read = || imported_files(&(self.read)(path), &HashSet::new());
         self.known.entry(path.to_owned()).or_insert_with(read)
     }
 

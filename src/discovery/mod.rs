@@ -4,6 +4,7 @@
 
 mod annotated;
 mod budget;
+mod cache;
 mod classes;
 mod collisions;
 mod defaults;
@@ -26,24 +27,33 @@ mod nesting;
 mod objects;
 mod pydantic;
 mod read;
+mod reader;
 mod result;
 mod scan;
 mod schema;
 mod side;
 mod signature;
+mod stamp;
 mod standard_library;
+mod stored;
 mod text;
+mod unsaved;
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::pep723::Metadata;
 
+pub use cache::Cache;
 pub use collisions::resolve_collisions;
 pub use docstring::documented_arguments;
 pub use read::{read_bytes, read_file, syntax_tree};
-pub use scan::{FolderProblem, Scan, scan};
+pub use scan::{FolderProblem, Scan, scan, scan_with};
+pub use stamp::Stamp;
 pub use standard_library::is_standard;
 pub use text::JsonSchema;
+pub use unsaved::Unsaved;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -74,7 +84,7 @@ pub struct ToolFile {
 }
 
 /// Which interpreter and environment a tool file gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// It has a header (or was meant to have one): an environment of its own.
     Python,
@@ -83,7 +93,7 @@ pub enum Kind {
 }
 
 /// Whether a tool file can be called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// It can.
     Ready,
@@ -95,6 +105,9 @@ pub enum Status {
         reason: String,
     },
 }
+
+/// The rules that reading alone can find broken.
+const RULES: [&str; 4] = ["exports", "name", "no-tools", "star-args"];
 
 /// Something worth a word that does not stop a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +121,7 @@ pub struct Warning {
 }
 
 /// One tool: a public function of a tool file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Function {
     /// Its name within the pack.
     pub name: String,

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
 
-use super::Warning;
 use super::budget::Budget;
 use super::classes::Lineage;
 use super::definitions::Definitions;
 use super::exports::Exports;
 use super::lines::Lines;
+use super::{RULES, Warning};
 
 /// What a top-level name stands for when the module has been run.
 #[derive(Debug, Clone)]
@@ -81,6 +81,7 @@ impl<'a> Module<'a> {
     }
 
     pub(super) fn warn(&mut self, line: usize, rule: &'static str, text: impl Into<String>) {
+        debug_assert!(RULES.contains(&rule), "{rule} is not among the rules");
         self.warnings.push(Warning { line, rule, text: text.into() });
     }
 

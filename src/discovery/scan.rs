@@ -7,8 +7,12 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::SystemTime;
 
-use super::{ToolFile, helpers, read_file};
+use super::cache::Cache;
+use super::reader::{Found, Lines, Reader};
+use super::unsaved::Unsaved;
+use super::{ToolFile, helpers};
 
 /// Fewer files than this are read sooner than a thread is started and has warmed up.
 const WORTH_A_THREAD: usize = 16;
@@ -20,6 +24,8 @@ pub struct Scan {
     pub files: Vec<ToolFile>,
     /// The folders that could not be read, in the order they were given.
     pub problems: Vec<FolderProblem>,
+    /// What was read anew, to be kept for the next run.
+    pub unsaved: Option<Unsaved>,
 }
 
 /// A folder whose tools are not known, and what to do about it.
@@ -37,6 +43,17 @@ pub struct FolderProblem {
 /// Reads every tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. The same folders with the same
 /// files give the same answer. Names that collide are left to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {
+    scan_at(folders, None, SystemTime::now())
+}
+
+/// The same, from what is kept of earlier runs wherever a file still looks the same.
+pub fn scan_with(folders: &[PathBuf], cache: &Cache) -> Scan {
+    scan_at(folders, Some(cache), SystemTime::now())
+}
+
+/// The same at a moment.
+pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, now: SystemTime) -> Scan {
+    let reader = &Reader::new(cache, folders, now);
     let mut problems = Vec::new();
     let mut paths = BTreeSet::new();
     for folder in folders {
@@ -46,14 +63,17 @@ pub fn scan(folders: &[PathBuf]) -> Scan {
         }
     }
     let paths: Vec<PathBuf> = paths.into_iter().collect();
-    Scan { files: helpers::set_apart(read_all(&paths)), problems }
+    let mut lines = Lines::default();
+    let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
+    let files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
+    Scan { files, problems, unsaved: lines.unsaved(reader) }
 }
 
 /// Reads files, many of them on all processors. The answers stand in the order of the paths.
-fn read_all(paths: &[PathBuf]) -> Vec<ToolFile> {
+fn read_all(reader: &Reader, paths: &[PathBuf]) -> Vec<Found> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = paths.len().div_ceil(processors).max(WORTH_A_THREAD);
-    let read = |share: &[PathBuf]| share.iter().map(|path| read_file(path)).collect::<Vec<_>>();
+    let read = |share: &[PathBuf]| share.iter().map(|path| reader.read(path)).collect::<Vec<_>>();
     // This thread reads too: one memory arena fewer that keeps what its parser let go of.
     let (own, others) = paths.split_at(share.min(paths.len()));
     thread::scope(|scope| {

@@ -8,7 +8,6 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::HeaderError;
-use super::block::Block;
 use super::requirement::{dependency_problem, direct_reference, is_relative, is_version_specifier};
 use crate::config::origin::Setting;
 use crate::config::section::{self, Problem, Section, Source};
@@ -35,29 +34,31 @@ pub struct Metadata {
     pub other_tools: toml::Table,
 }
 
-/// Reads a `script` block; several problems become one error that begins with the first of them.
-pub(super) fn parse(block: &Block<'_>, file: &Arc<PathBuf>) -> Result<Metadata, HeaderError> {
-    let text = block.text();
-    let first_line = block.opening_line + 1;
-    let source = Source { file: Arc::clone(file), text: Arc::from(text.as_str()), first_line, is_header: true };
-    let table = section::parse(&source).map_err(|problem| one_error(vec![problem]))?;
-    let problems = RefCell::default();
-    let top = Section::new(&source, "", &table, &problems);
+impl Metadata {
+    /// Reads the TOML text of a `script` block that begins on this line of the file; several problems become one error that
+    /// begins with the first of them.
+    pub fn from_toml(text: &str, first_line: usize, file: &Arc<PathBuf>) -> Result<Self, HeaderError> {
+        let source = Source { file: Arc::clone(file), text: Arc::from(text), first_line, is_header: true };
+        let table = section::parse(&source).map_err(|problem| one_error(vec![problem]))?;
+        let problems = RefCell::default();
+        let top = Section::new(&source, "", &table, &problems);
 
-    let requires_python = read_requires_python(&top);
-    let dependencies = read_dependencies(&top);
-    let tools = top.section("tool");
-    let has_tools = tools.is_some();
-    let (pack, layer) = tools.as_ref().map(read_hostler).unwrap_or_default();
-    top.finish(false);
+        let requires_python = read_requires_python(&top);
+        let dependencies = read_dependencies(&top);
+        let tools = top.section("tool");
+        let has_tools = tools.is_some();
+        let (pack, layer) = tools.as_ref().map(read_hostler).unwrap_or_default();
+        top.finish(false);
 
-    let problems = problems.into_inner();
-    if !problems.is_empty() {
-        return Err(one_error(problems));
+        let problems = problems.into_inner();
+        if !problems.is_empty() {
+            return Err(one_error(problems));
+        }
+        let other_tools = if has_tools { other_tools(text) } else { toml::Table::new() };
+        let relative_sources = dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&other_tools);
+        let toml = text.to_owned();
+        Ok(Self { toml, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
     }
-    let other_tools = if has_tools { other_tools(&text) } else { toml::Table::new() };
-    let relative_sources = dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&other_tools);
-    Ok(Metadata { toml: text, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
 }
 
 fn read_requires_python(top: &Section<'_>) -> Option<String> {

@@ -44,7 +44,8 @@ impl fmt::Display for HeaderError {
 pub fn read(source: &str, file: &Arc<PathBuf>) -> Result<Option<Metadata>, HeaderError> {
     let blocks = blocks(source);
     mistake::find(source, &blocks).map_or(Ok(()), Err)?;
-    blocks.iter().find(|block| block.kind == SCRIPT).map(|block| metadata::parse(block, file)).transpose()
+    let script = blocks.iter().find(|block| block.kind == SCRIPT);
+    script.map(|block| Metadata::from_toml(&block.text(), block.opening_line + 1, file)).transpose()
 }
 
 /// The type of block that holds a script's metadata.

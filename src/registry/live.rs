@@ -6,14 +6,18 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use super::catalogue::{Catalogue, NotFound, Tool};
+use super::saving::Saving;
 use super::stamp::Stamps;
 use crate::config::Config;
-use crate::discovery::scan;
+use crate::discovery::{Cache, scan, scan_with};
 
 /// Holds the snapshot in force. A reader takes the `Arc` and lets go at once.
 #[derive(Debug)]
 pub struct Registry {
     config: Arc<Config>,
+    /// What earlier runs read.
+    cache: Option<Cache>,
+    saving: Saving,
     /// A plain lock, held only to copy or replace the pointers; never across an await.
     current: RwLock<Snapshot>,
 }
@@ -28,8 +32,14 @@ struct Snapshot {
 impl Registry {
     /// Reads the tool folders of a configuration.
     pub fn open(config: Arc<Config>) -> Self {
-        let current = RwLock::new(read(&config));
-        Self { config, current }
+        Self::with(config, None)
+    }
+
+    /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads.
+    pub fn with(config: Arc<Config>, cache: Option<Cache>) -> Self {
+        let saving = Saving::default();
+        let current = RwLock::new(read(&config, cache.as_ref(), &saving));
+        Self { config, cache, saving, current }
     }
 
     /// The snapshot in force.
@@ -56,15 +66,20 @@ impl Registry {
         if folders.still_true() && catalogue.files.iter().all(|entry| entry.stamps.still_true()) {
             return false;
         }
-        *self.current.write() = read(&self.config);
+        *self.current.write() = read(&self.config, self.cache.as_ref(), &self.saving);
         true
     }
 }
 
-fn read(config: &Config) -> Snapshot {
+fn read(config: &Config, cache: Option<&Cache>, saving: &Saving) -> Snapshot {
     // Stamps are taken before reading: a change in between is then seen the next time.
     let (folders, files) = look(&config.tools.value);
-    let catalogue = Catalogue::build(scan(&config.tools.value), &files, config);
+    let tools = &config.tools.value;
+    let mut scan = cache.map_or_else(|| scan(tools), |cache| scan_with(tools, cache));
+    if let Some(unsaved) = scan.unsaved.take() {
+        saving.begin(unsaved);
+    }
+    let catalogue = Catalogue::build(scan, &files, config);
     Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
 }
 

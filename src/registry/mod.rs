@@ -3,6 +3,7 @@
 mod catalogue;
 mod compiled;
 mod live;
+mod saving;
 mod stamp;
 #[cfg(test)]
 mod tests;

@@ -1,20 +1,19 @@
 //! Whether a file has changed, told by the file system without reading it.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::discovery;
 
 /// What a path looked like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     path: PathBuf,
-    seen: Option<(i64, i64, u64, u64)>,
+    seen: Option<discovery::Stamp>,
 }
 
 impl Stamp {
     fn of(path: &Path) -> Self {
-        let seen = path.metadata().ok();
-        let seen = seen.map(|data| (data.mtime(), data.mtime_nsec(), data.size(), data.ino()));
-        Self { path: path.to_owned(), seen }
+        Self { path: path.to_owned(), seen: discovery::Stamp::of(path) }
     }
 
     fn still_true(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{NotFound, Registry};
 use crate::config::{Config, Wanted};
+use crate::discovery::Cache;
 
 const TOOL: &str = "def hello(name: str) -> str:\n    \"\"\"Say hello.\"\"\"\n    return name\n";
 
@@ -147,4 +148,29 @@ fn a_model_reads_the_whole_description() {
     let tool = registry.find("greet.hello").unwrap();
     assert_eq!(tool.function().summary.as_deref(), Some("Say hello."));
     assert_eq!(tool.description(), Some("Say hello.\n\nTo anybody."));
+}
+
+#[test]
+fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(folder.path(), "greet.py", TOOL);
+    write(folder.path(), "later.py", TOOL);
+    let wanted = Wanted { tools: vec![folder.path().to_owned()], ..Wanted::default() };
+    let config = Arc::new(Config::load(&wanted, folder.path()).unwrap());
+    let start = || Registry::with(Arc::clone(&config), Cache::below(cache.path()));
+    let kept = || std::fs::read_dir(cache.path().join("catalogue")).is_ok_and(|mut files| files.next().is_some());
+    drop(start());
+    assert!(!kept(), "what was only just written is not kept");
+    // Files must look old before they are kept, and no one can make them.
+    std::thread::sleep(std::time::Duration::from_millis(3100));
+    let first = start();
+    let old = first.find("greet.hello").unwrap().entry.version;
+    drop(first);
+    assert!(kept());
+    let second = start();
+    assert_eq!(second.find("greet.hello").unwrap().entry.version, old);
+    write(folder.path(), "greet.py", &TOOL.replace("hello", "salut"));
+    assert_eq!(second.find("greet.salut").unwrap().name, "greet.salut");
+    assert_eq!(start().find("greet.salut").unwrap().name, "greet.salut");
+    assert!(start().find("greet.hello").is_err() && start().find("later.hello").is_ok());
 }

@@ -1,3 +1,5 @@
+mod cache;
+mod cache_files;
 mod classes;
 mod collisions;
 mod files;
