@@ -38,10 +38,8 @@ enum Heard {
 
 /// Passes on what happens. Sending is another task's work, because hearing must not wait.
 pub(super) struct Hearing {
-    queue: mpsc::UnboundedSender<Heard>,
+    queue: mpsc::Sender<Heard>,
     outbox: Outbox,
-    /// What was heard and not told yet.
-    open: Arc<AtomicUsize>,
     /// What nobody will be told, because the client does not read.
     dropped: Arc<AtomicUsize>,
     wants_progress: bool,
@@ -61,31 +59,29 @@ impl Hearing {
         if !wants_progress && log_level.is_none() {
             return None;
         }
-        let (queue, heard) = mpsc::unbounded_channel();
-        let (open, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-        let teller = Teller { peer, token, tool, last: 0.0, open: Arc::clone(&open), dropped: Arc::clone(&dropped) };
+        let (queue, heard) = mpsc::channel(MOST_OPEN);
+        let dropped = Arc::<AtomicUsize>::default();
+        let teller = Teller { peer, token, tool, last: 0.0, dropped: Arc::clone(&dropped) };
         tokio::spawn(teller.run(heard));
-        Some(Arc::new(Self { queue, outbox, open, dropped, wants_progress, log_level }))
+        Some(Arc::new(Self { queue, outbox, dropped, wants_progress, log_level }))
     }
 
     /// Waits until all that was heard has been told: a client drops what reaches it after the answer. A client that
     /// does not read, or is gone, does not hold up the answer for long.
     pub async fn told(&self) {
         let (over, told) = oneshot::channel();
-        if self.queue.send(Heard::Over(over)).is_ok() {
-            let _ = tokio::time::timeout(PATIENCE, told).await;
-        }
+        let telling = async {
+            if self.queue.send(Heard::Over(over)).await.is_ok() {
+                let _ = told.await;
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, telling).await;
     }
-}
 
-impl Hearing {
     /// Passes something on, unless more than a client can read waits to be told already.
     fn hear(&self, heard: Heard) {
-        if self.open.load(Ordering::Relaxed) >= MOST_OPEN || self.outbox.waiting() > MOST_UNREAD {
+        if self.outbox.waiting() > MOST_UNREAD || self.queue.try_send(heard).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.open.fetch_add(1, Ordering::Relaxed);
-            let _ = self.queue.send(heard);
         }
     }
 }
@@ -115,18 +111,14 @@ struct Teller {
     token: Option<ProgressToken>,
     tool: String,
     last: f64,
-    open: Arc<AtomicUsize>,
     dropped: Arc<AtomicUsize>,
 }
 
 impl Teller {
-    async fn run(mut self, mut heard: mpsc::UnboundedReceiver<Heard>) {
+    async fn run(mut self, mut heard: mpsc::Receiver<Heard>) {
         let mut starting: Option<String> = None;
         loop {
             let next = tokio::time::timeout(HEARTBEAT, heard.recv()).await;
-            if matches!(next, Ok(Some(Heard::Note(_) | Heard::Progress(_) | Heard::Log(_)))) {
-                self.open.fetch_sub(1, Ordering::Relaxed);
-            }
             match next {
                 Ok(Some(Heard::Note(text))) => {
                     self.progress(self.last + 0.001, None, Some(text.clone())).await;
