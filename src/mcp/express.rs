@@ -7,12 +7,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rmcp::model::{ProtocolVersion, RequestId, RequestMetaObject};
 use rmcp::service::{Peer, RoleServer};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -20,7 +23,6 @@ use tokio::task::AbortHandle;
 use super::face::Face;
 use super::outbox::Outbox;
 use super::reply::{self, Kind};
-use super::unreadable;
 
 /// The method stands this near to the beginning of a message in every client there is.
 const NEAR: usize = 128;
@@ -57,6 +59,7 @@ struct CallLine<'a> {
     id: RequestId,
     #[serde(borrow)]
     method: Cow<'a, str>,
+    #[serde(deserialize_with = "by_name")]
     params: CallParams,
 }
 
@@ -123,9 +126,6 @@ impl Express {
 
     fn take_call(self: &Arc<Self>, line: &[u8]) -> bool {
         let Some(session) = self.session.get() else { return false };
-        if has_list(line, b"\"params\"") {
-            return self.outbox.send(unreadable::parameters(line)).is_ok();
-        }
         let Ok(call) = serde_json::from_slice::<CallLine<'_>>(line) else { return false };
         let meta = call.params.meta.unwrap_or_default();
         if call.method != "tools/call" || call.jsonrpc != "2.0" {
@@ -161,12 +161,21 @@ impl Express {
     }
 }
 
-/// Whether a list stands after a key: serde would take one for a struct's fields in their order, and rmcp says nothing.
-fn has_list(line: &[u8], key: &[u8]) -> bool {
-    let place = line.windows(key.len()).position(|window| window == key);
-    let rest = place.map(|place| line[place + key.len()..].trim_ascii_start());
-    let value = rest.and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii_start);
-    value.is_some_and(|value| value.starts_with(b"["))
+/// Parameters by name only: of a list serde would take a struct's fields in their order.
+fn by_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CallParams, D::Error> {
+    struct ByName;
+    impl<'de> Visitor<'de> for ByName {
+        type Value = CallParams;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CallParams, A::Error> {
+            CallParams::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_map(ByName)
 }
 
 /// The first revision without a handshake.

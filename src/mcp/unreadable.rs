@@ -14,7 +14,10 @@ pub(super) fn answer(line: &[u8]) -> Option<Vec<u8>> {
     if !line.starts_with(b"{") {
         return None;
     }
-    let error = serde_json::from_slice::<Value>(line).err()?;
+    let error = match serde_json::from_slice::<Value>(line) {
+        Ok(message) => return by_place(&message),
+        Err(error) => error,
+    };
     let message = format!(
         "this message cannot be read as JSON: {error}. Send UTF-8 without halves of characters, numbers that fit a double, \
          and no more than a hundred levels"
@@ -23,11 +26,13 @@ pub(super) fn answer(line: &[u8]) -> Option<Vec<u8>> {
     Some((answer.to_string() + "\n").into_bytes())
 }
 
-/// The answer to a call whose parameters are a list.
-pub(super) fn parameters(line: &[u8]) -> Vec<u8> {
-    let error =
-        json!({"code": INVALID_PARAMS, "message": "the params of tools/call are an object with a name, not a list"});
-    (json!({"jsonrpc": "2.0", "id": id(line), "error": error}).to_string() + "\n").into_bytes()
+/// The answer to a request whose parameters are a list, which JSON-RPC has and MCP has not.
+fn by_place(message: &Value) -> Option<Vec<u8>> {
+    let (id, method) = (message.get("id")?, message.get("method")?);
+    message.get("params")?.as_array()?;
+    let text = format!("the params of {method} are an object, not a list");
+    let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": INVALID_PARAMS, "message": text}});
+    Some((answer.to_string() + "\n").into_bytes())
 }
 
 /// The message's own id, as far as it can be made out. One deeper within is somebody else's.
