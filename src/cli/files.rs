@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::style;
-use crate::outcome::{File, may_hold_files};
+use crate::outcome::{File, each_file, may_hold_files};
 
 /// Answers with a result that is a file, or on a terminal with one that holds some. False when the result is neither and
 /// is to be shown as any other.
@@ -46,21 +46,10 @@ fn words(file: &File<'_>) -> String {
 
 /// Puts a word where the bytes of files are: nobody reads base64.
 fn shorten(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(shorten),
-        Value::Object(object) => {
-            if let Some(text) = File::of(object).map(|file| format!("({} bytes)", file.size())) {
-                insert(object, text);
-            } else {
-                object.values_mut().for_each(shorten);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn insert(object: &mut Map<String, Value>, text: String) {
-    object.insert("base64".to_owned(), Value::String(text));
+    each_file(value, &mut |object| {
+        let text = File::of(object).map(|file| format!("({} bytes)", file.size()));
+        object.insert("base64".to_owned(), text.into());
+    });
 }
 
 #[cfg(test)]

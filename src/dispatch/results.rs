@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::validate::{place, types};
-use crate::outcome::{Code, Fault, File, may_hold_files};
+use crate::outcome::{Code, Fault, each_file, may_hold_files, without_bytes};
 use crate::registry::Tool;
 
 /// Passes a result on, unchanged, when it is what the tool's output schema says.
@@ -19,7 +19,8 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
     // JSON that cannot be read is the faces' to tell: they say it for every tool.
     let Ok(mut result) = serde_json::from_str::<Value>(raw.get()) else { return Ok(raw) };
     if may_hold_files(raw.get()) {
-        without_bytes(&mut result);
+        // As clients get it.
+        each_file(&mut result, &mut |object| without_bytes(object, 1));
     }
     let structured = if result.is_object() { result } else { json!({ "result": result }) };
     let Some(error) = validator.iter_errors(&structured).next() else { return Ok(raw) };
@@ -40,22 +41,6 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
         tool.name
     );
     Err(Fault::new(Code::InvalidOutput, message))
-}
-
-/// As clients get it: where the bytes of a file stood are a size and a place.
-fn without_bytes(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(without_bytes),
-        Value::Object(object) => {
-            if let Some(size) = File::of(object).map(|file| file.size()) {
-                object.remove("base64");
-                object.extend([("size".to_owned(), json!(size)), ("content".to_owned(), json!(1))]);
-            } else {
-                object.values_mut().for_each(without_bytes);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// What came, without saying it: a fault goes to logs, and a result may hold what must not.

@@ -2,9 +2,9 @@
 //! result itself says where each of them is.
 
 use rmcp::model::{ContentBlock, ResourceContents};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::outcome::{File, may_hold_files};
+use crate::outcome::{File, each_file, may_hold_files, without_bytes};
 
 /// A result without its files, and the files.
 pub(super) struct Apart {
@@ -24,30 +24,12 @@ pub(super) fn taken_apart(call_id: &str, json: &str) -> Option<Apart> {
     }
     let mut result: Value = serde_json::from_str(json).ok()?;
     let mut files = Vec::new();
-    take(&mut result, call_id, &mut files);
+    each_file(&mut result, &mut |object| {
+        let place = files.len() + BEFORE;
+        files.extend(File::of(object).map(|file| block(&file, call_id, place)));
+        without_bytes(object, place);
+    });
     (!files.is_empty()).then_some(Apart { result, files })
-}
-
-fn take(value: &mut Value, call_id: &str, files: &mut Vec<ContentBlock>) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| take(item, call_id, files)),
-        Value::Object(object) => match File::of(object) {
-            Some(file) => {
-                let place = files.len() + BEFORE;
-                let (block, size) = (block(&file, call_id, place), file.size());
-                files.push(block);
-                without_bytes(object, size, place);
-            }
-            None => object.values_mut().for_each(|item| take(item, call_id, files)),
-        },
-        _ => {}
-    }
-}
-
-fn without_bytes(object: &mut Map<String, Value>, size: usize, place: usize) {
-    object.remove("base64");
-    object.insert("size".to_owned(), json!(size));
-    object.insert("content".to_owned(), json!(place));
 }
 
 fn block(file: &File<'_>, call_id: &str, place: usize) -> ContentBlock {
@@ -70,6 +52,8 @@ fn escaped(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -18,6 +18,23 @@ pub fn may_hold_files(json: &str) -> bool {
     json.contains("\"base64\"") && json.contains("\"mime_type\"")
 }
 
+/// Shows the object of every file within a value, in the order they stand there.
+pub fn each_file(value: &mut Value, shown: &mut impl FnMut(&mut Map<String, Value>)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each_file(item, shown)),
+        Value::Object(object) if File::of(object).is_some() => shown(object),
+        Value::Object(object) => object.values_mut().for_each(|item| each_file(item, shown)),
+        _ => {}
+    }
+}
+
+/// Puts a size, and a place in the list of content, where a file's bytes stood.
+pub fn without_bytes(object: &mut Map<String, Value>, place: usize) {
+    let size = File::of(object).map(|file| file.size());
+    object.remove("base64");
+    object.extend([("size".to_owned(), size.into()), ("content".to_owned(), place.into())]);
+}
+
 impl<'a> File<'a> {
     /// The file that an object is. One with other members is no file, but somebody's own.
     pub fn of(object: &'a Map<String, Value>) -> Option<Self> {

@@ -7,7 +7,7 @@ mod scrub;
 
 pub use code::Code;
 pub use fault::{Details, Fault};
-pub use file::{File, may_hold_files};
+pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use scrub::Scrub;
 
 use std::time::Duration;
