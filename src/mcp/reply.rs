@@ -1,5 +1,5 @@
 //! An outcome as one line for the client, with the tool's JSON passed on as the text it came in: nothing is parsed into
-//! values, and integers of any length stay what they are. What it says is what [`super::answer`] says through rmcp.
+//! values, and long integers stay what they are. What it says is what [`super::answer`] says through rmcp.
 
 use std::borrow::Cow;
 
@@ -168,10 +168,10 @@ pub(super) fn rest<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Rest<'
     }
 }
 
-/// Whether JSON can be told at a glance to be what every client can read: not deep, no exponents, no escapes of half a
-/// character. What cannot is looked at closely.
+/// Whether JSON can be told at a glance to be what every client can read: not deep, no exponents, no number beyond every
+/// type, no escapes of half a character. What cannot is looked at closely.
 fn is_readable(json: &str) -> bool {
-    let (mut depth, mut in_string, mut escaped, mut last) = (0_usize, false, false, 0_u8);
+    let (mut depth, mut in_string, mut escaped, mut last, mut digits) = (0_usize, false, false, 0_u8, 0_usize);
     for byte in json.bytes() {
         if in_string {
             if escaped && byte == b'u' {
@@ -187,7 +187,8 @@ fn is_readable(json: &str) -> bool {
                 b'e' | b'E' if last.is_ascii_digit() => return false,
                 _ => {}
             }
-            if depth > DEEPEST {
+            digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+            if depth > DEEPEST || digits > LONGEST {
                 return false;
             }
         }
@@ -198,6 +199,9 @@ fn is_readable(json: &str) -> bool {
 
 /// Readers of JSON stop somewhere beyond a hundred levels.
 const DEEPEST: usize = 100;
+
+/// Numbers of more digits may be beyond 1.8e308, which many readers refuse, and with it the whole answer.
+const LONGEST: usize = 300;
 
 fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
     match serde_json::from_str::<Value>(raw.get()) {
@@ -214,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::outcome::Details;
+    use crate::protocol::{Incoming, parse};
 
     fn outcome(ended: Result<&str, Fault>) -> Outcome {
         Outcome {
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_of_any_length_stay_what_they_are() {
+    fn long_integers_stay_what_they_are() {
         let outcome = outcome(Ok("{\"n\":36893488147419103233}"));
         let line = String::from_utf8(line(&RequestId::String("x".into()), outcome, Kind::Plain)).unwrap();
         assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
@@ -281,5 +286,25 @@ mod tests {
         assert!(ours["result"]["content"][0]["text"].as_str().unwrap().starts_with("INVALID_OUTPUT"));
         assert!(is_readable("{\"e\": \"1e9 [[[ \\\" \", \"b\": true}"));
         assert!(!is_readable("[1e9]") && !is_readable("\"\\u0041\""));
+    }
+
+    #[test]
+    fn whatever_a_worker_answers_the_client_gets_a_line_that_it_can_read() {
+        let levels = |many: usize| format!("{}{}", "[".repeat(many), "]".repeat(many));
+        let refused = ["\"\\ud800\"", "[\"\\udc00\\ud800\"]", "1e400", "-1E400", &"9".repeat(400), &levels(100_000)]
+            .map(str::to_owned);
+        let passed =
+            ["{\"a\":1,\"a\":2}", "1e-400", "\"\\ud83d\\ude82\"", &"9".repeat(299), &levels(100)].map(str::to_owned);
+        for (text, is_refused) in refused.into_iter().zip([true; 6]).chain(passed.into_iter().zip([false; 5])) {
+            let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{text}}}");
+            let Ok(Incoming::Reply { answer: Ok(raw), .. }) = parse(frame.as_bytes()) else {
+                panic!("no reply: {frame}")
+            };
+            let reply = line(&RequestId::Number(7), Outcome { ended: Ok(raw), ..outcome(Ok("1")) }, Kind::Plain);
+            let read: Value = serde_json::from_slice(&reply).unwrap();
+            let said = read["result"]["content"][0]["text"].as_str().unwrap();
+            assert_eq!(said.starts_with("INVALID_OUTPUT"), is_refused, "{said}");
+            assert_eq!(read["result"]["isError"], is_refused);
+        }
     }
 }
