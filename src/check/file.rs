@@ -10,7 +10,7 @@ use super::names::Names;
 use super::{FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule};
 use super::{Text, text::bytes_of};
 use crate::config::EffectiveTool;
-use crate::discovery::{Status, ToolFile, syntax_tree};
+use crate::discovery::{Refusal, Status, ToolFile, refusal, syntax_tree};
 use crate::pep723;
 
 /// A file as the rules see it.
@@ -40,7 +40,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
     findings.extend(header.err().map(|error| of_header(error, &text)));
     let parsed = syntax_tree(&text.source);
-    findings.extend(parsed.as_ref().and_then(syntax_error));
+    findings.extend(parsed.as_ref().and_then(|parsed| refused(parsed, &text)));
     if findings.is_empty() {
         findings.extend(broken(&file.status, &text));
     }
@@ -64,17 +64,14 @@ fn of_header(error: pep723::HeaderError, text: &Text) -> Finding {
     Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix)
 }
 
-fn syntax_error(parsed: &Parsed<ModModule>) -> Option<Finding> {
-    let Some(error) = parsed.errors().first() else {
-        let mut stray = Stray(None);
-        stray.visit_body(parsed.suite());
-        let range = stray.0?;
-        let fix = "indent it, so that it belongs to the function above";
-        return Some(Finding::new(&rule::SYNTAX, range, "not valid Python: `return` outside of a function", fix));
-    };
-    let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
-    let range = bytes_of(&error.location);
-    Some(Finding::new(&rule::SYNTAX, range, format!("not valid Python: {words}"), "correct this line"))
+fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
+    if let Some(Refusal { range, what, fix }) = refusal(&text.source, parsed) {
+        return Some(Finding::new(&rule::SYNTAX, range, what, fix));
+    }
+    let mut stray = Stray(None);
+    stray.visit_body(parsed.suite());
+    let fix = "indent it, so that it belongs to the function above";
+    Some(Finding::new(&rule::SYNTAX, stray.0?, "not valid Python: `return` outside of a function", fix))
 }
 
 /// Why a file with a good header and good syntax cannot be served.

@@ -1,6 +1,6 @@
 //! From byte offsets to lines.
 
-use ruff_text_size::{Ranged, TextSize};
+use ruff_text_size::Ranged;
 
 /// Where the lines of a text begin.
 pub(super) struct Lines {
@@ -15,10 +15,11 @@ impl Lines {
 
     /// The 1-based line on which a node begins.
     pub(super) fn of_node(&self, node: &impl Ranged) -> usize {
-        self.at(node.range().start())
+        self.at(node.range().start().to_usize())
     }
 
-    pub(super) fn at(&self, offset: TextSize) -> usize {
-        self.starts.partition_point(|start| *start <= offset.to_usize())
+    /// The 1-based line of a byte.
+    pub(super) fn at(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset)
     }
 }

@@ -36,6 +36,7 @@ mod signature;
 mod stamp;
 mod standard_library;
 mod stored;
+mod syntax;
 mod text;
 mod unsaved;
 
@@ -52,6 +53,7 @@ pub use read::{read_bytes, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_with};
 pub use stamp::Stamp;
 pub use standard_library::is_standard;
+pub use syntax::{Refusal, refusal};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
 
