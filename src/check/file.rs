@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
 
+use super::Text;
 use super::names::Names;
 use super::{FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule};
-use super::{Text, text::bytes_of};
 use crate::config::EffectiveTool;
 use crate::discovery::{Refusal, Status, ToolFile, refusal, syntax_tree};
 use crate::pep723;
@@ -65,13 +64,8 @@ fn of_header(error: pep723::HeaderError, text: &Text) -> Finding {
 }
 
 fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
-    if let Some(Refusal { range, what, fix }) = refusal(&text.source, parsed) {
-        return Some(Finding::new(&rule::SYNTAX, range, what, fix));
-    }
-    let mut stray = Stray(None);
-    stray.visit_body(parsed.suite());
-    let fix = "indent it, so that it belongs to the function above";
-    Some(Finding::new(&rule::SYNTAX, stray.0?, "not valid Python: `return` outside of a function", fix))
+    let Refusal { range, what, fix } = refusal(&text.source, parsed)?;
+    Some(Finding::new(&rule::SYNTAX, range, what, fix))
 }
 
 /// Why a file with a good header and good syntax cannot be served.
@@ -80,17 +74,4 @@ fn broken(own: &Status, text: &Text) -> Option<Finding> {
     let (message, fix) = halves(reason);
     let rule = if text.source.is_empty() { &rule::UNREADABLE } else { &rule::NAME };
     Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
-}
-
-/// Finds a `return` that is in no function, which the parser lets through and Python does not.
-struct Stray(Option<std::ops::Range<usize>>);
-
-impl<'a> StatementVisitor<'a> for Stray {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::FunctionDef(_) => {}
-            Stmt::Return(stray) => self.0 = self.0.take().or_else(|| Some(bytes_of(stray))),
-            _ => walk_stmt(self, statement),
-        }
-    }
 }

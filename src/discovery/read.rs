@@ -16,7 +16,7 @@ use super::lines::Lines;
 use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
-use super::syntax::refusal;
+use super::syntax::{refusal, unreadable};
 use super::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
@@ -111,7 +111,7 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed),
+        None => describe_module(file, source, &parsed, nesting.is_deep),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -135,12 +135,13 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>) -> bool {
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, is_deep: bool) -> bool {
     let mut module = Module::read(source, parsed.suite());
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    if let Some(refusal) = refusal(source, parsed) {
+    let refusal = if is_deep { unreadable(source, parsed) } else { refusal(source, parsed) };
+    if let Some(refusal) = refusal {
         file.break_with(Some(module.lines.at(refusal.range.start)), refusal.sentence());
     }
     let mut names_its_pack = false;

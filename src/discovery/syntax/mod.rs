@@ -1,11 +1,14 @@
 //! What Python refuses of a text, in one sentence: for [`super::Status`] with its line, for `check` with its bytes.
 
+mod compiler;
+mod place;
 mod tabs;
 
 use std::ops::Range;
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
+use ruff_python_parser::semantic_errors::{SemanticSyntaxError, SemanticSyntaxErrorKind};
 
 /// Why Python does not take a text, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +32,13 @@ impl Refusal {
     }
 }
 
-/// The first reason for which Python refuses a text.
+/// The first reason for which Python refuses a text: of its bytes, then of its grammar, then of its compiler.
 pub fn refusal(source: &str, parsed: &Parsed<ModModule>) -> Option<Refusal> {
+    unreadable(source, parsed).or_else(|| compiler::refused(source, parsed.suite()).map(|error| of_compiler(&error)))
+}
+
+/// The same without what takes a walk through the tree, for trees that are too deep to be walked.
+pub(super) fn unreadable(source: &str, parsed: &Parsed<ModModule>) -> Option<Refusal> {
     if let Some(at) = source.find('\0') {
         // Python looks for them before anything else. The parser would let them pass in strings and comments.
         return Some(Refusal::new(at..at + 1, "a NUL byte", "remove it, or save the file as UTF-8 text"));
@@ -51,4 +59,24 @@ pub fn refusal(source: &str, parsed: &Parsed<ModModule>) -> Option<Refusal> {
         Some(indented) => Some(indented),
         None => mistaken,
     }
+}
+
+fn of_compiler(error: &SemanticSyntaxError) -> Refusal {
+    use SemanticSyntaxErrorKind as Kind;
+    let words = error.to_string().replace(char::is_control, "\u{FFFD}");
+    let fix = match &error.kind {
+        Kind::ReturnOutsideFunction | Kind::YieldOutsideFunction(_) => {
+            "indent it, so that it belongs to the function above"
+        }
+        Kind::AwaitOutsideAsyncFunction(_) => "let the function around it begin with `async def`",
+        Kind::BreakOutsideLoop | Kind::ContinueOutsideLoop => {
+            "indent it, so that it belongs to the loop above, or remove it"
+        }
+        Kind::DuplicateParameter(_) | Kind::DuplicateKeywordArgument(_) => {
+            "remove one of the two, or give it another name"
+        }
+        Kind::NonlocalDeclarationAtModuleLevel => "remove this line: what is assigned here is the module's own",
+        _ => "correct this line",
+    };
+    Refusal::new(error.range.start().to_usize()..error.range.end().to_usize(), &words, fix)
 }
