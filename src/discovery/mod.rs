@@ -49,6 +49,8 @@ use crate::pep723::Metadata;
 pub use cache::Cache;
 pub use collisions::resolve_collisions;
 pub use docstring::documented_arguments;
+pub use lines::Lines;
+pub use module::docstring_of;
 pub use read::{read_bytes, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_with};
 pub use stamp::Stamp;
