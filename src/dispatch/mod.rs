@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use request::CallRequest;
+pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
 use crate::executor::{Pools, Prepared};
