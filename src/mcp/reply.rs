@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::answer::{not_found, unreadable};
+use super::answer::not_found;
 use super::content::{Apart, taken_apart};
 use crate::outcome::{Code, Fault, Metadata, Outcome, milliseconds};
 
@@ -25,7 +25,6 @@ pub(super) enum Kind {
 /// The reply to a request.
 pub(super) fn line(id: &RequestId, mut outcome: Outcome, kind: Kind) -> Vec<u8> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
-    let ended = ended.and_then(|raw| if is_readable(raw.get()) { Ok(raw) } else { check(&outcome.tool, raw) });
     let apart = ended.as_ref().ok().and_then(|raw| taken_apart(&outcome.call_id, raw.get()));
     let (answer, error) = match (&ended, apart) {
         (Ok(_), Some(apart)) => (Some(with_files(apart, &outcome, kind)), None),
@@ -168,48 +167,6 @@ pub(super) fn rest<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Rest<'
     }
 }
 
-/// Whether JSON can be told at a glance to be what every client can read: not deep, no exponents, no number beyond every
-/// type, no escapes of half a character. What cannot is looked at closely.
-fn is_readable(json: &str) -> bool {
-    let (mut depth, mut in_string, mut escaped, mut last, mut digits) = (0_usize, false, false, 0_u8, 0_usize);
-    for byte in json.bytes() {
-        if in_string {
-            if escaped && byte == b'u' {
-                return false;
-            }
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-        } else {
-            match byte {
-                b'"' => in_string = true,
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                b'e' | b'E' if last.is_ascii_digit() => return false,
-                _ => {}
-            }
-            digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-            if depth > DEEPEST || digits > LONGEST {
-                return false;
-            }
-        }
-        last = byte;
-    }
-    true
-}
-
-/// Readers of JSON stop somewhere beyond a hundred levels.
-const DEEPEST: usize = 100;
-
-/// Numbers of more digits may be beyond 1.8e308, which many readers refuse, and with it the whole answer.
-const LONGEST: usize = 300;
-
-fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
-    match serde_json::from_str::<Value>(raw.get()) {
-        Ok(_) => Ok(raw),
-        Err(error) => Err(unreadable(tool, &error)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -218,7 +175,6 @@ mod tests {
 
     use super::*;
     use crate::outcome::Details;
-    use crate::protocol::{Incoming, parse};
 
     fn outcome(ended: Result<&str, Fault>) -> Outcome {
         Outcome {
@@ -256,8 +212,6 @@ mod tests {
             Ok("\"text with \\\"quotes\\\" and \\n lines\""),
             Ok("{\"mime_type\":\"image/png\",\"base64\":\"iVBO\"}"),
             Ok("[1,{\"mime_type\":\"text/csv\",\"base64\":\"YSxi\",\"name\":\"a\"}]"),
-            Ok("1e400"),
-            Ok("\"\\ud800\""),
             Ok("\"\\u00e9\""),
             Err(Fault::new(Code::ToolCrashed, "it died").with(details)),
             Err(Fault::new(Code::ToolNotFound, "there is none")),
@@ -276,35 +230,5 @@ mod tests {
         let line = String::from_utf8(line(&RequestId::String("x".into()), outcome, Kind::Plain)).unwrap();
         assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
         assert!(line.ends_with("}\n") && line.contains("\"id\":\"x\""));
-    }
-
-    #[test]
-    fn what_clients_cannot_read_is_told_instead_of_sent() {
-        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
-        let (ours, theirs) = both(&Ok(&deep), Kind::Complete);
-        assert_eq!(ours, theirs);
-        assert!(ours["result"]["content"][0]["text"].as_str().unwrap().starts_with("INVALID_OUTPUT"));
-        assert!(is_readable("{\"e\": \"1e9 [[[ \\\" \", \"b\": true}"));
-        assert!(!is_readable("[1e9]") && !is_readable("\"\\u0041\""));
-    }
-
-    #[test]
-    fn whatever_a_worker_answers_the_client_gets_a_line_that_it_can_read() {
-        let levels = |many: usize| format!("{}{}", "[".repeat(many), "]".repeat(many));
-        let refused = ["\"\\ud800\"", "[\"\\udc00\\ud800\"]", "1e400", "-1E400", &"9".repeat(400), &levels(100_000)]
-            .map(str::to_owned);
-        let passed =
-            ["{\"a\":1,\"a\":2}", "1e-400", "\"\\ud83d\\ude82\"", &"9".repeat(299), &levels(100)].map(str::to_owned);
-        for (text, is_refused) in refused.into_iter().zip([true; 6]).chain(passed.into_iter().zip([false; 5])) {
-            let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{text}}}");
-            let Ok(Incoming::Reply { answer: Ok(raw), .. }) = parse(frame.as_bytes()) else {
-                panic!("no reply: {frame}")
-            };
-            let reply = line(&RequestId::Number(7), Outcome { ended: Ok(raw), ..outcome(Ok("1")) }, Kind::Plain);
-            let read: Value = serde_json::from_slice(&reply).unwrap();
-            let said = read["result"]["content"][0]["text"].as_str().unwrap();
-            assert_eq!(said.starts_with("INVALID_OUTPUT"), is_refused, "{said}");
-            assert_eq!(read["result"]["isError"], is_refused);
-        }
     }
 }
