@@ -20,6 +20,7 @@ mod relay;
 mod sample;
 mod table;
 mod tools;
+mod validation;
 mod warm;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("fastmcp", others::fastmcp),
     ("one-shot", one_shot::one_shot),
     ("cold", cold::cold),
+    ("validate", validation::validation),
     ("list", listing::listing),
     ("memory", memory::memory),
     ("crowd", load::crowd),

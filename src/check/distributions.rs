@@ -12,13 +12,6 @@ pub(super) fn normalised(name: &str) -> String {
     text
 }
 
-/// The name of the package in a requirement: `httpx` of `httpx[http2]>=0.27; python_version > "3.9"`.
-pub(super) fn package(requirement: &str) -> &str {
-    let requirement = requirement.trim();
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    &requirement[..requirement.find(|c| !is_part(c)).unwrap_or(requirement.len())]
-}
-
 /// Whether a package is known, or called so, that it brings a top-level module.
 pub(super) fn brings(package: &str, module: &str) -> bool {
     let package = normalised(package);
@@ -36,7 +29,7 @@ pub(super) fn brings(package: &str, module: &str) -> bool {
 }
 
 /// The package that brings a module, where it is called otherwise or is a namespace's.
-pub(super) fn package_of(module: &str) -> Option<&'static str> {
+pub(super) fn distribution_of(module: &str) -> Option<&'static str> {
     OTHERWISE.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
 }
 
@@ -74,7 +67,7 @@ const OTHERWISE: &[(&str, &[&str])] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{brings, package, package_of};
+    use super::{brings, distribution_of};
 
     #[test]
     fn packages_and_their_modules() {
@@ -91,7 +84,6 @@ mod tests {
             assert!(brings(name, module), "{name} brings {module}");
         }
         assert!(!brings("httpx", "requests") && !brings("requests-oauthlib", "requests"));
-        assert_eq!(package("httpx[http2]>=0.27; python_version > '3.9'"), "httpx");
-        assert_eq!(package_of("yaml"), Some("pyyaml"));
+        assert_eq!(distribution_of("yaml"), Some("pyyaml"));
     }
 }

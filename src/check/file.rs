@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
 
+use super::Text;
 use super::names::Names;
 use super::{FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule};
-use super::{Text, text::bytes_of};
 use crate::config::EffectiveTool;
-use crate::discovery::{Status, ToolFile, syntax_tree};
+use crate::discovery::{Refusal, Status, ToolFile, refusal, syntax_tree};
 use crate::pep723;
 
 /// A file as the rules see it.
@@ -40,7 +39,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
     findings.extend(header.err().map(|error| of_header(error, &text)));
     let parsed = syntax_tree(&text.source);
-    findings.extend(parsed.as_ref().and_then(syntax_error));
+    findings.extend(parsed.as_ref().and_then(|parsed| refused(parsed, &text)));
     if findings.is_empty() {
         findings.extend(broken(&file.status, &text));
     }
@@ -64,17 +63,9 @@ fn of_header(error: pep723::HeaderError, text: &Text) -> Finding {
     Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix)
 }
 
-fn syntax_error(parsed: &Parsed<ModModule>) -> Option<Finding> {
-    let Some(error) = parsed.errors().first() else {
-        let mut stray = Stray(None);
-        stray.visit_body(parsed.suite());
-        let range = stray.0?;
-        let fix = "indent it, so that it belongs to the function above";
-        return Some(Finding::new(&rule::SYNTAX, range, "not valid Python: `return` outside of a function", fix));
-    };
-    let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
-    let range = bytes_of(&error.location);
-    Some(Finding::new(&rule::SYNTAX, range, format!("not valid Python: {words}"), "correct this line"))
+fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
+    let Refusal { range, what, fix } = refusal(&text.source, parsed)?;
+    Some(Finding::new(&rule::SYNTAX, range, what, fix))
 }
 
 /// Why a file with a good header and good syntax cannot be served.
@@ -83,17 +74,4 @@ fn broken(own: &Status, text: &Text) -> Option<Finding> {
     let (message, fix) = halves(reason);
     let rule = if text.source.is_empty() { &rule::UNREADABLE } else { &rule::NAME };
     Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
-}
-
-/// Finds a `return` that is in no function, which the parser lets through and Python does not.
-struct Stray(Option<std::ops::Range<usize>>);
-
-impl<'a> StatementVisitor<'a> for Stray {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::FunctionDef(_) => {}
-            Stmt::Return(stray) => self.0 = self.0.take().or_else(|| Some(bytes_of(stray))),
-            _ => walk_stmt(self, statement),
-        }
-    }
 }

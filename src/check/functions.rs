@@ -8,7 +8,7 @@ use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, rule};
 use crate::config::section::nearest;
-use crate::discovery::documented_arguments;
+use crate::discovery::{docstring_of, documented_arguments};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut tools = Tools { subject, found: Vec::new() };
@@ -42,11 +42,6 @@ impl<'a> StatementVisitor<'a> for Tools<'a, '_> {
     }
 }
 
-fn docstring_of(function: &StmtFunctionDef) -> Option<&str> {
-    let Stmt::Expr(first) = function.body.first()? else { return None };
-    Some(first.value.as_string_literal_expr()?.value.to_str())
-}
-
 fn described(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let name = bytes_of(&function.name);
     let bare: Vec<&str> = function
@@ -61,7 +56,7 @@ fn described(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
         let fix = format!("say what it is, such as `{argument}: {}`", likely_hint(parameter));
         findings.push(Finding::new(&rule::MISSING_HINT, bytes_of(&parameter.parameter), message, fix));
     }
-    let Some(text) = docstring_of(function).filter(|text| !text.trim().is_empty()) else {
+    let Some(text) = docstring_of(&function.body).filter(|text| !text.trim().is_empty()) else {
         let known = if bare.is_empty() { "name and arguments" } else { "name" };
         let message = format!("`{}` has no docstring: a model sees its {known} and nothing else", function.name);
         let fix = "begin the body with one line that says what it does: \"\"\"Search the web.\"\"\"";
@@ -134,7 +129,7 @@ fn says_itself(parameter: &ParameterWithDefault) -> bool {
 fn docstring_range(function: &StmtFunctionDef, name: &str) -> std::ops::Range<usize> {
     let Some(Stmt::Expr(first)) = function.body.first() else { return bytes_of(&function.name) };
     let whole = bytes_of(&*first.value);
-    let at = docstring_of(function).and_then(|text| text.find(&format!("{name}:")).or_else(|| text.find(name)));
+    let at = docstring_of(&function.body).and_then(|text| text.find(&format!("{name}:")).or_else(|| text.find(name)));
     // The quotes come first; a docstring with escapes is pointed at roughly.
     let start = whole.start + 3 + at.unwrap_or(0);
     if start + name.len() <= whole.end { start..start + name.len() } else { whole }

@@ -5,17 +5,18 @@ use std::path::Path;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt, StmtTry};
 
-use super::distributions::{brings, package, package_of};
+use super::distributions::{brings, distribution_of};
 use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, folder_of, rule};
 use crate::discovery::{Kind, is_standard};
+use crate::pep723::package_of;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut imports = Imports { found: Vec::new() };
     imports.visit_body(subject.parsed.suite());
     let declared: Vec<&str> =
-        subject.file.header.iter().flat_map(|header| &header.dependencies).map(|text| package(text)).collect();
+        subject.file.header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text)).collect();
     let folder = folder_of(&subject.file.path);
     let provided = |module: &str| {
         is_standard(module) || is_neighbour(folder, module) || declared.iter().any(|name| brings(name, module))
@@ -42,7 +43,7 @@ fn undeclared(
     declared: &[&str],
     imports: &Imports<'_>,
 ) -> Finding {
-    let wanted = package_of(module).unwrap_or(module);
+    let wanted = distribution_of(module).unwrap_or(module);
     let message =
         format!("nothing provides the module `{module}`: it is neither declared, nor a file here, nor Python's own");
     // A declared package that no import is explained by may bring this module under a name nobody here knows.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Interpreters, Report, Surroundings, check};
 use crate::config::{Config, Wanted};
+use crate::discovery::{Status, read_file};
 
 fn checked(folder: &Path) -> Report {
     let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
@@ -79,4 +80,17 @@ fn a_file_that_no_walker_could_stand_is_told_and_does_no_harm() {
     let deep = format!("x = {}{}\n{WELL}", "[".repeat(9_000), "]".repeat(9_000));
     of_text(&deep);
     assert_eq!(of_text(&format!("x = {}\n", "[".repeat(20_000))), ["name"]);
+}
+
+#[test]
+fn what_is_no_python_is_told_in_the_same_words_as_in_lists() {
+    let report = checked(Path::new("tests/check/tools"));
+    let mut told = 0;
+    for (file, finding) in report.findings().filter(|(_, finding)| finding.rule.name == "syntax") {
+        let line = finding.range.as_ref().map(|range| file.text.line_of(range.start));
+        let reason = format!("{}; {}", finding.message, finding.fix);
+        assert_eq!(read_file(&file.path).status, Status::Broken { line, reason }, "{}", file.path.display());
+        told += 1;
+    }
+    assert!(told >= 7);
 }

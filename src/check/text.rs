@@ -4,38 +4,39 @@ use std::ops::Range;
 
 use ruff_text_size::{Ranged, TextRange};
 
+use crate::discovery::Lines;
+
 /// The text of one file.
 #[derive(Debug, Clone)]
 pub struct Text {
     /// The text, decoded, every line end a `\n`.
     pub source: String,
-    starts: Vec<usize>,
+    lines: Lines,
 }
 
 impl Text {
     /// A text with its lines counted.
     pub fn new(source: String) -> Self {
-        let ends = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-        Self { source, starts }
+        let lines = Lines::of(&source);
+        Self { source, lines }
     }
 
     /// The 1-based line of a byte.
     pub fn line_of(&self, offset: usize) -> usize {
-        self.starts.partition_point(|start| *start <= offset)
+        self.lines.at(offset)
     }
 
     /// The 1-based line and column, in characters, of a byte.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let line = self.line_of(offset);
-        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        let start = self.lines.start_of(line).unwrap_or_default();
         let before = self.source.get(start..offset).unwrap_or_default();
         (line, before.chars().count() + 1)
     }
 
     /// What stands on a 1-based line, without its indentation and end.
     pub fn range_of_line(&self, line: usize) -> Range<usize> {
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.source.len());
+        let start = self.lines.start_of(line).unwrap_or(self.source.len());
         let rest = &self.source[start..];
         let text = rest.split('\n').next().unwrap_or_default();
         let begin = start + (text.len() - text.trim_start().len());

@@ -35,7 +35,7 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     };
     talk.end();
     let code = match outcome {
-        Some(outcome) => report(outcome, wanted.json),
+        Some(outcome) => report(&outcome, wanted.json),
         None => exit::complain(exit::CANCELLED, &format!("CANCELLED: the call of {} was interrupted", wanted.tool)),
     };
     app.close().await;
@@ -74,33 +74,20 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
 }
 
 /// Prints the outcome and gives its exit status.
-pub(super) fn report(mut outcome: Outcome, json: bool) -> ExitCode {
-    if !json && outcome.ended.as_ref().is_ok_and(|raw| files::answer(raw.get())) {
-        return ExitCode::SUCCESS;
-    }
-    let shown = match &outcome.ended {
-        Ok(raw) => readable(raw.get()).map_err(|error| {
-            let text = format!("what {} returned is JSON that cannot be read: {error}", outcome.tool);
-            Fault::new(Code::InvalidOutput, text)
-        }),
-        Err(fault) => Err(fault.clone()),
-    };
+pub(super) fn report(outcome: &Outcome, json: bool) -> ExitCode {
     if json {
-        if let Err(fault) = &shown {
-            outcome.ended = Err(fault.clone());
-        }
-        style::answer(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
+        style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default());
     }
-    match shown {
-        Ok(text) => {
-            if !json {
-                style::answer(&text);
+    match &outcome.ended {
+        Ok(raw) => {
+            if !json && !files::answer(raw.get()) {
+                style::answer(&readable(raw.get()));
             }
             ExitCode::SUCCESS
         }
         Err(fault) => {
             if !json {
-                complain(&fault);
+                complain(fault);
             }
             ExitCode::from(fault.code.exit_status())
         }
@@ -108,11 +95,8 @@ pub(super) fn report(mut outcome: Outcome, json: bool) -> ExitCode {
 }
 
 /// A string as it is, anything else as indented JSON.
-fn readable(raw: &str) -> Result<String, serde_json::Error> {
-    match serde_json::from_str(raw)? {
-        Value::String(text) => Ok(text),
-        _ => Ok(pretty::indented(raw)),
-    }
+fn readable(raw: &str) -> String {
+    serde_json::from_str(raw).unwrap_or_else(|_| pretty::indented(raw))
 }
 
 fn complain(fault: &Fault) {

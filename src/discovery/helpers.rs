@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::standard_library::is_standard;
 use super::{Kind, ToolFile};
+use crate::pep723::package_of;
 
 /// Takes the helpers out of the list and notes them with the files they belong to.
 pub(super) fn set_apart(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
@@ -97,6 +98,5 @@ fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
 
 /// The module a requirement most likely installs: its name as Python spells names.
 fn import_name(dependency: &str) -> String {
-    let end = dependency.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c))).unwrap_or(dependency.len());
-    dependency[..end].to_lowercase().replace(['-', '.'], "_")
+    package_of(dependency).to_lowercase().replace(['-', '.'], "_")
 }

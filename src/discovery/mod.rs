@@ -36,6 +36,7 @@ mod signature;
 mod stamp;
 mod standard_library;
 mod stored;
+mod syntax;
 mod text;
 mod unsaved;
 
@@ -48,10 +49,13 @@ use crate::pep723::Metadata;
 pub use cache::Cache;
 pub use collisions::resolve_collisions;
 pub use docstring::documented_arguments;
+pub use lines::Lines;
+pub use module::docstring_of;
 pub use read::{read_bytes, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_with};
 pub use stamp::Stamp;
 pub use standard_library::is_standard;
+pub use syntax::{Refusal, refusal};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
 

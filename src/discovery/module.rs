@@ -269,7 +269,7 @@ impl<'a> StatementVisitor<'a> for Imports<'_> {
 }
 
 /// The docstring a body begins with.
-pub(super) fn docstring_of(body: &[Stmt]) -> Option<&str> {
+pub fn docstring_of(body: &[Stmt]) -> Option<&str> {
     let first = body.first()?.as_expr_stmt()?;
     first.value.as_string_literal_expr().map(|literal| literal.value.to_str())
 }

@@ -20,6 +20,10 @@ const BYTES_A_LEVEL: usize = 2048;
 
 /// The line on which the brackets of a text become too many to hand it to the parser. A rough count: strings count too.
 pub(super) fn too_many_brackets(source: &str) -> Option<usize> {
+    // Nearly every text is shorter than that, and is not searched.
+    if source.len() <= DEEPEST_BRACKETS {
+        return None;
+    }
     let (mut open, mut line) = (0_usize, 1);
     for byte in source.bytes() {
         match byte {

@@ -16,6 +16,7 @@ use super::lines::Lines;
 use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
+use super::syntax::{refusal, unreadable};
 use super::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
@@ -107,10 +108,10 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
     let nesting = Nesting::of(&parsed);
     let names_its_pack = match nesting.too_many_blocks {
         Some(offset) => {
-            file.break_with(Some(Lines::of(source).at(offset)), TOO_DEEP.to_owned());
+            file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed),
+        None => describe_module(file, source, &parsed, nesting.is_deep),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -134,13 +135,14 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>) -> bool {
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, is_deep: bool) -> bool {
     let mut module = Module::read(source, parsed.suite());
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    if let Some((line, reason)) = syntax_error(parsed, &module.lines) {
-        file.break_with(Some(line), reason);
+    let refusal = if is_deep { unreadable(source, parsed) } else { refusal(source, parsed) };
+    if let Some(refusal) = refusal {
+        file.break_with(Some(module.lines.at(refusal.range.start)), refusal.sentence());
     }
     let mut names_its_pack = false;
     match module.pack {
@@ -167,13 +169,6 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.imports = module.imports.into_iter().collect();
     file.warnings = module.warnings;
     names_its_pack
-}
-
-fn syntax_error(parsed: &Parsed<ModModule>, lines: &Lines) -> Option<(usize, String)> {
-    let error = parsed.errors().first()?;
-    // The parser quotes what it met, which may be a control character.
-    let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
-    Some((lines.at(error.location.start()), format!("not valid Python: {words}; correct this line")))
 }
 
 /// The pack of a file that does not name one itself: the header's word, else the file's name.

@@ -1,6 +1,7 @@
 //! The way of a call, the same for every face and every kind of tool: resolve, validate, execute, and the outcome back.
 
 mod host;
+mod readable;
 mod request;
 mod results;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use request::CallRequest;
+pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
 use crate::executor::{Pools, Prepared};
@@ -85,7 +87,8 @@ impl Dispatcher {
         let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, &request));
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
         let mut settled = self.pools.call(tool, prepared).await;
-        settled.ended = settled.ended.and_then(|raw| results::check(tool, raw));
+        let ended = settled.ended.and_then(|raw| readable::check(&tool.name, raw));
+        settled.ended = ended.and_then(|raw| results::check(tool, raw));
         settled
     }
 }

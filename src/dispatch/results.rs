@@ -16,7 +16,6 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
         return Ok(raw);
     }
     let Some(validator) = tool.result_validator() else { return Ok(raw) };
-    // JSON that cannot be read is the faces' to tell: they say it for every tool.
     let Ok(mut result) = serde_json::from_str::<Value>(raw.get()) else { return Ok(raw) };
     if may_hold_files(raw.get()) {
         // As clients get it.

@@ -13,7 +13,7 @@ use crate::registry::Tool;
 const MOST: usize = 5;
 
 /// Checks a call's arguments, an object, and makes integers of its whole numbers where the schema wants them.
-pub(super) fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
+pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
     let Some(validator) = tool.validator() else { return Ok(()) };
     if validator.is_valid(arguments) {
         return whole(arguments, tool.input_schema()).map_err(|Inexact(at)| inexact(tool, &place(&at)));

@@ -19,7 +19,10 @@ pub(super) fn result(mut outcome: Outcome) -> Result<CallToolResult, ErrorData> 
             let text = apart.result.to_string();
             return Ok((apart.result, text, apart.files));
         }
-        let value: Value = serde_json::from_str(raw.get()).map_err(|error| unreadable(&outcome.tool, &error))?;
+        // Dispatch lets through what can be read.
+        let value: Value = serde_json::from_str(raw.get()).map_err(|error| {
+            Fault::new(Code::SystemError, format!("the result cannot be read: {error}; please report it"))
+        })?;
         let text = match value {
             Value::String(ref text) => text.clone(),
             _ => String::from(Box::<str>::from(raw)),
@@ -51,11 +54,4 @@ fn meta(outcome: &Outcome, fault: Option<&Fault>) -> MetaObject {
     let mut meta = Map::new();
     meta.insert(META_KEY.to_owned(), rest);
     MetaObject(meta)
-}
-
-/// JSON that is valid and that no client could read either: nested too deep, or numbers beyond every type.
-pub(super) fn unreadable(tool: &str, error: &serde_json::Error) -> Fault {
-    let message =
-        format!("what {tool} returned is JSON that clients cannot read: {error}; return it in a simpler shape");
-    Fault::new(Code::InvalidOutput, message)
 }

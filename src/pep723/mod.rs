@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub use block::{Block, blocks};
 pub use decode::decode;
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
+pub use requirement::package_of;
 
 /// What is wrong with a header, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

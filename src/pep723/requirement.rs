@@ -1,10 +1,17 @@
 //! A first look at requirement strings, so that a slip is told with its line before uv is ever asked.
 
+/// The name of the package in a requirement: `httpx` of `httpx[http2]>=0.27; python_version > "3.9"`.
+pub fn package_of(requirement: &str) -> &str {
+    let requirement = requirement.trim();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    &requirement[..requirement.find(|c| !is_part(c)).unwrap_or(requirement.len())]
+}
+
 /// What is wrong with a dependency, when it cannot be one (PEP 508 in full is uv's business).
 pub(super) fn dependency_problem(text: &str) -> Option<&'static str> {
     let text = text.trim();
-    let name_end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c))).unwrap_or(text.len());
-    let (name, rest) = text.split_at(name_end);
+    let name = package_of(text);
+    let rest = &text[name.len()..];
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let ends_well = name.ends_with(|c: char| c.is_ascii_alphanumeric());
     if !(begins_well && ends_well) {

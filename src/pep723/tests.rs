@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 use regex::Regex;
 
-use super::{HeaderError, Metadata, blocks, decode};
+use super::{HeaderError, Metadata, blocks, decode, package_of};
 
 fn read(source: &str) -> Result<Option<Metadata>, HeaderError> {
     super::read(source, &Arc::new(PathBuf::from("brave.py")))
@@ -18,6 +18,20 @@ fn header(toml: &str) -> Result<Metadata, HeaderError> {
 
 fn complaint(source: &str) -> String {
     read(source).unwrap_err().to_string()
+}
+
+#[test]
+fn a_requirement_begins_with_a_packages_name() {
+    for text in [
+        "httpx",
+        " httpx [http2] >= 0.27",
+        "httpx[http2]>=0.27; python_version > '3.9'",
+        "httpx @ https://x.y/z.whl",
+        "httpx~=1",
+    ] {
+        assert_eq!(package_of(text), "httpx", "{text}");
+    }
+    assert_eq!((package_of("ruamel.yaml-x_1!"), package_of(""), package_of("é")), ("ruamel.yaml-x_1", "", ""));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::wire_code;
+
 /// A line that a worker wrote.
 #[derive(Debug)]
 pub enum Incoming {
@@ -140,8 +142,8 @@ struct Frame<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    #[serde(default)]
-    error: Option<WireError>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
 }
 
 /// Keeps a `null` result apart from no result.
@@ -161,20 +163,26 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     let id = frame.id.and_then(|id| id.get().parse().ok());
     let id = id.ok_or_else(|| BadFrame("a reply without a number as its id".to_owned()))?;
     match (frame.result, frame.error) {
-        (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(error) }),
+        (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
         (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
         (None, None) => Err(BadFrame("neither method, result nor error".to_owned())),
     }
+}
+
+/// An error that cannot be read still ends its call: nobody else would, before its time is over.
+fn read_error(error: &RawValue) -> WireError {
+    serde_json::from_str(error.get()).unwrap_or_else(|reason| {
+        let message = format!("the call failed, and its worker's error cannot be read: {reason}");
+        WireError { code: wire_code::TOOL_RAISED, message, data: None }
+    })
 }
 
 const PLAIN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 
 /// The shape that nearly every line has, read without a map of fields. The result is still checked to be JSON.
 fn parse_plain_result(line: &[u8]) -> Option<Incoming> {
-    let rest = line.strip_prefix(PLAIN)?;
-    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    let id = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
-    let result = rest[digits..].strip_prefix(b",\"result\":")?.strip_suffix(b"}")?;
+    let (id, rest) = plain_id(line)?;
+    let result = rest.strip_prefix(b",\"result\":")?.strip_suffix(b"}")?;
     let result: Box<RawValue> = serde_json::from_slice(result).ok()?;
     Some(Incoming::Reply { id, answer: Ok(result) })
 }
@@ -196,9 +204,18 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
 
 /// The reply id at the beginning of a frame too long to be read whole.
 pub fn peek_id(beginning: &[u8]) -> Option<u64> {
-    let rest = beginning.strip_prefix(PLAIN)?;
-    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+    plain_id(beginning).map(|(id, _)| id)
+}
+
+/// The id of a frame in the usual shape, and what follows it.
+fn plain_id(line: &[u8]) -> Option<(u64, &[u8])> {
+    let rest = line.strip_prefix(PLAIN)?;
+    let (digits, rest) = rest.split_at(rest.iter().position(|byte| !byte.is_ascii_digit())?);
+    // JSON has no numbers like 007.
+    if digits.len() > 1 && digits.starts_with(b"0") {
+        return None;
+    }
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
 #[cfg(test)]
@@ -229,6 +246,26 @@ mod tests {
     fn noise_is_refused_with_a_reason() {
         for line in ["", "hello", "{}", "[1]", r#"{"id":"x","result":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":}"#] {
             assert!(parse(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_cannot_be_read_still_ends_its_call() {
+        let deep = format!("{{\"code\":-32000,\"message\":\"no\",\"data\":{}1{}}}", "[".repeat(500), "]".repeat(500));
+        for error in
+            ["\"no\"", r#"{"code":-32000,"message":"\ud800"}"#, r#"{"code":1,"message":"","data":1e400}"#, &deep]
+        {
+            let Ok(Incoming::Reply { id: 7, answer: Err(read) }) =
+                parse(format!(r#"{{"id":7,"error":{error}}}"#).as_bytes())
+            else {
+                panic!("no answer: {error}")
+            };
+            assert_eq!(read.code, wire_code::TOOL_RAISED);
+            assert!(
+                read.message.starts_with("the call failed, and its worker's error cannot be read: "),
+                "{}",
+                read.message
+            );
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` is the description for people who write workers.
 
+#[cfg(test)]
+mod both_ways;
 mod frame;
 mod incoming;
 

@@ -37,15 +37,21 @@ def listen() -> str:
     hostler.progress(1, 2, "the outer one")
     return hostler.call("plainly.talk")
 
-def amiss() -> dict:
+def amiss(tool: str) -> dict:
     try:
-        hostler.call("plainly.fail")
+        hostler.call(tool)
     except hostler.ToolError as error:
         return {"code": error.code, "message": str(error)}
 '''
 
 PLAINLY = '''
 import hostler
+
+def nest():
+    value = []
+    for _ in range(985):
+        value = [value]
+    return value
 
 def shout(text: str) -> str:
     return text.upper()
@@ -84,9 +90,13 @@ class Host(unittest.IsolatedAsyncioTestCase):
     async def test_another_tool_is_called_and_its_fault_comes_with_its_code(self):
         async with connected(self.tools) as hostler:
             self.assertEqual(await hostler.value("asks_upper", text="hi"), "HI")
-            amiss = await hostler.value("asks_amiss")
+            amiss = await hostler.value("asks_amiss", tool="plainly.fail")
             self.assertEqual(amiss["code"], "TOOL_ERROR")
             self.assertIn("ValueError: as it must", amiss["message"])
+            # Its worker could not read that many levels, and would wait for an answer until its time is over.
+            deep = await hostler.value("asks_amiss", tool="plainly.nest")
+            self.assertEqual(deep["code"], "INVALID_OUTPUT")
+            self.assertIn("its callers cannot read", deep["message"])
 
     async def test_the_catalogue_and_the_configuration_without_anything_private(self):
         config = config_file(self.folder, '[secrets]\nKEY = { file = "/nowhere/at/all" }\n[tool.plainly]\nconfig = { token = "t0k3n" }\n')

@@ -111,8 +111,36 @@ fn a_broken_file_still_says_what_it_would_hold() {
 fn strange_texts_break_a_file_and_nothing_else() {
     insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @"line 1: the code nests too deeply here for any interpreter; take it apart");
     insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @"line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1");
-    insta::assert_snapshot!(broken(&file("x = 1\0")), @"line 1: not valid Python: Got unexpected token �; correct this line");
+    insta::assert_snapshot!(broken(&file("x = 1\0")), @"line 1: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
+    insta::assert_snapshot!(broken(&file("def f(): ...\n# \0\n'\0'\n")), @"line 2: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
     assert_eq!(broken(&file("\u{feff}def f(): ...\r\n")), "ready");
+}
+
+/// Held to what `CPython` 3.11 says of each.
+#[test]
+fn indentation_that_depends_on_the_width_of_a_tab_breaks_a_file() {
+    for (line, body) in [
+        (3, "        a = 1\n\tb = 2\n"),
+        (3, "\ta = 1\n        b = 2\n"),
+        (3, "    a = 1\n\tb = 2\n"),
+        (3, " \ta = 1\n        b = 2\n"),
+        (4, "\tif 1:\n\t\ta = 1\n        b = 1\n"),
+        (3, "  \tif 1:\n\t  a = 1\n"),
+    ] {
+        let told = "not valid Python: inconsistent use of tabs and spaces in indentation; indent this line and those around \
+                    it with spaces alone";
+        assert_eq!(broken(&file(&format!("def f():\n{body}"))), format!("line {line}: {told}"), "{body:?}");
+    }
+    for body in [
+        "\ta = 1\n\tb = \"\"\"\n        \"\"\"\n",
+        "    a = [\n\t1]\n\n\t# comment\n\t\n    b = 2\n",
+        "\tif 1:\n\t    a = 1\n\tb = 2\n",
+        "    a = 1 + \\\n\t2\n    b = 2\n\t",
+        "  \ta = 1\n  \tb = 2\n",
+        "\x0c    a = 1\n    b = '\t'\n",
+    ] {
+        assert_eq!(broken(&file(&format!("def f():\n{body}"))), "ready", "{body:?}");
+    }
 }
 
 proptest::proptest! {

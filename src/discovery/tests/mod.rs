@@ -7,6 +7,7 @@ mod folders;
 mod hints;
 mod results;
 mod sizes;
+mod syntax;
 mod types;
 
 use std::path::Path;
