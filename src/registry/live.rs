@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 
 use super::catalogue::{Catalogue, NotFound, Tool};
 use super::saving::Saving;
+use super::shown::look_alike;
 use super::stamp::Stamps;
 use crate::config::Config;
 use crate::discovery::{Cache, scan, scan_with};
@@ -20,6 +22,10 @@ pub struct Registry {
     saving: Saving,
     /// A plain lock, held only to copy or replace the pointers; never across an await.
     current: RwLock<Snapshot>,
+    /// Held while files are read anew: what was read earlier never replaces what was read later.
+    reading: Mutex<()>,
+    /// Counts the changes that a client sees in a list of the tools.
+    announced: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -39,12 +45,18 @@ impl Registry {
     pub fn with(config: Arc<Config>, cache: Option<Cache>) -> Self {
         let saving = Saving::default();
         let current = RwLock::new(read(&config, cache.as_ref(), &saving));
-        Self { config, cache, saving, current }
+        let announced = watch::Sender::new(0);
+        Self { config, cache, saving, current, reading: Mutex::default(), announced }
     }
 
     /// The snapshot in force.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         Arc::clone(&self.current.read().catalogue)
+    }
+
+    /// Moves whenever a client that lists the tools would see something else than before.
+    pub fn announcements(&self) -> watch::Receiver<u64> {
+        self.announced.subscribe()
     }
 
     /// Finds a tool as its file is now. On the way of every call, so it looks at that tool's own files only; a name that
@@ -62,12 +74,31 @@ impl Registry {
 
     /// Looks whether any tool file or folder changed since it was read, and reads them anew if so. Says whether it did.
     pub fn refresh_if_changed(&self) -> bool {
-        let Snapshot { catalogue, folders } = self.current.read().clone();
-        if folders.still_true() && catalogue.files.iter().all(|entry| entry.stamps.still_true()) {
+        if self.is_current() {
             return false;
         }
-        *self.current.write() = read(&self.config, self.cache.as_ref(), &self.saving);
+        let _reading = self.reading.lock();
+        // Somebody else may have read them while this one waited.
+        if self.is_current() {
+            return false;
+        }
+        self.install(read(&self.config, self.cache.as_ref(), &self.saving));
         true
+    }
+
+    fn is_current(&self) -> bool {
+        let Snapshot { catalogue, folders } = self.current.read().clone();
+        folders.still_true() && catalogue.files.iter().all(|entry| entry.stamps.still_true())
+    }
+
+    /// Puts a snapshot in force, and announces it where a list of its tools reads differently. For whoever holds
+    /// `reading`, since the snapshot in force must be the one it was made after.
+    fn install(&self, fresh: Snapshot) {
+        let after = Arc::clone(&fresh.catalogue);
+        let before = std::mem::replace(&mut *self.current.write(), fresh);
+        if !look_alike(&before.catalogue, &after) {
+            self.announced.send_modify(|count| *count += 1);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod catalogue;
 mod compiled;
 mod live;
 mod saving;
+mod shown;
 mod stamp;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::{NotFound, Registry};
 use crate::config::{Config, Wanted};
@@ -173,4 +174,77 @@ fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
     assert_eq!(second.find("greet.salut").unwrap().name, "greet.salut");
     assert_eq!(start().find("greet.salut").unwrap().name, "greet.salut");
     assert!(start().find("greet.hello").is_err() && start().find("later.hello").is_ok());
+}
+
+#[test]
+fn what_a_list_shows_is_announced_when_it_changes_and_nothing_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    let registry = open(folder.path());
+    let mut heard = registry.announcements();
+    let mut announces = |name: &str, text: &str| {
+        write(folder.path(), name, text);
+        assert!(registry.refresh_if_changed(), "{text}");
+        let is_heard = heard.has_changed().unwrap();
+        heard.mark_unchanged();
+        is_heard
+    };
+    let mut text = TOOL.replace("return name", "return name * 2");
+    assert!(!announces("greet.py", &text), "a body is nobody's to see");
+    text.insert_str(0, "\n\n_LATER = 1\n");
+    assert!(!announces("greet.py", &text), "nor is the line a function stands on");
+    for (old, new) in [("Say hello.", "Say it."), ("name: str", "name: int"), ("-> str", "-> int"), ("hello", "salut")]
+    {
+        text = text.replace(old, new);
+        assert!(announces("greet.py", &text), "{new}");
+    }
+    for effects in ["pure", "idempotent"] {
+        let header = format!("# /// script\n# [tool.hostler]\n# effects = \"{effects}\"\n# ///\n");
+        assert!(announces("greet.py", &(header + &text)), "{effects}");
+    }
+    assert!(announces("later.py", TOOL), "another file");
+    assert!(!announces("broken.py", "def f(:\n"), "a file that never worked lists nothing");
+    assert!(!registry.refresh_if_changed() && !heard.has_changed().unwrap());
+}
+
+#[test]
+fn of_two_readings_at_once_the_later_one_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |count: usize| TOOL.replace("name: str", &format!("name: int = {count}"));
+    write(folder.path(), "greet.py", &text(0));
+    // So that reading takes long enough for another to overtake it.
+    (0..60).for_each(|count| write(folder.path(), &format!("other_{count}.py"), TOOL));
+    let registry = open(folder.path());
+    let shown = || {
+        let schema = registry.catalogue().tools[0].input_schema().clone();
+        schema["properties"]["name"]["default"].as_u64().unwrap()
+    };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    registry.refresh_if_changed();
+                }
+            });
+        }
+        let watching = scope.spawn(|| {
+            let mut seen = 0;
+            while !over.load(Relaxed) {
+                let now = shown();
+                assert!(now >= seen, "an older reading replaced a later one: {now} after {seen}");
+                seen = now;
+            }
+        });
+        for count in 1..=100 {
+            write(folder.path(), ".fresh", &text(count));
+            std::fs::rename(folder.path().join(".fresh"), folder.path().join("greet.py")).unwrap();
+            // The pace of edits; whoever reads meanwhile has read too early.
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        over.store(true, Relaxed);
+        watching.join().unwrap();
+    });
+    registry.refresh_if_changed();
+    assert_eq!(shown(), 100);
 }
