@@ -13,6 +13,13 @@ from harness import HOSTLER, META, PATIENCE, ROOT, TOOLS, environment
 REVISION = "2025-11-25"
 HELLO = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
 
+# What every request of a session without a handshake carries.
+INLINE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
 
 def line(**message):
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
@@ -93,6 +100,19 @@ class Wire:
             if message is None:
                 raise EOFError(f"no answer to {number}; notes: {self.notes}")
             if message.get("id") == number and "method" not in message:
+                return message
+            self.notes.append(message)
+
+    def until(self, method):
+        """The next notification of a kind, also one that came already; those before it are kept."""
+        for place, note in enumerate(self.notes):
+            if note.get("method") == method:
+                return self.notes.pop(place)
+        while True:
+            message = self.read()
+            if message is None:
+                raise EOFError(f"no {method}; notes: {self.notes}")
+            if message.get("method") == method:
                 return message
             self.notes.append(message)
 
