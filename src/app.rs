@@ -14,7 +14,7 @@ use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::Pools;
-use crate::registry::Registry;
+use crate::registry::{Registry, Watching};
 use crate::worker::Shims;
 
 /// Workers of a finished command may run their exit handlers for this long.
@@ -38,11 +38,16 @@ impl App {
     pub fn build(config: Config) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache();
-        let registry = Registry::with(Arc::clone(&config), Cache::below(&cache));
+        let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache)));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache));
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
         Self { config, dispatcher }
+    }
+
+    /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
+    pub fn watch(&self) -> Watching {
+        Watching::start(Arc::clone(&self.dispatcher.registry), Box::new(|_| {}))
     }
 
     /// Tables of the configuration that fit no tool there is, with the name that may have been meant.

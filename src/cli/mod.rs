@@ -89,6 +89,7 @@ async fn serve(app: &App) -> ExitCode {
     if app.dispatcher.registry.catalogue().files.is_empty() {
         style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
     }
+    let _watching = app.watch();
     match mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
         mcp::Ended::NotMcp(reason) => exit::complain(

@@ -28,7 +28,7 @@ use crate::registry::{NotFound, Registry, Tool};
 /// Takes calls from the faces.
 pub struct Dispatcher {
     /// The catalogue.
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     /// The workers.
     pub pools: Pools,
     pub(crate) config: Arc<Config>,
@@ -40,7 +40,7 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// Puts the parts together.
-    pub fn new(config: Arc<Config>, registry: Registry, pools: Pools) -> Arc<Self> {
+    pub fn new(config: Arc<Config>, registry: Arc<Registry>, pools: Pools) -> Arc<Self> {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());

@@ -36,7 +36,7 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(folder));
-    Dispatcher::new(Arc::clone(&config), Registry::open(config), pools)
+    Dispatcher::new(Arc::clone(&config), Arc::new(Registry::open(config)), pools)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

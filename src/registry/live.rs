@@ -7,6 +7,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::catalogue::{Catalogue, NotFound, Tool};
+use super::news;
 use super::saving::Saving;
 use super::shown::look_alike;
 use super::stamp::Stamps;
@@ -54,6 +55,11 @@ impl Registry {
         Arc::clone(&self.current.read().catalogue)
     }
 
+    /// The folders that are served.
+    pub(super) fn tool_folders(&self) -> &[PathBuf] {
+        &self.config.tools.value
+    }
+
     /// Moves whenever a client that lists the tools would see something else than before.
     pub fn announcements(&self) -> watch::Receiver<u64> {
         self.announced.subscribe()
@@ -96,10 +102,16 @@ impl Registry {
     fn install(&self, fresh: Snapshot) {
         let after = Arc::clone(&fresh.catalogue);
         let before = std::mem::replace(&mut *self.current.write(), fresh);
+        news::tell(&before.catalogue, &after);
         if !look_alike(&before.catalogue, &after) {
             self.announced.send_modify(|count| *count += 1);
         }
     }
+}
+
+/// Folders that change for their own reasons and hold no tool: `.git`, `__pycache__`.
+pub(super) fn is_beside_the_point(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "__pycache__" || name.as_encoded_bytes().starts_with(b"."))
 }
 
 fn read(config: &Config, cache: Option<&Cache>, saving: &Saving) -> Snapshot {
@@ -123,6 +135,9 @@ fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
     let mut files = Vec::new();
     for path in tools.iter().flat_map(|folder| list(folder)) {
         if path.is_dir() {
+            if is_beside_the_point(&path) {
+                continue;
+            }
             files.extend(list(&path));
             folders.push(path);
         } else {

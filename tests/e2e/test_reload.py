@@ -1,6 +1,8 @@
 """Tool files that change while they are served, and the client that is told."""
 
 import asyncio
+import subprocess
+import time
 import unittest
 
 from harness import PATIENCE, connected, scratch, write_tool
@@ -39,8 +41,9 @@ class Announced(unittest.IsolatedAsyncioTestCase):
             self.assertTrue(hostler.client.server_capabilities.tools.list_changed)
             self.assertEqual(set(await hostler.tools()), {"greet_hello"})
             write_tool(folder, "greet", hello(more="def bye(): ...\n"))
-            self.assertEqual(await hostler.value("greet.hello"), "hello")
+            began = time.monotonic()
             await heard.change()
+            self.assertLess(time.monotonic() - began, 1)
             self.assertEqual(set(await hostler.tools()), {"greet_hello", "greet_bye"})
 
     async def test_a_client_that_listens_is_told_of_a_new_tool(self):
@@ -52,7 +55,6 @@ class Announced(unittest.IsolatedAsyncioTestCase):
                 self.assertFalse(changes.honored.prompts_list_changed)
                 self.assertEqual(set(await hostler.tools()), {"greet_hello"})
                 write_tool(folder, "greet", hello(more="def bye(): ...\n"))
-                self.assertEqual(await hostler.value("greet.hello"), "hello")
                 await asyncio.wait_for(anext(aiter(changes)), PATIENCE)
                 self.assertEqual(set(await hostler.tools()), {"greet_hello", "greet_bye"})
 
@@ -79,11 +81,12 @@ class OnTheWire(unittest.TestCase):
             self.listed(wire, 3)
             self.assertEqual(self.told(wire), 0)
             write_tool(folder, "later", hello())
+            wire.until(CHANGED)
             self.assertEqual(wire.value(4, "later.hello"), "hello")
-            wire.until(CHANGED)
             (folder / "later.py").unlink()
-            self.assertEqual(self.listed(wire, 5), {"greet_hello"})
             wire.until(CHANGED)
+            self.assertEqual(self.listed(wire, 5), {"greet_hello"})
+            self.assertEqual(self.told(wire), 0)
 
     def test_a_session_without_a_handshake_is_told_where_it_asked_and_only_there(self):
         folder = scratch(self)
@@ -128,6 +131,42 @@ class OnTheWire(unittest.TestCase):
             wire.process.terminate()
             self.assertEqual(wire.answer(1)["result"]["_meta"][SUBSCRIPTION], 1)
             self.assertEqual(wire.ended(0.4), 0)
+
+    def test_where_nothing_can_be_watched_files_are_looked_at_and_that_is_said_once(self):
+        folder = scratch(self)
+        write_tool(folder, "greet", hello())
+        # Limits of one's own, in a namespace of one's own: not one folder may be watched.
+        limited = ["unshare", "--user", "--map-root-user", "sh", "-c",
+                   'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"', "sh"]
+        if subprocess.run([*limited, "true"], capture_output=True).returncode:
+            self.skipTest("namespaces are not to be had here")
+        with Wire(folder, before=limited) as wire:
+            wire.open()
+            for name in ("one", "two"):
+                write_tool(folder, name, hello())
+                wire.until(CHANGED)
+            self.assertEqual(self.listed(wire, 1), {"greet_hello", "one_hello", "two_hello"})
+            wire.process.terminate()
+            wire.ended(2)
+            log = wire.stderr()
+        self.assertEqual(log.count("cannot be watched"), 1, log)
+
+    def test_the_log_says_what_became_of_each_file(self):
+        folder = scratch(self)
+        write_tool(folder, "greet", hello())
+        write_tool(folder, "old", hello())
+        with Wire(folder, arguments=("-v",)) as wire:
+            wire.open()
+            write_tool(folder, "greet", hello(more="def bye(): ...\n"))
+            write_tool(folder, "later", hello())
+            (folder / "old.py").unlink()
+            wire.until(CHANGED)
+            self.listed(wire, 1)
+            wire.process.terminate()
+            wire.ended(2)
+            log = wire.stderr()
+        for text in ("greet changed: 2 tools, new calls go to the new version", "later was added: 1 tool", "old was removed"):
+            self.assertIn(text, log)
 
 
 if __name__ == "__main__":
