@@ -3,6 +3,7 @@
 mod catalogue;
 mod compiled;
 mod folders;
+mod last_good;
 mod live;
 mod news;
 mod saving;
@@ -15,6 +16,7 @@ mod tests;
 mod watching_tests;
 
 pub use catalogue::{Catalogue, FileEntry, NotFound, Tool};
+pub use last_good::Stale;
 pub use live::Registry;
 pub use stamp::Stamps;
 pub use watching::{OnCatalogue, Watching};

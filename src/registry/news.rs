@@ -23,7 +23,7 @@ pub(super) fn tell(before: &Catalogue, after: &Catalogue) {
 
 /// What makes one state of a file another.
 fn state(entry: &FileEntry) -> ([u8; 32], Option<String>) {
-    (entry.version, entry.broken())
+    (entry.version, entry.trouble())
 }
 
 fn tell_of(entry: &FileEntry, is_new: bool) {
@@ -32,6 +32,10 @@ fn tell_of(entry: &FileEntry, is_new: bool) {
         1 => "1 tool".to_owned(),
         count => format!("{count} tools"),
     };
+    if let Some(stale) = &entry.stale {
+        let reason = &stale.reason;
+        return tracing::warn!(%file, "{pack} cannot be served as it is ({reason}); its last good version goes on answering");
+    }
     match (entry.broken(), is_new) {
         (Some(reason), _) => tracing::warn!(%file, "{pack} is broken: {reason}"),
         (None, true) => tracing::info!(%file, "{pack} was added: {tools}"),

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use super::last_good::LastGood;
 use super::{NotFound, Registry};
 use crate::config::{Config, Wanted};
 use crate::discovery::Cache;
@@ -247,4 +249,63 @@ fn of_two_readings_at_once_the_later_one_stays() {
     });
     registry.refresh_if_changed();
     assert_eq!(shown(), 100);
+}
+
+#[test]
+fn a_version_that_did_not_start_is_tried_again_after_a_while_and_ever_less_often() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    let registry = open(folder.path());
+    let old = registry.find("greet.hello").unwrap();
+    write(folder.path(), "greet.py", &format!("{TOOL}\n1 / 0\n"));
+    let new = registry.find("greet.hello").unwrap();
+    let (mut known, now) = (LastGood::default(), Instant::now());
+    let after = |seconds| now + Duration::from_secs(seconds);
+    assert!(!known.failed(&new.entry, "why", now), "nothing can stand in for it");
+    known.answered(&old.entry);
+    let stale = |known: &LastGood, seconds| {
+        let mut files = vec![new.entry.file.clone()];
+        let stand_ins = known.stand_in(&mut files, &registry.catalogue(), after(seconds));
+        assert_eq!(files[0].fingerprint == old.entry.file.fingerprint, stand_ins.len() == 1);
+        stand_ins.into_values().next().map(|stand_in| (stand_in.version == old.entry.version, stand_in.stale.reason))
+    };
+    assert_eq!(stale(&known, 0), None, "it was not tried yet");
+    assert!(known.failed(&new.entry, "why", now));
+    assert!(!known.failed(&new.entry, "another call of the same start", after(1)));
+    assert_eq!(stale(&known, 14), Some((true, "why".to_owned())));
+    assert_eq!(stale(&known, 15), None, "what it lacked may have come");
+    assert!(known.failed(&new.entry, "still", after(15)));
+    assert_eq!(stale(&known, 44), Some((true, "still".to_owned())));
+    assert_eq!(stale(&known, 45), None);
+    known.answered(&new.entry);
+    assert!(!known.failed(&new.entry, "why", after(50)), "it is the last good one itself");
+    assert_eq!(stale(&known, 20), None);
+    write(folder.path(), "greet.py", "def hello(:\n");
+    let mut files = crate::discovery::scan(&[folder.path().to_owned()]).files;
+    let stand_ins = known.stand_in(&mut files, &registry.catalogue(), after(20));
+    assert_eq!(stand_ins[&files[0].path].version, new.entry.version, "it has answered since it failed");
+}
+
+#[test]
+fn a_broken_edit_leaves_the_last_good_version_in_force_until_it_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", &format!("import words\n{TOOL}"));
+    write(folder.path(), "words.py", "X = 1\n");
+    let registry = open(folder.path());
+    let heard = registry.announcements();
+    let good = registry.find("greet.hello").unwrap();
+    for broken in ["def hello(:\n", "# /// script\n", "def hello(name: \n    return\n"] {
+        write(folder.path(), "greet.py", broken);
+        let tool = registry.find("greet.hello").unwrap();
+        assert_eq!(tool.entry.version, good.entry.version);
+        assert!(tool.entry.stale.as_ref().unwrap().reason.starts_with("line "), "{:?}", tool.entry.stale);
+        assert!(tool.entry.broken().is_none());
+        assert!(matches!(registry.find("greet.lost").unwrap_err(), NotFound::Broken(..)));
+    }
+    assert!(!heard.has_changed().unwrap(), "what a list shows is what it was");
+    write(folder.path(), "greet.py", &TOOL.replace("hello", "salut"));
+    assert!(registry.find("greet.salut").unwrap().entry.stale.is_none());
+    assert!(registry.find("greet.hello").is_err() && heard.has_changed().unwrap());
+    std::fs::remove_file(folder.path().join("greet.py")).unwrap();
+    assert!(registry.find("greet.salut").is_err(), "what was removed is not kept");
 }

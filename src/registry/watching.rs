@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,15 +39,16 @@ pub(super) type Begin = fn(SyncSender<()>, Arc<Mutex<Folders>>) -> notify::Resul
 
 impl Watching {
     /// Starts the thread.
-    pub fn start(registry: Arc<Registry>, then: OnCatalogue) -> Self {
+    pub fn start(registry: &Arc<Registry>, then: OnCatalogue) -> Self {
         Self::by(begin, registry, then)
     }
 
-    pub(super) fn by(begin: Begin, registry: Arc<Registry>, then: OnCatalogue) -> Self {
+    pub(super) fn by(begin: Begin, registry: &Arc<Registry>, then: OnCatalogue) -> Self {
         // One ring that nobody has heard yet says all there is to say.
         let (bell, rings) = sync_channel(1);
         let over = Arc::<AtomicBool>::default();
         let watched = Arc::<Mutex<Folders>>::default();
+        let registry = Arc::downgrade(registry);
         let (ringing, is_over) = (bell.clone(), Arc::clone(&over));
         let work = move || {
             let mut keeper = Keeper {
@@ -105,7 +106,8 @@ pub(super) fn is_change(kind: EventKind) -> bool {
 }
 
 struct Keeper {
-    registry: Arc<Registry>,
+    /// Held only while there is something to do.
+    registry: Weak<Registry>,
     then: OnCatalogue,
     rings: Receiver<()>,
     over: Arc<AtomicBool>,
@@ -117,10 +119,16 @@ struct Keeper {
 
 impl Keeper {
     fn run(mut self) {
-        self.keep_up();
-        let mut told = self.registry.catalogue();
-        (self.then)(&told);
-        loop {
+        let mut told: Option<Arc<Catalogue>> = None;
+        while let Some(registry) = self.registry.upgrade() {
+            self.keep_up(&registry);
+            // Another one also where a call was sooner to read it.
+            let now = registry.catalogue();
+            if told.as_ref().is_none_or(|told| !Arc::ptr_eq(told, &now)) {
+                (self.then)(&now);
+                told = Some(now);
+            }
+            drop(registry);
             let waited = if self.looks { self.rings.recv_timeout(LOOK) } else { self.rings.recv().map_err(Into::into) };
             match waited {
                 Ok(()) => self.wait_for_quiet(),
@@ -130,21 +138,15 @@ impl Keeper {
             if self.over.load(Ordering::Acquire) {
                 return;
             }
-            self.keep_up();
-            // Another one also where a call was sooner to read it.
-            let earlier = std::mem::replace(&mut told, self.registry.catalogue());
-            if !Arc::ptr_eq(&earlier, &told) {
-                (self.then)(&told);
-            }
         }
     }
 
     /// Files may come with folders, and folders with files, so it goes on until nothing is new.
-    fn keep_up(&mut self) {
+    fn keep_up(&mut self, registry: &Registry) {
         loop {
             // Watched first, read then: what happens in between rings again.
-            let is_new = self.watch();
-            if !self.registry.refresh_if_changed() && !is_new {
+            let is_new = self.watch(registry);
+            if !registry.refresh_if_changed() && !is_new {
                 return;
             }
         }
@@ -162,9 +164,9 @@ impl Keeper {
 
     /// Watches every folder that matters now; says whether one of them is new. Also those it knows are asked for again: a
     /// folder that was removed and made anew has the same name.
-    fn watch(&mut self) -> bool {
+    fn watch(&mut self, registry: &Registry) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
-        let wanted = folders(self.registry.tool_folders(), &self.registry.catalogue());
+        let wanted = folders(registry.tool_folders(), &registry.catalogue());
         let before = std::mem::replace(&mut *self.watched.lock(), wanted.clone());
         for gone in before.keys().filter(|folder| !wanted.contains_key(*folder)) {
             let _ = watcher.unwatch(gone);

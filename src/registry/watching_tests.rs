@@ -28,7 +28,7 @@ impl Kept {
         let tell = move |catalogue: &Catalogue| {
             let _ = told.send(names(catalogue));
         };
-        let watching = Watching::by(means, Arc::clone(&registry), Box::new(tell));
+        let watching = Watching::by(means, &registry, Box::new(tell));
         let kept = Self { registry, catalogues, _watching: watching };
         kept.catalogues.recv_timeout(PATIENCE).unwrap();
         kept

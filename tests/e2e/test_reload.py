@@ -1,11 +1,14 @@
 """Tool files that change while they are served, and the client that is told."""
 
 import asyncio
+import hashlib
+import os
+import signal
 import subprocess
 import time
 import unittest
 
-from harness import PATIENCE, connected, scratch, write_tool
+from harness import CACHE, HEADER, PATIENCE, Gate, alive, connected, eventually_async, gone, scratch, write_tool
 from mcp_types import ToolListChangedNotification
 from wire import INLINE, Wire, line, request
 
@@ -133,11 +136,16 @@ class OnTheWire(unittest.TestCase):
             self.assertEqual(wire.ended(0.4), 0)
 
     def test_where_nothing_can_be_watched_files_are_looked_at_and_that_is_said_once(self):
+        for what in ("instances", "watches"):
+            with self.subTest(what):
+                self.looked_at(what)
+
+    def looked_at(self, what):
         folder = scratch(self)
         write_tool(folder, "greet", hello())
         # Limits of one's own, in a namespace of one's own: not one folder may be watched.
         limited = ["unshare", "--user", "--map-root-user", "sh", "-c",
-                   'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"', "sh"]
+                   f'echo 0 > /proc/sys/user/max_inotify_{what} && exec "$@"', "sh"]
         if subprocess.run([*limited, "true"], capture_output=True).returncode:
             self.skipTest("namespaces are not to be had here")
         with Wire(folder, before=limited) as wire:
@@ -167,6 +175,143 @@ class OnTheWire(unittest.TestCase):
             log = wire.stderr()
         for text in ("greet changed: 2 tools, new calls go to the new version", "later was added: 1 tool", "old was removed"):
             self.assertIn(text, log)
+
+
+COAL = "def lit() -> str:\n    return 'old'\n"
+
+
+def kept(path):
+    """Whether hostler has a copy of a tool file as it is now."""
+    name = hashlib.sha256(path.read_bytes()).hexdigest() + ".py"
+    return lambda: (CACHE / "xdg" / "hostler" / "sources" / name).is_file()
+
+
+class LastGood(unittest.IsolatedAsyncioTestCase):
+    """Edits that break a file: the last good version goes on answering, and says so."""
+
+    async def stale(self, hostler, *words, tool="engine.lit", value="old"):
+        """A call that the last good version answers; gives its worker."""
+        answer = await hostler.call(tool)
+        self.assertEqual(answer.value, value)
+        for word in words:
+            self.assertIn(word, answer.metadata["stale"])
+        return answer.worker
+
+    async def current(self, hostler, value):
+        answer = await hostler.call("engine.lit")
+        self.assertEqual(answer.value, value)
+        self.assertNotIn("stale", answer.metadata)
+        return answer.worker
+
+    async def test_of_a_file_that_cannot_be_read_any_more(self):
+        breaks = {"syntax": HEADER + COAL + "def broken(:\n", "header": "# /// script\n# dependencies = []\n" + COAL}
+        for name, broken in breaks.items():
+            with self.subTest(name):
+                folder, heard = scratch(self), Heard()
+                write_tool(folder, "engine", COAL)
+                async with connected(folder, mode="legacy", message_handler=heard) as hostler:
+                    before = await hostler.tools()
+                    worker = await self.current(hostler, "old")
+                    write_tool(folder, "engine", broken, header="")
+                    self.assertEqual(await self.stale(hostler, "line "), worker)
+                    self.assertEqual(await hostler.tools(), before)
+                    os.kill(worker, signal.SIGKILL)
+                    await eventually_async(gone(worker), "it was killed")
+                    self.assertNotEqual(await self.stale(hostler, "line "), worker)
+                    self.assertTrue(heard.changes.empty(), "the list is what it was")
+                    write_tool(folder, "engine", COAL.replace("old", "new"))
+                    await self.current(hostler, "new")
+                    self.assertRegex(hostler.stderr(), r"WARN engine cannot be served as it is \(line \d+: .*last good version goes on")
+
+    async def test_of_a_file_that_was_never_called(self):
+        folder = scratch(self)
+        path = write_tool(folder, "engine", COAL + f"# {folder}\n")
+        async with connected(folder) as hostler:
+            await eventually_async(kept(path), "a copy is kept")
+            write_tool(folder, "engine", "def broken(:\n")
+            await self.stale(hostler, "line ")
+
+    async def test_of_a_file_whose_worker_does_not_start_any_more(self):
+        folder = scratch(self)
+        count = "\nfired = 0\n\ndef fire() -> int:\n    global fired\n    fired += 1\n    return fired\n"
+        write_tool(folder, "engine", COAL + count)
+        async with connected(folder) as hostler:
+            self.assertEqual(await hostler.value("engine.fire"), 1)
+            worker = await self.current(hostler, "old")
+            before = set(await hostler.tools())
+            write_tool(folder, "engine", COAL + count + "def more(): ...\n\nraise RuntimeError('no coal')\n")
+            self.assertEqual(await self.stale(hostler, "RuntimeError: no coal", "line 16"), worker)
+            await self.stale(hostler, "no coal", tool="engine.fire", value=2)
+            self.assertEqual(set(await hostler.tools()), before, "what cannot be called is not offered")
+            lost = await hostler.call("engine.more")
+            self.assertEqual(lost.code, "STARTUP_FAILED", lost.text)
+            self.assertIn("no coal", lost.message)
+            self.assertIn("no coal", hostler.stderr())
+            os.kill(worker, signal.SIGKILL)
+            await eventually_async(gone(worker), "it was killed")
+            again = await self.stale(hostler, "no coal", tool="engine.fire", value=1)
+            write_tool(folder, "engine", COAL.replace("old", "new"))
+            await self.current(hostler, "new")
+            await eventually_async(gone(again), "nobody needs the last good version any more")
+
+    async def test_of_a_file_whose_environment_cannot_be_built_any_more(self):
+        folder = scratch(self)
+        write_tool(folder, "engine", COAL)
+        async with connected(folder) as hostler:
+            await self.current(hostler, "old")
+            header = HEADER.replace("[]", '["hostler-has-no-such-package"]')
+            write_tool(folder, "engine", COAL, header=header)
+            await self.stale(hostler, "hostler-has-no-such-package")
+
+    async def test_arguments_are_those_of_the_version_that_answers(self):
+        folder = scratch(self)
+        write_tool(folder, "engine", "def burn(coal: int = 1) -> int:\n    return coal\n")
+        async with connected(folder) as hostler:
+            self.assertEqual(await hostler.value("engine.burn", coal=2), 2)
+            write_tool(folder, "engine", "def burn(wood: int = 1) -> int:\n    return wood\n\n1 / 0\n")
+            refused = await hostler.call("engine.burn", wood=3)
+            self.assertEqual(refused.code, "STARTUP_FAILED", "the new version's fault is the one to mend")
+            self.assertIn("ZeroDivisionError", refused.message)
+            self.assertEqual(await hostler.value("engine.burn", coal=4), 4)
+
+    async def test_a_traceback_shows_the_lines_that_ran(self):
+        folder = scratch(self)
+        write_tool(folder, "engine", "def burn():\n    raise RuntimeError('it ran')  # as it was\n")
+        async with connected(folder) as hostler:
+            await hostler.call("engine.burn")
+            write_tool(folder, "engine", "def broken(:\n" + "# another line\n" * 20)
+            answer = await hostler.call("engine.burn")
+            self.assertIn("# as it was", answer.details["traceback"])
+            self.assertNotIn("another line", answer.details["traceback"])
+
+
+class Draining(unittest.IsolatedAsyncioTestCase):
+    async def test_a_call_under_way_ends_on_the_version_it_began_with(self):
+        folder = scratch(self)
+        gate = Gate(folder)
+        wait = ("def lit(path: str = '') -> str:\n    import hostler, os\n    if path:\n"
+                "        hostler.progress(1, message=f'began {os.getpid()}')\n        open(path, 'rb').read()\n    return 'old'\n")
+        write_tool(folder, "engine", wait)
+        async with connected(folder) as hostler:
+            running, old = await hostler.start("engine.lit", path=str(gate.path))
+            write_tool(folder, "engine", wait.replace("'old'", "'new'"))
+            answer = await hostler.call("engine.lit")
+            self.assertEqual(answer.value, "new")
+            self.assertNotEqual(answer.worker, old)
+            self.assertTrue(alive(old) and not running.done(), "it is let finish")
+            gate.open()
+            ended = await running
+            self.assertEqual((ended.value, ended.worker), ("old", old))
+            await eventually_async(gone(old), "its worker has nothing to do any more")
+
+    async def test_an_idle_worker_of_the_old_version_leaves_at_once(self):
+        folder = scratch(self)
+        write_tool(folder, "engine", COAL)
+        async with connected(folder) as hostler:
+            old = (await hostler.call("engine.lit")).worker
+            write_tool(folder, "engine", COAL.replace("old", "new"))
+            self.assertEqual(await hostler.value("engine.lit"), "new")
+            await eventually_async(gone(old), "nobody will call it again", limit=3)
 
 
 if __name__ == "__main__":
