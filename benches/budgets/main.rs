@@ -17,6 +17,7 @@ mod others;
 mod peer;
 mod question;
 mod relay;
+mod reload;
 mod sample;
 mod table;
 mod tools;
@@ -44,6 +45,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("fastmcp", others::fastmcp),
     ("one-shot", one_shot::one_shot),
     ("cold", cold::cold),
+    ("reload", reload::reload),
     ("list", listing::listing),
     ("memory", memory::memory),
     ("crowd", load::crowd),
