@@ -203,20 +203,24 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("stale", answer.metadata)
         return answer.worker
 
+    async def kill(self, hostler, worker):
+        """Kills the first worker that goes in a session, and waits until hostler knows."""
+        os.kill(worker, signal.SIGKILL)
+        await eventually_async(lambda: "worker gone" in hostler.stderr(), "hostler sees its end")
+
     async def test_of_a_file_that_cannot_be_read_any_more(self):
         breaks = {"syntax": HEADER + COAL + "def broken(:\n", "header": "# /// script\n# dependencies = []\n" + COAL}
         for name, broken in breaks.items():
             with self.subTest(name):
                 folder, heard = scratch(self), Heard()
                 write_tool(folder, "engine", COAL)
-                async with connected(folder, mode="legacy", message_handler=heard) as hostler:
+                async with connected(folder, mode="legacy", message_handler=heard, verbose=True) as hostler:
                     before = await hostler.tools()
                     worker = await self.current(hostler, "old")
                     write_tool(folder, "engine", broken, header="")
                     self.assertEqual(await self.stale(hostler, "line "), worker)
                     self.assertEqual(await hostler.tools(), before)
-                    os.kill(worker, signal.SIGKILL)
-                    await eventually_async(gone(worker), "it was killed")
+                    await self.kill(hostler, worker)
                     self.assertNotEqual(await self.stale(hostler, "line "), worker)
                     self.assertTrue(heard.changes.empty(), "the list is what it was")
                     write_tool(folder, "engine", COAL.replace("old", "new"))
@@ -235,7 +239,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
         folder = scratch(self)
         count = "\nfired = 0\n\ndef fire() -> int:\n    global fired\n    fired += 1\n    return fired\n"
         write_tool(folder, "engine", COAL + count)
-        async with connected(folder) as hostler:
+        async with connected(folder, verbose=True) as hostler:
             self.assertEqual(await hostler.value("engine.fire"), 1)
             worker = await self.current(hostler, "old")
             before = set(await hostler.tools())
@@ -247,8 +251,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(lost.code, "STARTUP_FAILED", lost.text)
             self.assertIn("no coal", lost.message)
             self.assertIn("no coal", hostler.stderr())
-            os.kill(worker, signal.SIGKILL)
-            await eventually_async(gone(worker), "it was killed")
+            await self.kill(hostler, worker)
             again = await self.stale(hostler, "no coal", tool="engine.fire", value=1)
             write_tool(folder, "engine", COAL.replace("old", "new"))
             await self.current(hostler, "new")
