@@ -299,7 +299,8 @@ fn a_broken_edit_leaves_the_last_good_version_in_force_until_it_is_mended() {
         let tool = registry.find("greet.hello").unwrap();
         assert_eq!(tool.entry.version, good.entry.version);
         assert!(tool.entry.stale.as_ref().unwrap().reason.starts_with("line "), "{:?}", tool.entry.stale);
-        assert!(tool.entry.broken().is_none());
+        assert_eq!((tool.entry.broken(), tool.entry.status()), (None, "stale"));
+        assert!(tool.entry.trouble().is_some());
         assert!(matches!(registry.find("greet.lost").unwrap_err(), NotFound::Broken(..)));
     }
     assert!(!heard.has_changed().unwrap(), "what a list shows is what it was");
