@@ -14,8 +14,8 @@ use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::Pools;
-use crate::registry::Registry;
-use crate::worker::Shims;
+use crate::registry::{Catalogue, Registry, Watching};
+use crate::worker::{Shims, Sources};
 
 /// Workers of a finished command may run their exit handlers for this long.
 const FAREWELL: Duration = Duration::from_millis(400);
@@ -38,11 +38,23 @@ impl App {
     pub fn build(config: Config) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache();
-        let registry = Registry::with(Arc::clone(&config), Cache::below(&cache));
+        let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache)));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
-        let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache));
+        let pools =
+            Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache), Sources::in_cache(&cache));
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
         Self { config, dispatcher }
+    }
+
+    /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
+    pub fn watch(&self) -> Watching {
+        let sources = Sources::in_cache(&paths::cache());
+        let keep = move |catalogue: &Catalogue| {
+            // A version that was never called may still be the last good one.
+            let good = catalogue.files.iter().filter(|entry| entry.broken().is_none() && entry.stale.is_none());
+            good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
+        };
+        Watching::start(&self.dispatcher.registry, Box::new(keep))
     }
 
     /// Tables of the configuration that fit no tool there is, with the name that may have been meant.

@@ -17,6 +17,7 @@ mod others;
 mod peer;
 mod question;
 mod relay;
+mod reload;
 mod sample;
 mod table;
 mod tools;
@@ -46,6 +47,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("one-shot", one_shot::one_shot),
     ("cold", cold::cold),
     ("validate", validation::validation),
+    ("reload", reload::reload),
     ("list", listing::listing),
     ("memory", memory::memory),
     ("crowd", load::crowd),

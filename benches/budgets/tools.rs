@@ -18,6 +18,14 @@ pub fn write_adder(folder: &Path, pack: &str) -> Fallible<()> {
     Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{ADD}"))?)
 }
 
+/// The same under another function's name, saved as editors do: whoever reads it meanwhile gets the one before.
+pub fn write_adder_as(folder: &Path, pack: &str, function: &str) -> Fallible<()> {
+    fs::create_dir_all(folder)?;
+    let aside = folder.join(format!(".{pack}.fresh"));
+    fs::write(&aside, format!("{HEADER}{}", ADD.replace("def add(", &format!("def {function}("))))?;
+    Ok(fs::rename(aside, folder.join(format!("{pack}.py")))?)
+}
+
 /// The same as a program for `uv run`: two numbers in, their sum out. `dependency` is imported by both.
 pub fn write_script(folder: &Path, pack: &str, dependency: Option<&str>) -> Fallible<()> {
     fs::create_dir_all(folder)?;

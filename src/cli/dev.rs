@@ -17,7 +17,7 @@ use crate::check::{Interpreters, Surroundings};
 use crate::config::{Config, Wanted};
 use crate::dispatch::CallRequest;
 use crate::outcome::Outcome;
-use crate::registry::Tool;
+use crate::registry::{FileEntry, Tool};
 
 /// How often the file is looked at. A person saves and looks up; this is sooner.
 const LOOK: Duration = Duration::from_millis(200);
@@ -109,6 +109,10 @@ impl Bench {
             text.push_str(&outline(tool));
         }
         text.push_str(&findings);
+        let is_stale = |entry: &Arc<FileEntry>| entry.file.path == self.file && entry.stale.is_some();
+        if catalogue.files.iter().any(is_stale) {
+            text.push_str("Until that is mended, calls go to the last good version, which is shown above.\n");
+        }
         if text.is_empty() {
             "This file offers no tools.\n".clone_into(&mut text);
         }
@@ -157,7 +161,8 @@ fn outline(tool: &Tool) -> String {
 fn times(outcome: &Outcome) -> String {
     let metadata = &outcome.metadata;
     let start = if metadata.cold { format!(" after a start of {:.0} ms", metadata.start_ms) } else { String::new() };
-    format!("{} ran {:.2} ms{start}", outcome.tool, metadata.run_ms)
+    let stale = metadata.stale.as_ref().map(|reason| format!(", as its last good version: {reason}"));
+    format!("{} ran {:.2} ms{start}{}", outcome.tool, metadata.run_ms, stale.unwrap_or_default())
 }
 
 /// Words of a line as a shell would take them: quotes keep blanks together.

@@ -19,7 +19,9 @@ struct Row {
     mcp_name: Option<String>,
     pack: String,
     kind: &'static str,
-    broken: Option<String>,
+    status: &'static str,
+    /// What is wrong with the file.
+    trouble: Option<String>,
     description: Option<String>,
     origin: String,
 }
@@ -63,7 +65,8 @@ fn file_row(entry: &FileEntry) -> Row {
         mcp_name: None,
         pack: entry.file.pack.clone(),
         kind: kind_word(entry.file.kind),
-        broken: entry.broken(),
+        status: entry.status(),
+        trouble: entry.trouble(),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
     }
@@ -83,8 +86,8 @@ fn as_json(row: &Row) -> serde_json::Value {
         "mcp_name": row.mcp_name,
         "pack": row.pack,
         "kind": row.kind,
-        "status": if row.broken.is_some() { "broken" } else { "ready" },
-        "reason": row.broken,
+        "status": row.status,
+        "reason": row.trouble,
         "description": row.description,
         "origin": row.origin,
     })
@@ -92,19 +95,18 @@ fn as_json(row: &Row) -> serde_json::Value {
 
 fn as_text(rows: &[Row]) -> String {
     let cells = rows.iter().map(|row| {
-        let status = if row.broken.is_some() { "broken" } else { "ready" };
-        let text = match &row.broken {
+        let text = match &row.trouble {
             Some(reason) => format!("{}: {reason}", row.origin),
             None => row.description.clone().unwrap_or_default(),
         };
-        vec![row.name.clone(), row.kind.to_owned(), status.to_owned(), text]
+        vec![row.name.clone(), row.kind.to_owned(), row.status.to_owned(), text]
     });
     let text = style::table(&cells.collect::<Vec<_>>(), style::terminal_width());
     if !style::colours(&std::io::stdout()) {
         return text;
     }
     let lines = text.lines().zip(rows).map(|(line, row)| {
-        let painted = if row.broken.is_some() { style::paint(line, BROKEN, true) } else { line.to_owned() };
+        let painted = if row.trouble.is_some() { style::paint(line, BROKEN, true) } else { line.to_owned() };
         painted + "\n"
     });
     lines.collect()

@@ -89,7 +89,11 @@ async fn serve(app: &App) -> ExitCode {
     if app.dispatcher.registry.catalogue().files.is_empty() {
         style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
     }
-    match mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await {
+    let watching = app.watch();
+    let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await;
+    drop(watching);
+    app.dispatcher.registry.saved();
+    match ended {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
         mcp::Ended::NotMcp(reason) => exit::complain(
             exit::USAGE,

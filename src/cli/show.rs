@@ -48,8 +48,8 @@ fn as_json(tool: &Tool) -> String {
         "mcp_name": tool.mcp_name,
         "pack": tool.entry.file.pack,
         "kind": super::list::kind_word(tool.entry.file.kind),
-        "status": if tool.entry.broken().is_some() { "broken" } else { "ready" },
-        "reason": tool.entry.broken(),
+        "status": tool.entry.status(),
+        "reason": tool.entry.trouble(),
         "description": tool.description(),
         "origin": tool.entry.file.path,
         "line": function.line,
@@ -64,8 +64,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let (file, function) = (&tool.entry.file, tool.function());
     let (path, line) = (file.path.display(), function.line);
     let mut text = format!("{}  (MCP name {})\nfrom {path} line {line}\n", tool.name, tool.mcp_name);
-    if let Some(reason) = tool.entry.broken() {
-        text.extend(["broken: ", &reason, "\n"]);
+    if let Some(reason) = tool.entry.trouble() {
+        text.extend([tool.entry.status(), ": ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
         text.extend(["\n", description, "\n"]);

@@ -150,6 +150,15 @@ impl ToolFile {
         self.status == Status::Ready
     }
 
+    /// Why it cannot be called, if it cannot.
+    pub fn broken(&self) -> Option<String> {
+        match &self.status {
+            Status::Ready => None,
+            Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
+            Status::Broken { line: None, reason } => Some(reason.clone()),
+        }
+    }
+
     /// Marks the file broken, unless it already is: the first reason is the one to mend first.
     fn break_with(&mut self, line: Option<usize>, reason: String) {
         if self.is_ready() {

@@ -30,7 +30,7 @@ use crate::registry::{NotFound, Registry, Tool};
 /// Takes calls from the faces.
 pub struct Dispatcher {
     /// The catalogue.
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     /// The workers.
     pub pools: Pools,
     pub(crate) config: Arc<Config>,
@@ -42,7 +42,7 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// Puts the parts together.
-    pub fn new(config: Arc<Config>, registry: Registry, pools: Pools) -> Arc<Self> {
+    pub fn new(config: Arc<Config>, registry: Arc<Registry>, pools: Pools) -> Arc<Self> {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
@@ -58,7 +58,7 @@ impl Dispatcher {
         // The validator wants a Value. Moved into one, large arguments are not copied.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
         let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
-            Ok((kwargs, tool)) => self.execute(&tool, kwargs, &call_id, request).await,
+            Ok((kwargs, tool)) => self.execute(tool, kwargs, &call_id, request).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
         let tool = name;
@@ -78,19 +78,73 @@ impl Dispatcher {
 
     async fn execute(
         self: &Arc<Self>,
-        tool: &Arc<Tool>,
+        tool: Arc<Tool>,
         kwargs: Box<RawValue>,
         call_id: &str,
         request: CallRequest,
     ) -> Settled {
+        // Only a version that never answered may yet turn out not to start.
+        let spare = (!Registry::is_known_good(&tool.entry)).then(|| kwargs.clone());
+        let settled = self.attempt(&tool, kwargs, call_id, &request).await;
+        match (spare, &settled.ended) {
+            (Some(kwargs), Err(fault)) if did_not_start(&settled, fault) => {
+                let other = self.fall_back(&tool, fault.message.clone(), &kwargs).await;
+                match other {
+                    Some((other, kwargs)) => self.attempt(&other, kwargs, call_id, &request).await,
+                    None => settled,
+                }
+            }
+            _ => settled,
+        }
+    }
+
+    /// Another version of a tool whose worker did not start, and the arguments as that one takes them.
+    async fn fall_back(
+        self: &Arc<Self>,
+        tool: &Arc<Tool>,
+        reason: String,
+        kwargs: &RawValue,
+    ) -> Option<(Arc<Tool>, Box<RawValue>)> {
+        let (registry, failed, name) = (Arc::clone(&self.registry), Arc::clone(tool), tool.name.clone());
+        // Files are read anew for this, which may take a while.
+        let look = move || {
+            registry.failed(&failed.entry, &reason);
+            registry.find(&name).ok()
+        };
+        let other = tokio::task::spawn_blocking(look).await.ok()??;
+        if other.entry.version == tool.entry.version {
+            return None;
+        }
+        let arguments = serde_json::from_str(kwargs.get()).ok()?;
+        let kwargs = prepare(&other, arguments).ok()?;
+        Some((other, kwargs))
+    }
+
+    async fn attempt(
+        self: &Arc<Self>,
+        tool: &Arc<Tool>,
+        kwargs: Box<RawValue>,
+        call_id: &str,
+        request: &CallRequest,
+    ) -> Settled {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
-        let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, &request));
-        let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener: request.listener, host };
+        let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, request));
+        let listener = Arc::clone(&request.listener);
+        let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener, host };
         let mut settled = self.pools.call(tool, prepared).await;
+        if settled.metadata.worker.is_some() {
+            self.registry.answered(&tool.entry);
+        }
+        settled.metadata.stale = tool.entry.stale.as_ref().map(|stale| stale.reason.clone());
         let ended = settled.ended.and_then(|raw| readable::check(&tool.name, raw));
         settled.ended = ended.and_then(|raw| results::check(tool, raw));
         settled
     }
+}
+
+/// Whether a call failed because no worker could be started for it, for a reason that may lie in this version.
+fn did_not_start(settled: &Settled, fault: &Fault) -> bool {
+    settled.metadata.worker.is_none() && matches!(fault.code, Code::StartupFailed | Code::EnvironmentFailed)
 }
 
 /// Everything that can be said of a call before anybody runs it, and its arguments as they will be sent.

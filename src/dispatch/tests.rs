@@ -11,7 +11,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::Pools;
 use crate::outcome::{Code, Fault};
 use crate::registry::Registry;
-use crate::worker::Shims;
+use crate::worker::{Shims, Sources};
 
 const TOOL: &str = r#"
 from typing import Literal, Optional, TypedDict, Union
@@ -35,8 +35,9 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let wanted = Wanted { tools: vec![folder.join("tools")], ..Wanted::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
-    let pools = Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(folder));
-    Dispatcher::new(Arc::clone(&config), Registry::open(config), pools)
+    let pools =
+        Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(folder), Sources::in_cache(folder));
+    Dispatcher::new(Arc::clone(&config), Arc::new(Registry::open(config)), pools)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

@@ -1,7 +1,8 @@
-//! One pool for each version of a tool file. A changed file gets a new pool; the old one finishes what it has and leaves.
+//! One pool for each version of a tool file. A changed file gets a new pool; the old one finishes what it has,
+//! and leaves once the new one has a worker.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Job, Listener, Pool, Rules, Settled};
 use crate::registry::{FileEntry, Tool};
-use crate::worker::{HostAccess, PythonLauncher, Shims, WorkerSpec};
+use crate::worker::{HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
 
 /// A call that is ready to run.
 pub struct Prepared {
@@ -37,6 +38,7 @@ pub struct Pools {
     config: Arc<Config>,
     environments: Arc<Environments>,
     shims: Shims,
+    sources: Sources,
     /// Held only to look up or replace an entry.
     open: Mutex<Open>,
     nothing: Arc<RawValue>,
@@ -50,8 +52,8 @@ type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
 #[derive(Default)]
 struct Open {
     current: HashMap<PathBuf, Current>,
-    /// Pools of older versions that still have calls inside.
-    retired: Vec<Arc<Pool>>,
+    /// Those of older versions: some have calls inside, some may be called again should the newer one not start.
+    older: Vec<(PathBuf, Current)>,
     ended: bool,
 }
 
@@ -61,14 +63,53 @@ struct Current {
     config: Arc<RawValue>,
 }
 
+impl Current {
+    fn serves(&self, entry: &FileEntry) -> bool {
+        // One that is gone without having been told to is a bug of ours, and not to last.
+        self.version == entry.version && !self.pool.is_told() && !self.pool.is_empty()
+    }
+}
+
+impl Open {
+    fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.current.values().chain(self.older.iter().map(|(_, older)| older)).map(|one| &one.pool)
+    }
+
+    /// Has new calls of a file go to another pool. The one before finishes what it has. Where it has proven itself, it is
+    /// kept until the new one has a worker: should that not start, it is taken back.
+    fn replace(&mut self, path: &Path, fresh: Current) {
+        let new = Arc::clone(&fresh.pool);
+        if let Some(old) = self.current.insert(path.to_owned(), fresh) {
+            tracing::debug!(file = %path.display(), "new calls go to another version's worker");
+            if !old.pool.has_started() {
+                old.pool.close();
+            }
+            self.older.push((path.to_owned(), old));
+        }
+        self.older.retain(|(_, older)| !older.pool.is_empty());
+        let kept = self.older.iter().filter(|(of, older)| of == path && !older.pool.is_told());
+        let kept: Vec<Arc<Pool>> = kept.map(|(_, older)| Arc::clone(&older.pool)).collect();
+        if !kept.is_empty() {
+            tokio::spawn(async move {
+                if new.started().await {
+                    for pool in kept {
+                        pool.close();
+                    }
+                }
+            });
+        }
+    }
+}
+
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
-    pub fn new(config: Arc<Config>, environments: Arc<Environments>, shims: Shims) -> Self {
+    pub fn new(config: Arc<Config>, environments: Arc<Environments>, shims: Shims, sources: Sources) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self {
             config,
             environments,
             shims,
+            sources,
             open: Mutex::default(),
             nothing: Arc::from(nothing),
             secrets: Mutex::default(),
@@ -130,7 +171,7 @@ impl Pools {
     pub async fn emptied(&self) {
         let pools: Vec<Arc<Pool>> = {
             let open = self.open.lock();
-            open.current.values().map(|current| &current.pool).chain(&open.retired).cloned().collect()
+            open.pools().cloned().collect()
         };
         for pool in pools {
             pool.emptied().await;
@@ -140,8 +181,7 @@ impl Pools {
     fn each(&self, order: impl Fn(&Pool)) {
         let mut open = self.open.lock();
         open.ended = true;
-        open.current.values().for_each(|current| order(&current.pool));
-        open.retired.iter().for_each(|pool| order(pool));
+        open.pools().for_each(|pool| order(pool));
     }
 
     fn pool(&self, entry: &FileEntry) -> Option<(Arc<Pool>, Arc<RawValue>)> {
@@ -151,22 +191,24 @@ impl Pools {
             return None;
         }
         if let Some(current) = open.current.get(&file.path)
-            && current.version == entry.version
-            // One that is gone without having been told to is a bug of ours, and not to last.
-            && !current.pool.is_empty()
+            && current.serves(entry)
         {
             return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
         }
-        let pool = Arc::new(Pool::start(file.path.clone(), rules(entry), Arc::new(self.launcher(entry))));
+        let taken_back = open.older.iter().position(|(path, older)| *path == file.path && older.serves(entry));
+        let fresh = match taken_back {
+            Some(place) => open.older.swap_remove(place).1,
+            None => self.start(entry),
+        };
+        let given = (Arc::clone(&fresh.pool), Arc::clone(&fresh.config));
+        open.replace(&file.path, fresh);
+        Some(given)
+    }
+
+    fn start(&self, entry: &FileEntry) -> Current {
+        let pool = Arc::new(Pool::start(entry.file.path.clone(), rules(entry), Arc::new(self.launcher(entry))));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        let current = Current { version: entry.version, pool: Arc::clone(&pool), config: Arc::clone(&config) };
-        if let Some(old) = open.current.insert(file.path.clone(), current) {
-            tracing::info!(file = %file.path.display(), "the file changed: new calls go to a new worker");
-            old.pool.close();
-            open.retired.push(old.pool);
-        }
-        open.retired.retain(|pool| !pool.is_empty());
-        Some((pool, config))
+        Current { version: entry.version, pool, config }
     }
 
     fn launcher(&self, entry: &FileEntry) -> PythonLauncher {
@@ -175,6 +217,7 @@ impl Pools {
         let spec = WorkerSpec {
             pack: entry.file.pack.clone(),
             file: entry.file.path.clone(),
+            fingerprint: entry.file.fingerprint,
             environment: environment_spec(entry),
             launcher: settings.launcher.value,
             secrets: settings.secrets.value.clone(),
@@ -184,7 +227,12 @@ impl Pools {
             pass_env: settings.pass_env.value.clone(),
             env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         };
-        PythonLauncher { spec: Arc::new(spec), environments: Arc::clone(&self.environments), shims: self.shims.clone() }
+        PythonLauncher {
+            spec: Arc::new(spec),
+            environments: Arc::clone(&self.environments),
+            shims: self.shims.clone(),
+            sources: self.sources.clone(),
+        }
     }
 
     async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {

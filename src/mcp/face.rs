@@ -1,17 +1,20 @@
-//! hostler as an MCP server sees it: four requests, each handed on to dispatch.
+//! hostler as an MCP server sees it: four requests, each handed on to dispatch; and word of changed tools.
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams,
+    SetLevelRequestParams, SubscriptionFilter,
 };
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::watch;
 
 use super::answer;
+use super::changes::Changes;
 use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
 use super::outbox::Outbox;
@@ -24,11 +27,27 @@ pub(super) struct Face {
     dispatcher: Arc<Dispatcher>,
     level: AskedLevel,
     outbox: Outbox,
+    /// Has seen every change that the client's last list shows. Held only to look.
+    listed: Mutex<watch::Receiver<u64>>,
+    /// Whether the session is over.
+    over: watch::Sender<bool>,
 }
 
 impl Face {
     pub fn new(dispatcher: Arc<Dispatcher>, outbox: Outbox) -> Self {
-        Self { dispatcher, outbox, level: AskedLevel::default() }
+        let listed = Mutex::new(dispatcher.registry.announcements());
+        Self { dispatcher, outbox, level: AskedLevel::default(), listed, over: watch::Sender::new(false) }
+    }
+
+    /// Lets go of everybody who waits for changes.
+    pub fn end(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// The changes of the list of tools since the client last saw it: what comes between its list and its wish to hear of
+    /// changes is not lost.
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.listed.lock().clone(), self.outbox.clone(), self.over.subscribe())
     }
 
     /// The tools there are.
@@ -72,7 +91,8 @@ pub(super) struct Handler(pub Arc<Face>);
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("hostler", env!("CARGO_PKG_VERSION"));
         info
@@ -84,6 +104,7 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.0.dispatcher.registry.refresh_if_changed();
+        self.0.listed.lock().mark_unchanged();
         // The tools are put in when the answer is written. One page: many clients never ask for a second.
         Ok(ListToolsResult::with_all_items(Vec::new()))
     }
@@ -117,6 +138,26 @@ impl ServerHandler for Handler {
             _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         };
         Err(ErrorData::invalid_params(format!("the params of {} must be {wanted}", request.method), None))
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // rmcp leaves of it what the capabilities name.
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.0.changes();
+        loop {
+            let next = tokio::select! {
+                next = changes.next() => next,
+                () = context.cancelled() => None,
+            };
+            if next.is_none() {
+                return Ok(());
+            }
+            // A subscription to something else is one that hears nothing.
+            let _ = context.sink().notify_tool_list_changed().await;
+        }
     }
 
     async fn set_level(

@@ -2,6 +2,7 @@
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
 mod answer;
+mod changes;
 mod content;
 mod express;
 mod face;

@@ -8,6 +8,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::changes::tell_unasked;
 use super::express::Express;
 use super::face::{Face, Handler};
 use super::listed::Listed;
@@ -45,8 +46,9 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
     let transport = Listed::new(transport, Arc::clone(&face), outbox.clone());
     let (ended, running) = tokio::select! {
         // The loop below may only begin once the client has said hello.
-        started = Handler(face).serve(transport) => match started {
+        started = Handler(Arc::clone(&face)).serve(transport) => match started {
             Ok(running) => {
+                tell_unasked(running.peer().clone(), face.changes());
                 if has_lane() {
                     lane.open(running.peer().clone());
                 }
@@ -59,6 +61,7 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
         },
         () = signalled.notified() => (Ended::Signalled, None),
     };
+    face.end();
     // Without input rmcp only waits for the calls under way and writes their answers, longer than we may.
     let _ = hang_up.send(());
     let mut drained = tokio::spawn(async move {

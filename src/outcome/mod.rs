@@ -31,6 +31,9 @@ pub struct Metadata {
     pub worker: Option<u32>,
     /// 1 for the first try.
     pub attempt: u32,
+    /// Why an earlier version of the tool file answered, and not the one on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<String>,
     /// What the tool printed during the call; its end is marked when it was cut at the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -38,7 +41,16 @@ pub struct Metadata {
 
 impl Default for Metadata {
     fn default() -> Self {
-        Self { cold: false, queue_ms: 0.0, start_ms: 0.0, run_ms: 0.0, worker: None, attempt: 1, output: None }
+        Self {
+            cold: false,
+            queue_ms: 0.0,
+            start_ms: 0.0,
+            run_ms: 0.0,
+            worker: None,
+            attempt: 1,
+            stale: None,
+            output: None,
+        }
     }
 }
 

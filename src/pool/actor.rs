@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::alarm::Alarm;
@@ -56,6 +56,7 @@ pub(super) struct Actor {
     pub(super) done: bool,
     /// Of the last call that had secrets.
     pub(super) scrub: Option<Arc<Scrub>>,
+    has_started: watch::Sender<bool>,
 }
 
 impl Actor {
@@ -64,6 +65,7 @@ impl Actor {
         file: PathBuf,
         launcher: Arc<dyn Launcher>,
         sender: mpsc::UnboundedSender<Message>,
+        has_started: watch::Sender<bool>,
     ) -> Self {
         Self {
             machine,
@@ -80,6 +82,7 @@ impl Actor {
             follow_up: VecDeque::new(),
             done: false,
             scrub: None,
+            has_started,
         }
     }
 
@@ -136,6 +139,7 @@ impl Actor {
             Ok(handle) => {
                 tracing::info!(file = %self.file.display(), pid = handle.pid, "worker ready");
                 self.workers.insert(worker, Held::Live(handle));
+                self.has_started.send_replace(true);
                 let ready = StartNote(format!("{} is ready", self.launcher.name()));
                 self.note(&ready);
                 for call in self.machine.waiting() {

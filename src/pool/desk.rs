@@ -111,6 +111,7 @@ impl Open {
             run_ms: milliseconds(now - began),
             worker: self.worker,
             attempt: self.attempt.max(1),
+            stale: None,
             output: self.printed.take(),
         };
         // A caller that is gone wants no answer.

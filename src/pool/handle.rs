@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message};
 use super::desk;
@@ -21,15 +21,18 @@ pub struct Pool {
     next_call: AtomicU64,
     /// It was told to close or to end.
     told: AtomicBool,
+    /// Whether a worker of it ever said hello.
+    started: watch::Receiver<bool>,
 }
 
 impl Pool {
     /// Starts the pool of a tool file. No worker is started before the first call.
     pub fn start(file: PathBuf, rules: Rules, launcher: Arc<dyn Launcher>) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
-        let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone());
+        let (has_started, started) = watch::channel(false);
+        let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone(), has_started);
         tokio::spawn(actor.run(inbox));
-        Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false) }
+        Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false), started }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -57,6 +60,21 @@ impl Pool {
     pub fn end(&self) {
         self.told.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::End);
+    }
+
+    /// Whether it was told to close or to end.
+    pub fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
+    }
+
+    /// Whether a worker of it ever said hello.
+    pub fn has_started(&self) -> bool {
+        *self.started.borrow()
+    }
+
+    /// Waits until one has; false for a pool that is gone before.
+    pub async fn started(&self) -> bool {
+        self.started.clone().wait_for(|has| *has).await.is_ok()
     }
 
     /// Whether a closed or ended pool has let its last worker go.

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::compiled::Compiled;
+use super::last_good::{Stale, StandIns};
 use super::stamp::Stamps;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
-use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, Status, ToolFile, resolve_collisions};
+use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, ToolFile, resolve_collisions};
 
 /// A tool file and what is in force for it.
 #[derive(Debug)]
@@ -22,29 +24,53 @@ pub struct FileEntry {
     pub settings: EffectiveTool,
     /// What tells one version of it from another: its bytes, and those of the neighbours it imports.
     pub version: [u8; 32],
+    /// Why this is its last good version and not the one on disk, if so.
+    pub stale: Option<Stale>,
     /// What it and its neighbours looked like when they were read.
     pub(super) stamps: Stamps,
+    /// Whether the registry knows that it has answered a call.
+    pub(super) is_known_good: AtomicBool,
 }
 
 impl FileEntry {
-    fn new(file: ToolFile, settings: EffectiveTool, looked: &Stamps) -> Self {
+    fn new(file: ToolFile, settings: EffectiveTool, looked: &Stamps, stand_ins: &mut StandIns) -> Self {
+        let stand_in = stand_ins.remove(&file.path);
         let paths = std::iter::once(&file.path).chain(&file.helpers);
+        let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
         let stamps = looked.as_seen_at(paths.map(PathBuf::as_path));
-        let version = version(&file);
-        Self { file, settings, version, stamps }
+        let (version, stale) = match stand_in {
+            Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
+            None => (version(&file), None),
+        };
+        Self { file, settings, version, stale, stamps, is_known_good: AtomicBool::default() }
     }
 
     /// Why it cannot be called, if it cannot.
     pub fn broken(&self) -> Option<String> {
-        match &self.file.status {
-            Status::Ready => None,
-            Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } => Some(reason.clone()),
+        self.file.broken()
+    }
+
+    /// `ready`, `stale` where its last good version answers, or `broken`.
+    pub fn status(&self) -> &'static str {
+        match (self.file.is_ready(), &self.stale) {
+            (false, _) => "broken",
+            (true, Some(_)) => "stale",
+            (true, None) => "ready",
         }
+    }
+
+    /// What is wrong with the file on disk, also where an earlier version of it answers.
+    pub fn trouble(&self) -> Option<String> {
+        self.broken().or_else(|| Some(self.stale.as_ref()?.reason.clone()))
+    }
+
+    /// Whether it still is what would be read now.
+    pub(super) fn is_current(&self) -> bool {
+        self.stamps.still_true() && !self.stale.as_ref().is_some_and(Stale::is_due)
     }
 }
 
-fn version(file: &ToolFile) -> [u8; 32] {
+pub(super) fn version(file: &ToolFile) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(file.fingerprint);
     for helper in &file.helpers {
@@ -131,14 +157,14 @@ pub enum NotFound {
 
 impl Catalogue {
     /// Makes a snapshot from what a scan found. `looked` is what the files looked like before they were read.
-    pub fn build(mut scan: Scan, looked: &Stamps, config: &Config) -> Self {
+    pub(super) fn build(mut scan: Scan, looked: &Stamps, mut stand_ins: StandIns, config: &Config) -> Self {
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
             let internal = file.kind == crate::discovery::Kind::Internal;
             let layer = file.header.as_ref().map(|header| &header.layer);
             let settings = config.tool(&file.pack, layer, internal);
-            catalogue.add(Arc::new(FileEntry::new(file, settings, looked)), config);
+            catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
         for (place, tool) in catalogue.tools.iter().enumerate() {
@@ -186,7 +212,7 @@ impl Catalogue {
         // Of a broken file some functions may be known and others lost. `a_b.c` is rather of `a_b` than of `a`.
         let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
         let pack = self.files.iter().filter(is_of_pack).max_by_key(rank);
-        if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.broken()?))) {
+        if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return Err(NotFound::Broken(entry.file.path.clone(), reason));
         }
         Err(NotFound::Unknown(self.near(name)))

@@ -2,11 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 
-use super::catalogue::{Catalogue, NotFound, Tool};
+use super::catalogue::{Catalogue, FileEntry, NotFound, Tool};
+use super::last_good::LastGood;
+use super::news;
 use super::saving::Saving;
+use super::shown::look_alike;
 use super::stamp::Stamps;
 use crate::config::Config;
 use crate::discovery::{Cache, scan, scan_with};
@@ -20,6 +26,12 @@ pub struct Registry {
     saving: Saving,
     /// A plain lock, held only to copy or replace the pointers; never across an await.
     current: RwLock<Snapshot>,
+    /// Held while files are read anew: what was read earlier never replaces what was read later.
+    reading: Mutex<()>,
+    /// Held only to look or to note something.
+    last_good: Mutex<LastGood>,
+    /// Counts the changes that a client sees in a list of the tools.
+    announced: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -38,8 +50,19 @@ impl Registry {
     /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads.
     pub fn with(config: Arc<Config>, cache: Option<Cache>) -> Self {
         let saving = Saving::default();
-        let current = RwLock::new(read(&config, cache.as_ref(), &saving));
-        Self { config, cache, saving, current }
+        let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
+        let registry = Self {
+            config,
+            cache,
+            saving,
+            current: RwLock::new(none),
+            reading: Mutex::default(),
+            last_good: Mutex::default(),
+            announced: watch::Sender::new(0),
+        };
+        let first = registry.read();
+        *registry.current.write() = first;
+        registry
     }
 
     /// The snapshot in force.
@@ -47,12 +70,27 @@ impl Registry {
         Arc::clone(&self.current.read().catalogue)
     }
 
+    /// Waits a little for what is being kept for the next run. Dropping does so too, but others may hold this.
+    pub fn saved(&self) {
+        self.saving.wait();
+    }
+
+    /// The folders that are served.
+    pub(super) fn tool_folders(&self) -> &[PathBuf] {
+        &self.config.tools.value
+    }
+
+    /// Moves whenever a client that lists the tools would see something else than before.
+    pub fn announcements(&self) -> watch::Receiver<u64> {
+        self.announced.subscribe()
+    }
+
     /// Finds a tool as its file is now. On the way of every call, so it looks at that tool's own files only; a name that
     /// is not known, or known to be broken, is worth a look at all of them.
     pub fn find(&self, name: &str) -> Result<Arc<Tool>, NotFound> {
         if let Ok(tool) = self.catalogue().resolve(name)
             && tool.entry.file.is_ready()
-            && tool.entry.stamps.still_true()
+            && tool.entry.is_current()
         {
             return Ok(Arc::clone(tool));
         }
@@ -62,25 +100,73 @@ impl Registry {
 
     /// Looks whether any tool file or folder changed since it was read, and reads them anew if so. Says whether it did.
     pub fn refresh_if_changed(&self) -> bool {
-        let Snapshot { catalogue, folders } = self.current.read().clone();
-        if folders.still_true() && catalogue.files.iter().all(|entry| entry.stamps.still_true()) {
+        if self.is_current() {
             return false;
         }
-        *self.current.write() = read(&self.config, self.cache.as_ref(), &self.saving);
+        let _reading = self.reading.lock();
+        // Somebody else may have read them while this one waited.
+        if self.is_current() {
+            return false;
+        }
+        self.install(self.read());
         true
+    }
+
+    /// Notes that a call was answered by this version of a file, which then stands in for versions that cannot.
+    pub fn answered(&self, entry: &Arc<FileEntry>) {
+        if !entry.is_known_good.swap(true, Ordering::Relaxed) {
+            self.last_good.lock().answered(entry);
+        }
+    }
+
+    /// Whether this version of a file is known to answer.
+    pub fn is_known_good(entry: &FileEntry) -> bool {
+        entry.is_known_good.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the worker of this version of a file did not start. Where an earlier version answered, that one is in
+    /// force from now on.
+    pub fn failed(&self, entry: &FileEntry, reason: &str) {
+        let _reading = self.reading.lock();
+        if self.last_good.lock().failed(entry, reason, Instant::now()) {
+            self.install(self.read());
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        let Snapshot { catalogue, folders } = self.current.read().clone();
+        folders.still_true() && catalogue.files.iter().all(|entry| entry.is_current())
+    }
+
+    fn read(&self) -> Snapshot {
+        // Stamps are taken before reading: a change in between is then seen the next time.
+        let tools = &self.config.tools.value;
+        let (folders, files) = look(tools);
+        let mut scan = self.cache.as_ref().map_or_else(|| scan(tools), |cache| scan_with(tools, cache));
+        if let Some(unsaved) = scan.unsaved.take() {
+            self.saving.begin(unsaved);
+        }
+        let before = self.catalogue();
+        let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
+        let catalogue = Catalogue::build(scan, &files, stand_ins, &self.config);
+        Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
+    }
+
+    /// Puts a snapshot in force, and announces it where a list of its tools reads differently. For whoever holds
+    /// `reading`, since the snapshot in force must be the one it was made after.
+    fn install(&self, fresh: Snapshot) {
+        let after = Arc::clone(&fresh.catalogue);
+        let before = std::mem::replace(&mut *self.current.write(), fresh);
+        news::tell(&before.catalogue, &after);
+        if !look_alike(&before.catalogue, &after) {
+            self.announced.send_modify(|count| *count += 1);
+        }
     }
 }
 
-fn read(config: &Config, cache: Option<&Cache>, saving: &Saving) -> Snapshot {
-    // Stamps are taken before reading: a change in between is then seen the next time.
-    let (folders, files) = look(&config.tools.value);
-    let tools = &config.tools.value;
-    let mut scan = cache.map_or_else(|| scan(tools), |cache| scan_with(tools, cache));
-    if let Some(unsaved) = scan.unsaved.take() {
-        saving.begin(unsaved);
-    }
-    let catalogue = Catalogue::build(scan, &files, config);
-    Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
+/// Folders that change for their own reasons and hold no tool: `.git`, `__pycache__`.
+pub(super) fn is_beside_the_point(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "__pycache__" || name.as_encoded_bytes().starts_with(b"."))
 }
 
 /// The tool folders with those inside them, in which `NAME/NAME.py` may appear, and every Python file there.
@@ -92,6 +178,9 @@ fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
     let mut files = Vec::new();
     for path in tools.iter().flat_map(|folder| list(folder)) {
         if path.is_dir() {
+            if is_beside_the_point(&path) {
+                continue;
+            }
             files.extend(list(&path));
             folders.push(path);
         } else {

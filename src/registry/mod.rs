@@ -2,12 +2,21 @@
 
 mod catalogue;
 mod compiled;
+mod folders;
+mod last_good;
 mod live;
+mod news;
 mod saving;
+mod shown;
 mod stamp;
+mod watching;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod watching_tests;
 
 pub use catalogue::{Catalogue, FileEntry, NotFound, Tool};
+pub use last_good::Stale;
 pub use live::Registry;
 pub use stamp::Stamps;
+pub use watching::{OnCatalogue, Watching};

@@ -29,12 +29,18 @@ impl Saving {
             *self.last.lock() = Some(told);
         }
     }
+
+    /// Waits until what was begun is written, though not for long.
+    pub fn wait(&self) {
+        let last = self.last.lock().take();
+        if let Some(told) = last {
+            let _ = told.recv_timeout(PATIENCE);
+        }
+    }
 }
 
 impl Drop for Saving {
     fn drop(&mut self) {
-        if let Some(told) = self.last.get_mut() {
-            let _ = told.recv_timeout(PATIENCE);
-        }
+        self.wait();
     }
 }

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use super::last_good::LastGood;
 use super::{NotFound, Registry};
 use crate::config::{Config, Wanted};
 use crate::discovery::Cache;
@@ -173,4 +176,137 @@ fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
     assert_eq!(second.find("greet.salut").unwrap().name, "greet.salut");
     assert_eq!(start().find("greet.salut").unwrap().name, "greet.salut");
     assert!(start().find("greet.hello").is_err() && start().find("later.hello").is_ok());
+}
+
+#[test]
+fn what_a_list_shows_is_announced_when_it_changes_and_nothing_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    let registry = open(folder.path());
+    let mut heard = registry.announcements();
+    let mut announces = |name: &str, text: &str| {
+        write(folder.path(), name, text);
+        assert!(registry.refresh_if_changed(), "{text}");
+        let is_heard = heard.has_changed().unwrap();
+        heard.mark_unchanged();
+        is_heard
+    };
+    let mut text = TOOL.replace("return name", "return name * 2");
+    assert!(!announces("greet.py", &text), "a body is nobody's to see");
+    text.insert_str(0, "\n\n_LATER = 1\n");
+    assert!(!announces("greet.py", &text), "nor is the line a function stands on");
+    for (old, new) in [("Say hello.", "Say it."), ("name: str", "name: int"), ("-> str", "-> int"), ("hello", "salut")]
+    {
+        text = text.replace(old, new);
+        assert!(announces("greet.py", &text), "{new}");
+    }
+    for effects in ["pure", "idempotent"] {
+        let header = format!("# /// script\n# [tool.hostler]\n# effects = \"{effects}\"\n# ///\n");
+        assert!(announces("greet.py", &(header + &text)), "{effects}");
+    }
+    assert!(announces("later.py", TOOL), "another file");
+    assert!(!announces("broken.py", "def f(:\n"), "a file that never worked lists nothing");
+    assert!(!registry.refresh_if_changed() && !heard.has_changed().unwrap());
+}
+
+#[test]
+fn of_two_readings_at_once_the_later_one_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |count: usize| TOOL.replace("name: str", &format!("name: int = {count}"));
+    write(folder.path(), "greet.py", &text(0));
+    // So that reading takes long enough for another to overtake it.
+    (0..60).for_each(|count| write(folder.path(), &format!("other_{count}.py"), TOOL));
+    let registry = open(folder.path());
+    let shown = || {
+        let schema = registry.catalogue().tools[0].input_schema().clone();
+        schema["properties"]["name"]["default"].as_u64().unwrap()
+    };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    registry.refresh_if_changed();
+                }
+            });
+        }
+        let watching = scope.spawn(|| {
+            let mut seen = 0;
+            while !over.load(Relaxed) {
+                let now = shown();
+                assert!(now >= seen, "an older reading replaced a later one: {now} after {seen}");
+                seen = now;
+            }
+        });
+        for count in 1..=100 {
+            write(folder.path(), ".fresh", &text(count));
+            std::fs::rename(folder.path().join(".fresh"), folder.path().join("greet.py")).unwrap();
+            // The pace of edits; whoever reads meanwhile has read too early.
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        over.store(true, Relaxed);
+        watching.join().unwrap();
+    });
+    registry.refresh_if_changed();
+    assert_eq!(shown(), 100);
+}
+
+#[test]
+fn a_version_that_did_not_start_is_tried_again_after_a_while_and_ever_less_often() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    let registry = open(folder.path());
+    let old = registry.find("greet.hello").unwrap();
+    write(folder.path(), "greet.py", &format!("{TOOL}\n1 / 0\n"));
+    let new = registry.find("greet.hello").unwrap();
+    let (mut known, now) = (LastGood::default(), Instant::now());
+    let after = |seconds| now + Duration::from_secs(seconds);
+    assert!(!known.failed(&new.entry, "why", now), "nothing can stand in for it");
+    known.answered(&old.entry);
+    let stale = |known: &LastGood, seconds| {
+        let mut files = vec![new.entry.file.clone()];
+        let stand_ins = known.stand_in(&mut files, &registry.catalogue(), after(seconds));
+        assert_eq!(files[0].fingerprint == old.entry.file.fingerprint, stand_ins.len() == 1);
+        stand_ins.into_values().next().map(|stand_in| (stand_in.version == old.entry.version, stand_in.stale.reason))
+    };
+    assert_eq!(stale(&known, 0), None, "it was not tried yet");
+    assert!(known.failed(&new.entry, "why", now));
+    assert!(!known.failed(&new.entry, "another call of the same start", after(1)));
+    assert_eq!(stale(&known, 14), Some((true, "why".to_owned())));
+    assert_eq!(stale(&known, 15), None, "what it lacked may have come");
+    assert!(known.failed(&new.entry, "still", after(15)));
+    assert_eq!(stale(&known, 44), Some((true, "still".to_owned())));
+    assert_eq!(stale(&known, 45), None);
+    known.answered(&new.entry);
+    assert!(!known.failed(&new.entry, "why", after(50)), "it is the last good one itself");
+    assert_eq!(stale(&known, 20), None);
+    write(folder.path(), "greet.py", "def hello(:\n");
+    let mut files = crate::discovery::scan(&[folder.path().to_owned()]).files;
+    let stand_ins = known.stand_in(&mut files, &registry.catalogue(), after(20));
+    assert_eq!(stand_ins[&files[0].path].version, new.entry.version, "it has answered since it failed");
+}
+
+#[test]
+fn a_broken_edit_leaves_the_last_good_version_in_force_until_it_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", &format!("import words\n{TOOL}"));
+    write(folder.path(), "words.py", "X = 1\n");
+    let registry = open(folder.path());
+    let heard = registry.announcements();
+    let good = registry.find("greet.hello").unwrap();
+    for broken in ["def hello(:\n", "# /// script\n", "def hello(name: \n    return\n"] {
+        write(folder.path(), "greet.py", broken);
+        let tool = registry.find("greet.hello").unwrap();
+        assert_eq!(tool.entry.version, good.entry.version);
+        assert!(tool.entry.stale.as_ref().unwrap().reason.starts_with("line "), "{:?}", tool.entry.stale);
+        assert_eq!((tool.entry.broken(), tool.entry.status()), (None, "stale"));
+        assert!(tool.entry.trouble().is_some());
+        assert!(matches!(registry.find("greet.lost").unwrap_err(), NotFound::Broken(..)));
+    }
+    assert!(!heard.has_changed().unwrap(), "what a list shows is what it was");
+    write(folder.path(), "greet.py", &TOOL.replace("hello", "salut"));
+    assert!(registry.find("greet.salut").unwrap().entry.stale.is_none());
+    assert!(registry.find("greet.hello").is_err() && heard.has_changed().unwrap());
+    std::fs::remove_file(folder.path().join("greet.py")).unwrap();
+    assert!(registry.find("greet.salut").is_err(), "what was removed is not kept");
 }

@@ -15,6 +15,7 @@ use super::life::Life;
 use super::news::{News, NewsSender, WorkerHandle};
 use super::reader::LinkReader;
 use super::shim::Shims;
+use super::sources::Sources;
 use super::stack::Stack;
 use super::stderr::{self, Tail};
 use super::writer::{LinkWriter, start_writer};
@@ -50,6 +51,8 @@ pub struct WorkerSpec {
     pub pack: String,
     /// The tool file.
     pub file: PathBuf,
+    /// SHA-256 of the text that is to be run under its name, whatever it holds by then.
+    pub fingerprint: [u8; 32],
     /// Its environment.
     pub environment: EnvironmentSpec,
     /// Through `uv run`, or the interpreter itself.
@@ -76,6 +79,8 @@ pub struct PythonLauncher {
     pub environments: Arc<Environments>,
     /// Where its shim comes from.
     pub shims: Shims,
+    /// Where the text comes from.
+    pub sources: Sources,
 }
 
 impl Launcher for PythonLauncher {
@@ -84,7 +89,8 @@ impl Launcher for PythonLauncher {
     }
 
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
-        let (spec, environments, shims) = (Arc::clone(&self.spec), Arc::clone(&self.environments), self.shims.clone());
+        let (spec, environments) = (Arc::clone(&self.spec), Arc::clone(&self.environments));
+        let (shims, sources) = (self.shims.clone(), self.sources.clone());
         Box::pin(async move {
             let lease = environments.ensure(&spec.environment, &|line| notes(StartNote(line.to_owned()))).await?;
             let shim = shims.lay_out().map_err(|error| {
@@ -92,11 +98,19 @@ impl Launcher for PythonLauncher {
                 Fault::new(Code::SystemError, message)
             })?;
             notes(StartNote(format!("starting {}", spec.pack)));
-            let launch = command(&spec, &environments, &lease, &shim).await?;
+            let Some(source) = sources.of(&spec.file, spec.fingerprint) else { return Err(lost_fault(&spec)) };
+            let launch = command(&spec, &environments, &lease, &shim).await?.arg(source);
             let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
             Handshake::new(spec, child, news, lease).run().await
         })
     }
+}
+
+/// Neither the file nor a copy holds the text of this version any more. Whoever calls again gets the file as it is now.
+fn lost_fault(spec: &WorkerSpec) -> Fault {
+    let (pack, file) = (&spec.pack, spec.file.display());
+    let message = format!("{pack} could not be started: {file} has changed and no copy of its earlier text is left");
+    Fault::new(Code::StartupFailed, message)
 }
 
 /// The command line of a worker, as `docs/architecture.md` explains it.

@@ -162,6 +162,11 @@ class Dev(unittest.TestCase):
         until("shed.better  Do it better.")
         dev.stdin.write("better number=4\n")
         until("8")
+        write_tool(tools, "shed", "def better(:\n")
+        until("calls go to the last good version")
+        dev.stdin.write("better number=5\n")
+        until("10")
+        until("as its last good version: line 5: ")
         dev.stdin.close()
         self.assertEqual(dev.wait(timeout=10), 0)
 

@@ -5,16 +5,9 @@ import os
 import unittest
 
 from harness import META, TOOLS, connected, scratch, write_tool
-from wire import Wire, call, line, request
+from wire import INLINE, Wire, call, line, request
 
 BIG = 2**80 + 1
-
-# What every request of a session without a handshake carries.
-INLINE = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
 def inline(number, name, /, meta=None, others=None, **arguments):

@@ -13,6 +13,13 @@ from harness import HOSTLER, META, PATIENCE, ROOT, TOOLS, environment
 REVISION = "2025-11-25"
 HELLO = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
 
+# What every request of a session without a handshake carries.
+INLINE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
 
 def line(**message):
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
@@ -33,8 +40,8 @@ OPENING = request(0, "initialize", **HELLO) + line(method="notifications/initial
 class Wire:
     """A hostler on pipes or sockets."""
 
-    def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None):
-        words = [HOSTLER, "serve", *arguments]
+    def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None, before=()):
+        words = [*before, HOSTLER, "serve", *arguments]
         for folder in tools or (TOOLS,):
             words += ["--tools", str(folder)]
         if sockets:  # as Node does it: one socket pair for each stream
@@ -93,6 +100,19 @@ class Wire:
             if message is None:
                 raise EOFError(f"no answer to {number}; notes: {self.notes}")
             if message.get("id") == number and "method" not in message:
+                return message
+            self.notes.append(message)
+
+    def until(self, method):
+        """The next notification of a kind, also one that came already; those before it are kept."""
+        for place, note in enumerate(self.notes):
+            if note.get("method") == method:
+                return self.notes.pop(place)
+        while True:
+            message = self.read()
+            if message is None:
+                raise EOFError(f"no {method}; notes: {self.notes}")
+            if message.get("method") == method:
                 return message
             self.notes.append(message)
 

@@ -1,4 +1,6 @@
-"""Entry of the Python worker shim: ``python -I <this file> <tool file>``.
+"""Entry of the Python worker shim: ``python -I <this file> <tool file> [<source>]``.
+
+The source is a file that holds the text to run in place of what the tool file holds by now.
 
 The directory in place of this file works too, 6 ms slower: Python then imports runpy.
 """
@@ -16,10 +18,10 @@ if __name__ == "__mp_main__":  # a child of multiprocessing, which runs this aga
     children.install()
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -I <shim directory>/__main__.py <tool file>")
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python -I <shim directory>/__main__.py <tool file> [<source>]")
 
     from hostler_worker.wire import wire  # first: takes fds 0 and 1 away from all that follows
     from hostler_worker.loop import main
 
-    main(wire, sys.argv[1])
+    main(wire, *sys.argv[1:])

@@ -165,6 +165,8 @@ def traceback_of(error):
     try:
         import traceback
 
+        if state.source:
+            _know_lines()
         whole = traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False)
         _trim(whole, traceback, set())
         text = "".join(whole.format())
@@ -177,6 +179,18 @@ def traceback_of(error):
 
         text = head(text, _LONGEST // 2) + "\n…\n" + tail(text, _LONGEST // 2)
     return text
+
+
+def _know_lines():
+    """The lines that run, whatever the tool file holds by now."""
+    import linecache
+
+    known = linecache.cache.get(state.tool_file)
+    if known is not None and len(known) == 4 and known[1] is None:
+        return
+    lines = linecache.getlines(state.source)
+    if lines:  # no time of change: these are never looked up again
+        linecache.cache[state.tool_file] = (sum(map(len, lines)), None, lines, state.tool_file)
 
 
 def _trim(whole, traceback, seen):

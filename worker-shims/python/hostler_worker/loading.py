@@ -36,7 +36,7 @@ class Function:
         return self.call(*args, **kwargs)
 
 
-def load(path):
+def load(path, source=None):
     """Import the tool file; (functions by name, None) or (None, what went wrong)."""
     folder = os.path.dirname(path)
     if folder not in sys.path:
@@ -47,7 +47,7 @@ def load(path):
     module.__file__ = path
     sys.modules[name] = module  # before it runs: dataclasses and pickle look there
     try:
-        code = compiled(path)
+        code = compiled(path, source)
         state.guard -= 1  # the author's code: a print here may be interrupted like any other
         try:
             exec(code, module.__dict__)
@@ -60,11 +60,12 @@ def load(path):
         return None, error
 
 
-def compiled(path):
-    with open(path, "rb") as file:
-        source = file.read()
+def compiled(path, source=None):
+    """The code of a tool file; of the text in another file, where that one keeps what this one held."""
+    with open(source or path, "rb") as file:
+        text = file.read()
     # From bytes, so that BOM and coding line are read by Python's own rules.
-    return compile(source, path, "exec", dont_inherit=True)
+    return compile(text, path, "exec", dont_inherit=True)
 
 
 def _inner(code):

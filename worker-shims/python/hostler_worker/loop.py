@@ -17,13 +17,14 @@ queue = deque()
 waiting = {}  # id of a host request -> its response, once it is there
 
 
-def main(wire, tool_file):
+def main(wire, tool_file, source=None):
     streams.install()
     interrupt.install()
     sys.argv = [tool_file]
     for name in ("UV", "UV_RUN_RECURSION_DEPTH"):  # `uv run` adds them; a tool gets no UV_* variable
         os.environ.pop(name, None)
     state.tool_file = os.path.abspath(tool_file)
+    state.source = source and os.path.abspath(source)
     wire.receive = lambda message: _receive(wire, message)
     try:
         _serve(wire)
@@ -158,7 +159,7 @@ def _hello(message, functions):
     from .loading import load
     from .wire import quote
 
-    functions, problem = load(state.tool_file)
+    functions, problem = load(state.tool_file, state.source)
     if problem is not None:
         return None, faults.import_failed(id, problem)
     text = '{"jsonrpc":"2.0","id":%s,"result":{"protocol":%d,"pid":%d,"python":"%d.%d.%d","functions":[%s],"features":%s}}\n'

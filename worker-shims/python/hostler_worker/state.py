@@ -6,7 +6,7 @@ from _thread import get_ident
 class State:
     __slots__ = (
         "guard", "signalled", "call_id", "params", "cancel", "raised", "insist", "task",
-        "cancelled", "terminating", "secrets", "host", "tool_file", "module_name", "main",
+        "cancelled", "terminating", "secrets", "host", "tool_file", "source", "module_name", "main",
     )
 
     def __init__(self):
@@ -25,6 +25,7 @@ class State:
         self.secrets = frozenset()  # declared names
         self.host = frozenset()  # host requests that are allowed
         self.tool_file = ""
+        self.source = None
         self.module_name = ""
         self.main = get_ident()
 

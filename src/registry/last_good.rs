@@ -1,0 +1,117 @@
+//! The last good version of each tool file, which goes on answering while the file on disk cannot: because it is broken, or
+//! because its worker did not start.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::catalogue::{Catalogue, FileEntry, version};
+use crate::discovery::ToolFile;
+
+/// How long a version that did not start is not tried again, doubled at each further failure: what it lacked may have
+/// come without an edit.
+const FIRST_PAUSE: Duration = Duration::from_secs(15);
+const LONGEST_PAUSE: Duration = Duration::from_mins(10);
+
+/// Why what answers is not what lies on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stale {
+    /// What is wrong with the file on disk.
+    pub reason: String,
+    /// When the version on disk is tried again, should nobody touch the file before.
+    retry_at: Option<Instant>,
+}
+
+impl Stale {
+    pub(super) fn is_due(&self) -> bool {
+        self.retry_at.is_some_and(|at| Instant::now() >= at)
+    }
+}
+
+/// What stands in for a file of a scan.
+#[derive(Debug)]
+pub(super) struct StandIn {
+    pub version: [u8; 32],
+    pub stale: Stale,
+    /// The helpers of the file on disk: to mend one may be to mend it.
+    pub helpers: Vec<PathBuf>,
+}
+
+/// Those of a scan, by path.
+pub(super) type StandIns = HashMap<PathBuf, StandIn>;
+
+/// What is known of versions by having run them.
+#[derive(Debug, Default)]
+pub(super) struct LastGood {
+    /// The version of each file that last answered a call.
+    good: HashMap<PathBuf, Arc<FileEntry>>,
+    /// The version of each file whose worker last did not start.
+    failed: HashMap<PathBuf, Failed>,
+}
+
+#[derive(Debug)]
+struct Failed {
+    version: [u8; 32],
+    reason: String,
+    times: u32,
+    until: Instant,
+}
+
+impl LastGood {
+    /// Notes that a version answered.
+    pub fn answered(&mut self, entry: &Arc<FileEntry>) {
+        let path = &entry.file.path;
+        if self.failed.get(path).is_some_and(|failed| failed.version == entry.version) {
+            self.failed.remove(path);
+        }
+        self.good.insert(path.clone(), Arc::clone(entry));
+    }
+
+    /// Notes that a version did not start. Says whether that is news, and another one may stand in for it.
+    pub fn failed(&mut self, entry: &FileEntry, reason: &str, now: Instant) -> bool {
+        let path = &entry.file.path;
+        if self.good.get(path).is_none_or(|good| good.version == entry.version) {
+            return false;
+        }
+        let earlier = self.failed.get(path).filter(|failed| failed.version == entry.version);
+        if earlier.is_some_and(|failed| now < failed.until) {
+            return false;
+        }
+        let times = earlier.map_or(0, |failed| failed.times + 1);
+        let until = now + FIRST_PAUSE.saturating_mul(1 << times.min(16)).min(LONGEST_PAUSE);
+        self.failed.insert(path.clone(), Failed { version: entry.version, reason: reason.to_owned(), times, until });
+        true
+    }
+
+    /// Puts the last good version in the place of every file that cannot be served as it is.
+    pub fn stand_in(&self, files: &mut [ToolFile], before: &Catalogue, now: Instant) -> StandIns {
+        let served: HashMap<&Path, &Arc<FileEntry>> =
+            before.files.iter().map(|entry| (entry.file.path.as_path(), entry)).collect();
+        let mut stand_ins = StandIns::new();
+        for file in files {
+            let Some(stale) = self.why_not(file, now) else { continue };
+            let is_failed = |entry: &FileEntry| {
+                self.failed.get(&file.path).is_some_and(|failed| failed.version == entry.version && now < failed.until)
+            };
+            let earlier = [served.get(file.path.as_path()).copied(), self.good.get(&file.path)];
+            let Some(entry) = earlier.into_iter().flatten().find(|entry| entry.file.is_ready() && !is_failed(entry))
+            else {
+                continue;
+            };
+            let helpers = std::mem::replace(file, entry.file.clone()).helpers;
+            stand_ins.insert(file.path.clone(), StandIn { version: entry.version, stale, helpers });
+        }
+        stand_ins
+    }
+
+    /// Why a file cannot be served as it is on disk.
+    fn why_not(&self, file: &ToolFile, now: Instant) -> Option<Stale> {
+        if let Some(reason) = file.broken() {
+            return Some(Stale { reason, retry_at: None });
+        }
+        let failed = self.failed.get(&file.path).filter(|failed| now < failed.until)?;
+        let is_it = version(file) == failed.version;
+        is_it.then(|| Stale { reason: failed.reason.clone(), retry_at: Some(failed.until) })
+    }
+}
