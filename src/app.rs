@@ -40,8 +40,8 @@ impl App {
         let cache = paths::cache();
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache)));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
-        let pools =
-            Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(&cache), Sources::in_cache(&cache));
+        let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
+        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
         Self { config, dispatcher }
     }

@@ -40,7 +40,11 @@ impl Cache {
         Self { folder: folder.to_owned(), writer: writer.to_owned() }
     }
 
-    fn first_line(&self) -> String {
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn first_line(&self) -> String {
         format!("hostler catalogue {FORMAT} by {}\n", self.writer)
     }
 
@@ -79,7 +83,7 @@ impl Cache {
 }
 
 /// Opening a pipe would wait for somebody to write, so what lies there is looked at first.
-fn read_regular(place: &Path) -> io::Result<String> {
+pub(super) fn read_regular(place: &Path) -> io::Result<String> {
     if !fs::metadata(place)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }

@@ -26,6 +26,8 @@ pub(super) struct Reference<'a> {
 pub(super) enum Target<'a> {
     Class(&'a StmtClassDef),
     Alias(&'a str, &'a Expr),
+    /// A live class, by its place among the definitions.
+    Live(usize),
 }
 
 impl Target<'_> {
@@ -33,6 +35,7 @@ impl Target<'_> {
         match self {
             Self::Class(class) => std::ptr::from_ref(*class).addr(),
             Self::Alias(_, value) => std::ptr::from_ref(*value).addr(),
+            Self::Live(place) => *place, // far below every address
         }
     }
 }
@@ -57,6 +60,7 @@ impl Reference<'_> {
         let name = match self.target {
             Target::Class(class) => class.name.as_str(),
             Target::Alias(name, _) => name,
+            Target::Live(_) => "",
         };
         let name = in_ascii(name);
         if is_shared || !self.side.is_in_model() { name } else { format!("{name}-in-model") }
@@ -97,6 +101,11 @@ impl<'a> Module<'a> {
             Target::Class(class) => (self.key_of(reference), hints.definition_of(class)),
             // Aliases are filed when they are met.
             Target::Alias(..) => (reference.key(false), Schema::new()),
+            Target::Live(place) => {
+                let Some(live) = self.live.definition(place) else { return Rc::default() };
+                hints.refer_to_live(&live.schema);
+                (live.key.clone(), live.schema.clone())
+            }
         };
         let Hints { references, .. } = hints;
         let size = size_of(&schema);
@@ -110,6 +119,7 @@ impl<'a> Module<'a> {
         let is_shared = match reference.target {
             Target::Class(class) => self.lineage(class).is_same_everywhere(),
             Target::Alias(..) => false,
+            Target::Live(place) => return self.live.definition(place).map(|live| live.key.clone()).unwrap_or_default(),
         };
         reference.key(is_shared)
     }

@@ -10,9 +10,10 @@ use super::budget::{MOST_COPIED, size_of};
 use super::classes::ClassKind;
 use super::definitions::{Definition, Reference, Target};
 use super::known::Known;
+use super::live::means_anything;
 use super::model::is_readable;
 use super::module::Module;
-use super::names::Named;
+use super::names::{Named, dotted};
 use super::schema::{Schema, admits_anything, any_of};
 use super::side::Side;
 use super::{pydantic, result};
@@ -95,10 +96,39 @@ impl<'m, 'a> Hints<'m, 'a> {
                 .map(|known| known.bare(self.side))
                 .or_else(|| pydantic::named(&name, self.side))
                 .or_else(|| result::file(&name, self.side))
+                .or_else(|| if means_anything(&name) { None } else { self.live(hint) })
                 .unwrap_or_default(),
+            // What a class inherits from elsewhere only the live one knows.
+            Named::Class(class) if !self.module.lineage(class).is_complete => {
+                self.live(hint).unwrap_or_else(|| self.class(class))
+            }
             Named::Class(class) => self.class(class),
-            Named::Value { name, value, is_alias } => self.alias(name, value, is_alias),
-            Named::Nothing => Schema::new(),
+            Named::Value { name, value, is_alias } => {
+                let schema = self.alias(name, value, is_alias);
+                if schema.is_empty() { self.live(hint).unwrap_or_default() } else { schema }
+            }
+            Named::Nothing => self.live(hint).unwrap_or_default(),
+        }
+    }
+
+    /// What the live type of a name has told of itself. A name that nothing is told of yet is noted as open.
+    fn live(&mut self, hint: &Expr) -> Option<Schema> {
+        let name = dotted(hint)?;
+        if let Some(schema) = self.module.live.named(&name, self.side) {
+            self.refer_to_live(schema);
+            return Some(schema.clone());
+        }
+        self.module.open.borrow_mut().entry(self.side).or_default().insert(name);
+        None
+    }
+
+    /// Notes the live definitions that a schema of theirs needs.
+    pub(super) fn refer_to_live(&mut self, schema: &Schema) {
+        for place in self.module.live.needs(schema, self.side) {
+            let reference = Reference { side: self.side, target: Target::Live(place) };
+            if !self.references.contains(&reference) {
+                self.references.push(reference);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod hints;
 mod known;
 mod limits;
 mod lines;
+mod live;
 mod members;
 mod model;
 mod module;
@@ -28,6 +29,7 @@ mod objects;
 mod pydantic;
 mod read;
 mod reader;
+mod refined;
 mod result;
 mod scan;
 mod schema;
@@ -51,8 +53,10 @@ pub use collisions::resolve_collisions;
 pub use docstring::documented_arguments;
 pub use lines::Lines;
 pub use module::docstring_of;
-pub use read::{read_bytes, read_file, syntax_tree};
+pub use live::{Live, OpenNames};
+pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_with};
+pub use side::Side;
 pub use stamp::Stamp;
 pub use standard_library::is_standard;
 pub use syntax::{Refusal, refusal};
@@ -83,6 +87,8 @@ pub struct ToolFile {
     pub warnings: Vec<Warning>,
     /// The modules it imports anywhere, dotted, sorted.
     pub imports: Vec<String>,
+    /// The names in its hints that only a live type could tell about.
+    pub open: OpenNames,
     /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
     pub helpers: Vec<PathBuf>,
 }

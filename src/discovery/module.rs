@@ -12,6 +12,7 @@ use super::classes::Lineage;
 use super::definitions::Definitions;
 use super::exports::Exports;
 use super::lines::Lines;
+use super::live::{Live, OpenNames};
 use super::{RULES, Warning};
 
 /// What a top-level name stands for when the module has been run.
@@ -50,6 +51,10 @@ pub(super) struct Module<'a> {
     /// How much more may be made of this file.
     pub(super) budget: Budget,
     pub(super) lineages: RefCell<HashMap<usize, Rc<Lineage<'a>>>>,
+    /// What live types told of themselves.
+    pub(super) live: Live,
+    /// The names that only a live type could tell about. Behind a cell: readers of hints share the module.
+    pub(super) open: RefCell<OpenNames>,
 }
 
 impl<'a> Module<'a> {
@@ -67,10 +72,18 @@ impl<'a> Module<'a> {
             definitions: Definitions::default(),
             budget: Budget::default(),
             lineages: RefCell::default(),
+            live: Live::default(),
+            open: RefCell::default(),
         };
         module.block(body, Reach::Runs);
         Imports(&mut module.imports).visit_body(body);
         module
+    }
+
+    /// The same, knowing what live types told.
+    pub(super) fn with_live(mut self, live: Live) -> Self {
+        self.live = live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
+        self
     }
 
     /// The top-level functions that exist once the module has been run, in the order of their lines.

@@ -21,6 +21,15 @@ pub(super) enum Named<'a> {
     Nothing,
 }
 
+/// A name, or names with dots between them, as it is written.
+pub(super) fn dotted(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Name(name) => Some(name.id.to_string()),
+        Expr::Attribute(attribute) => Some(format!("{}.{}", dotted(&attribute.value)?, attribute.attr)),
+        _ => None,
+    }
+}
+
 impl<'a> Module<'a> {
     /// Follows a name or a dotted name to what it stands for.
     pub(super) fn resolve(&self, expression: &Expr) -> Named<'a> {

@@ -38,7 +38,7 @@ impl<'a> Hints<'_, 'a> {
         let leads_on = schema.contains_key("$ref") || branches.is_some_and(|all| all.iter().any(is_pointer));
         let is_endless = |reference: &Reference<'a>| match reference.target {
             Target::Class(class) => self.module.lineage(class).root.is_some(),
-            Target::Alias(..) => true,
+            Target::Alias(..) | Target::Live(_) => true,
         };
         if leads_on && self.references.iter().any(is_endless) { Schema::new() } else { schema }
     }

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::docstring::Docstring;
 use super::exports::public_functions;
 use super::lines::Lines;
+use super::live::{Live, OpenNames};
 use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
@@ -39,8 +40,13 @@ pub fn read_file(path: &Path) -> ToolFile {
 
 /// Describes a file from its bytes.
 pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
+    read_bytes_with(path, bytes, Live::default())
+}
+
+/// The same, with what live types told of themselves.
+pub fn read_bytes_with(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
     // The parser is someone else's and the text is foreign: if it gives up, one file is broken, not hostler.
-    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes)));
+    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes, live)));
     let mut file = read.unwrap_or_else(|_| {
         let mut file = blank(path, kind_meant(bytes));
         file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
@@ -67,7 +73,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn described(path: &Path, bytes: &[u8]) -> ToolFile {
+fn described(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
     let mut file = blank(path, Kind::Internal);
     let source = match pep723::decode(bytes) {
         Ok(source) => source,
@@ -92,7 +98,7 @@ fn described(path: &Path, bytes: &[u8]) -> ToolFile {
             file.break_with(Some(line), TOO_DEEP.to_owned());
             false
         }
-        None => read_module(&mut file, &source),
+        None => read_module(&mut file, &source, live),
     };
     if !names_its_pack {
         name_pack(&mut file);
@@ -101,7 +107,7 @@ fn described(path: &Path, bytes: &[u8]) -> ToolFile {
 }
 
 /// Whether the module names its pack itself.
-fn read_module(file: &mut ToolFile, source: &str) -> bool {
+fn read_module(file: &mut ToolFile, source: &str, live: Live) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
@@ -111,7 +117,7 @@ fn read_module(file: &mut ToolFile, source: &str) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed, nesting.is_deep),
+        None => describe_module(file, source, &parsed, nesting.is_deep, live),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -135,8 +141,14 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, is_deep: bool) -> bool {
-    let mut module = Module::read(source, parsed.suite());
+fn describe_module(
+    file: &mut ToolFile,
+    source: &str,
+    parsed: &Parsed<ModModule>,
+    is_deep: bool,
+    live: Live,
+) -> bool {
+    let mut module = Module::read(source, parsed.suite()).with_live(live);
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
@@ -167,6 +179,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.imports = module.imports.into_iter().collect();
+    file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
 }
@@ -214,6 +227,7 @@ fn blank(path: &Path, kind: Kind) -> ToolFile {
         fingerprint: [0; 32],
         warnings: Vec::new(),
         imports: Vec::new(),
+        open: OpenNames::new(),
         helpers: Vec::new(),
     }
 }

@@ -1,8 +1,11 @@
 //! On which side of a function a hint stands: the same type is read from one form of JSON and written in another.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a value comes from or goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Side {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
     /// An argument, converted by the worker.
     Given,
     /// A part of an argument that pydantic converts, which has rules of its own (bytes are text, unknown keys pass).

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Function, Kind, RULES, Status, ToolFile, Warning};
+use super::{Function, Kind, OpenNames, RULES, Status, ToolFile, Warning};
 use crate::pep723::Metadata;
 
 /// Counts up with every change to what is stored or to what it means.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +25,7 @@ struct Stored<'a> {
     fingerprint: [u8; 32],
     warnings: Vec<Remark<'a>>,
     imports: Cow<'a, [String]>,
+    open: Cow<'a, OpenNames>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +56,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         fingerprint,
         warnings,
         imports,
+        open,
         helpers: _,
     } = file;
     if *fingerprint == [0; 32] {
@@ -72,6 +74,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         fingerprint: *fingerprint,
         warnings: warnings.iter().map(Remark::of).collect(),
         imports: Cow::Borrowed(imports),
+        open: Cow::Borrowed(open),
     };
     serde_json::to_string(&stored).ok()
 }
@@ -94,6 +97,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
         fingerprint: stored.fingerprint,
         warnings: stored.warnings.into_iter().map(Remark::warning).collect::<Option<_>>()?,
         imports: stored.imports.into_owned(),
+        open: stored.open.into_owned(),
         helpers: Vec::new(),
     })
 }

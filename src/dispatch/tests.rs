@@ -35,9 +35,10 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let wanted = Wanted { tools: vec![folder.join("tools")], ..Wanted::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
-    let pools =
-        Pools::new(Arc::clone(&config), Arc::new(environments), Shims::in_cache(folder), Sources::in_cache(folder));
-    Dispatcher::new(Arc::clone(&config), Arc::new(Registry::open(config)), pools)
+    let registry = Arc::new(Registry::open(Arc::clone(&config)));
+    let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
+    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
+    Dispatcher::new(config, registry, pools)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

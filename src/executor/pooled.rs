@@ -16,8 +16,8 @@ use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Job, Listener, Pool, Rules, Settled};
-use crate::registry::{FileEntry, Tool};
-use crate::worker::{HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
+use crate::registry::{FileEntry, Registry, Tool};
+use crate::worker::{Described, HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
 
 /// A call that is ready to run.
 pub struct Prepared {
@@ -39,6 +39,8 @@ pub struct Pools {
     environments: Arc<Environments>,
     shims: Shims,
     sources: Sources,
+    /// Who learns what live types tell.
+    registry: Arc<Registry>,
     /// Held only to look up or replace an entry.
     open: Mutex<Open>,
     nothing: Arc<RawValue>,
@@ -103,13 +105,20 @@ impl Open {
 
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
-    pub fn new(config: Arc<Config>, environments: Arc<Environments>, shims: Shims, sources: Sources) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        registry: Arc<Registry>,
+        environments: Arc<Environments>,
+        shims: Shims,
+        sources: Sources,
+    ) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self {
             config,
             environments,
             shims,
             sources,
+            registry,
             open: Mutex::default(),
             nothing: Arc::from(nothing),
             secrets: Mutex::default(),
@@ -222,6 +231,7 @@ impl Pools {
             launcher: settings.launcher.value,
             secrets: settings.secrets.value.clone(),
             host,
+            describe: (!entry.file.open.is_empty()).then(|| to_raw_value(&entry.file.open).ok()).flatten(),
             startup_timeout: settings.startup_timeout.value,
             max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
             pass_env: settings.pass_env.value.clone(),
@@ -232,7 +242,17 @@ impl Pools {
             environments: Arc::clone(&self.environments),
             shims: self.shims.clone(),
             sources: self.sources.clone(),
+            described: self.described(entry),
         }
+    }
+
+    /// Hands on what a worker of a version told of its types. A file is read again for it, which takes a moment.
+    fn described(&self, entry: &FileEntry) -> Described {
+        let (registry, path, version) = (Arc::clone(&self.registry), entry.file.path.clone(), entry.version);
+        Arc::new(move |told| {
+            let (registry, path) = (Arc::clone(&registry), path.clone());
+            tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
+        })
     }
 
     async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {

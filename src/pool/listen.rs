@@ -43,6 +43,8 @@ impl Actor {
                 desk::log(running, self.scrub.as_deref(), &self.file, line);
             }
             News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, worker::Ask { method, params }),
+            // Heard where the worker was started.
+            News::Frame(Incoming::Described(_)) => {}
             News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),
             News::Died(death) => {
                 tracing::info!(file = %self.file.display(), exit = %death.exit, "worker gone");

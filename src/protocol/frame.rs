@@ -16,6 +16,9 @@ pub struct Hello<'a> {
     pub secrets: &'a [String],
     /// What the worker may ask of the host: `call`, `tools`, `config`, `llm`.
     pub host: &'a [&'a str],
+    /// The types that it shall describe when it has nothing else to do: names by the side they stand on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub describe: Option<&'a RawValue>,
 }
 
 impl Hello<'_> {
@@ -28,7 +31,12 @@ impl Hello<'_> {
 impl<'a> Hello<'a> {
     /// A hello for a pack.
     pub fn new(pack: &'a str, secrets: &'a [String], host: &'a [&'a str]) -> Self {
-        Self { protocol: VERSION, pack, secrets, host }
+        Self { protocol: VERSION, pack, secrets, host, describe: None }
+    }
+
+    /// The same, with types to describe.
+    pub fn describing(self, describe: Option<&'a RawValue>) -> Self {
+        Self { describe, ..self }
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Incoming {
         /// With what.
         params: Box<RawValue>,
     },
+    /// What the types are that `hello` asked to be described, as JSON text.
+    Described(Box<RawValue>),
     /// A notification that this version does not know; ignored, so that later workers may send more.
     Unknown(String),
 }
@@ -193,6 +195,7 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
     match (method, id) {
         ("output", None) => serde_json::from_str(text).map(Incoming::Output).map_err(bad),
         ("progress", None) => serde_json::from_str(text).map(Incoming::Progress).map_err(bad),
+        ("described", None) => serde_json::from_str(text).map(Incoming::Described).map_err(bad),
         (_, None) => Ok(Incoming::Unknown(method.to_owned())),
         (_, Some(id)) => {
             let method = HostMethod::from_name(method).ok_or_else(|| BadFrame(format!("unknown request {method}")))?;

@@ -15,6 +15,9 @@ use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, ToolFile, resolve_collisions};
 
+/// Completes the schemas of a version of a file with what is known besides its text.
+pub(super) type Complete<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) + 'a;
+
 /// A tool file and what is in force for it.
 #[derive(Debug)]
 pub struct FileEntry {
@@ -33,7 +36,13 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    fn new(file: ToolFile, settings: EffectiveTool, looked: &Stamps, stand_ins: &mut StandIns) -> Self {
+    fn new(
+        mut file: ToolFile,
+        settings: EffectiveTool,
+        looked: &Stamps,
+        stand_ins: &mut StandIns,
+        complete: &Complete<'_>,
+    ) -> Self {
         let stand_in = stand_ins.remove(&file.path);
         let paths = std::iter::once(&file.path).chain(&file.helpers);
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
@@ -42,6 +51,7 @@ impl FileEntry {
             Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
             None => (version(&file), None),
         };
+        complete(&mut file, &version);
         Self { file, settings, version, stale, stamps, is_known_good: AtomicBool::default() }
     }
 
@@ -157,14 +167,21 @@ pub enum NotFound {
 
 impl Catalogue {
     /// Makes a snapshot from what a scan found. `looked` is what the files looked like before they were read.
-    pub(super) fn build(mut scan: Scan, looked: &Stamps, mut stand_ins: StandIns, config: &Config) -> Self {
+    /// `complete` knows what their text does not tell.
+    pub(super) fn build(
+        mut scan: Scan,
+        looked: &Stamps,
+        mut stand_ins: StandIns,
+        config: &Config,
+        complete: &Complete<'_>,
+    ) -> Self {
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
             let internal = file.kind == crate::discovery::Kind::Internal;
             let layer = file.header.as_ref().map(|header| &header.layer);
             let settings = config.tool(&file.pack, layer, internal);
-            catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins)), config);
+            catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
         for (place, tool) in catalogue.tools.iter().enumerate() {

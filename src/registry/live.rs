@@ -11,11 +11,12 @@ use tokio::sync::watch;
 use super::catalogue::{Catalogue, FileEntry, NotFound, Tool};
 use super::last_good::LastGood;
 use super::news;
+use super::refined::Refined;
 use super::saving::Saving;
 use super::shown::look_alike;
 use super::stamp::Stamps;
 use crate::config::Config;
-use crate::discovery::{Cache, scan, scan_with};
+use crate::discovery::{Cache, ToolFile, scan, scan_with};
 
 /// Holds the snapshot in force. A reader takes the `Arc` and lets go at once.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct Registry {
     reading: Mutex<()>,
     /// Held only to look or to note something.
     last_good: Mutex<LastGood>,
+    refined: Refined,
     /// Counts the changes that a client sees in a list of the tools.
     announced: watch::Sender<u64>,
 }
@@ -58,6 +60,7 @@ impl Registry {
             current: RwLock::new(none),
             reading: Mutex::default(),
             last_good: Mutex::default(),
+            refined: Refined::default(),
             announced: watch::Sender::new(0),
         };
         let first = registry.read();
@@ -133,6 +136,19 @@ impl Registry {
         }
     }
 
+    /// Takes what a worker of this version of a file told of its types. Where that completes a schema, the list changes.
+    pub fn described(&self, path: &Path, version: [u8; 32], told: &str) {
+        let _reading = self.reading.lock();
+        let catalogue = self.catalogue();
+        let entry = catalogue.files.iter().find(|entry| entry.file.path == path && entry.version == version);
+        let learned =
+            entry.is_some_and(|entry| self.refined.learn(entry, told, self.cache.as_ref(), &self.saving));
+        if learned {
+            tracing::info!(file = %path.display(), "its running types completed what its tools take and return");
+            self.install(self.read());
+        }
+    }
+
     fn is_current(&self) -> bool {
         let Snapshot { catalogue, folders } = self.current.read().clone();
         folders.still_true() && catalogue.files.iter().all(|entry| entry.is_current())
@@ -148,7 +164,10 @@ impl Registry {
         }
         let before = self.catalogue();
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
-        let catalogue = Catalogue::build(scan, &files, stand_ins, &self.config);
+        let complete = |file: &mut ToolFile, version: &[u8; 32]| {
+            self.refined.complete(file, version, self.cache.as_ref());
+        };
+        let catalogue = Catalogue::build(scan, &files, stand_ins, &self.config, &complete);
         Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
     }
 

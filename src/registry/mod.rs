@@ -6,6 +6,7 @@ mod folders;
 mod last_good;
 mod live;
 mod news;
+mod refined;
 mod saving;
 mod shown;
 mod stamp;

@@ -23,5 +23,5 @@ pub use reader::LinkReader;
 pub use shim::Shims;
 pub use sources::Sources;
 pub use stack::Stack;
-pub use start::{Launcher, PythonLauncher, StartNote, StartNotes, Starting, WorkerSpec};
+pub use start::{Described, Launcher, PythonLauncher, StartNote, StartNotes, Starting, WorkerSpec};
 pub use writer::{LinkWriter, start_writer};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -61,6 +62,8 @@ pub struct WorkerSpec {
     pub secrets: Vec<String>,
     /// What it may ask of hostler.
     pub host: Vec<&'static str>,
+    /// The types it shall describe, as JSON: names by the side they stand on.
+    pub describe: Option<Box<RawValue>>,
     /// From the start of the process to its hello.
     pub startup_timeout: Duration,
     /// The most memory it may hold, in bytes, its children included.
@@ -70,6 +73,9 @@ pub struct WorkerSpec {
     /// Variables it is given.
     pub env: Vec<(String, String)>,
 }
+
+/// Where goes what a worker told of its types, as JSON text.
+pub type Described = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;
 
 /// Starts Python workers.
 pub struct PythonLauncher {
@@ -81,6 +87,8 @@ pub struct PythonLauncher {
     pub shims: Shims,
     /// Where the text comes from.
     pub sources: Sources,
+    /// Who hears what its types are.
+    pub described: Described,
 }
 
 impl Launcher for PythonLauncher {
@@ -90,7 +98,7 @@ impl Launcher for PythonLauncher {
 
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
         let (spec, environments) = (Arc::clone(&self.spec), Arc::clone(&self.environments));
-        let (shims, sources) = (self.shims.clone(), self.sources.clone());
+        let (shims, sources, described) = (self.shims.clone(), self.sources.clone(), Arc::clone(&self.described));
         Box::pin(async move {
             let lease = environments.ensure(&spec.environment, &|line| notes(StartNote(line.to_owned()))).await?;
             let shim = shims.lay_out().map_err(|error| {
@@ -101,7 +109,7 @@ impl Launcher for PythonLauncher {
             let Some(source) = sources.of(&spec.file, spec.fingerprint) else { return Err(lost_fault(&spec)) };
             let launch = command(&spec, &environments, &lease, &shim).await?.arg(source);
             let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
-            Handshake::new(spec, child, news, lease).run().await
+            Handshake::new(spec, child, news, lease, described).run().await
         })
     }
 }
@@ -139,13 +147,14 @@ struct Handshake {
     child: Child,
     news: NewsSender,
     lease: Lease,
+    described: Described,
     tail: Arc<Mutex<Tail>>,
     stack: Arc<Mutex<Stack>>,
 }
 
 impl Handshake {
-    fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, lease: Lease) -> Self {
-        Self { spec, child, news, lease, tail: Arc::default(), stack: Arc::default() }
+    fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, lease: Lease, described: Described) -> Self {
+        Self { spec, child, news, lease, described, tail: Arc::default(), stack: Arc::default() }
     }
 
     async fn run(mut self) -> Result<WorkerHandle, Fault> {
@@ -156,7 +165,9 @@ impl Handshake {
         let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         let stderr = tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2));
         let writer = start_writer(stdin);
-        writer.send(Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host).frame());
+        writer.send(Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host)
+                .describing(self.spec.describe.as_deref())
+                .frame());
         let mut reader = LinkReader::new(stdout);
         let limit = self.spec.startup_timeout;
         let answer = tokio::time::timeout(limit, self.await_hello(&mut reader)).await;
@@ -212,10 +223,14 @@ impl Handshake {
         let news = self.news.clone();
         // The lease keeps the environment from being pruned for as long as the worker reads from it.
         let lease = self.lease;
+        let described = self.described;
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
-                news.send(item);
+                match item {
+                    News::Frame(Incoming::Described(told)) => described(told),
+                    item => news.send(item),
+                }
                 news.room().await;
             }
         });

@@ -10,7 +10,7 @@ from .state import state
 from .wire import Gone, id_text
 
 PROTOCOL = 1
-FEATURES = '["cancel","progress","output"]'
+FEATURES = '["cancel","progress","output","describe"]'
 MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
 
 queue = deque()
@@ -88,6 +88,11 @@ def _serve(wire):
             wire.take_in()
             if wire.eof and not any(message["method"] == "shutdown" for message in queue):
                 return  # nothing new is begun for a host that is gone without a word
+        elif state.describe:
+            wire.take_in()  # calls first: to describe types can wait
+            if not queue and not wire.eof:
+                _describe(wire)
+            continue
         else:
             wire.wait()
             continue
@@ -114,6 +119,19 @@ def _serve(wire):
         wire.send(answer)
         if functions is None and method == "hello":
             sys.exit(1)
+
+
+def _describe(wire):
+    """Once, while nothing else is to do: what the types are that hostler could not read out of the file."""
+    wanted, state.describe = state.describe, None
+    from .describe import describe
+    from .encode import encode
+
+    try:
+        told = encode(describe(wanted, sys.modules[state.module_name].__dict__))
+    except Exception:
+        return  # then hostler knows what it knew before
+    wire.send(b'{"jsonrpc":"2.0","method":"described","params":%s}\n' % told.encode("utf-8", "replace"))
 
 
 def _call(message, functions):
@@ -155,6 +173,7 @@ def _hello(message, functions):
         return None, faults.reply(id, -32602, "this worker speaks protocol %d" % PROTOCOL)
     state.secrets = frozenset(params.get("secrets") or ())
     state.host = frozenset(params.get("host") or ())
+    state.describe = params.get("describe") or None
 
     from .loading import load
     from .wire import quote

@@ -7,6 +7,7 @@ class State:
     __slots__ = (
         "guard", "signalled", "call_id", "params", "cancel", "raised", "insist", "task",
         "cancelled", "terminating", "secrets", "host", "tool_file", "source", "module_name", "main",
+        "describe",
     )
 
     def __init__(self):
@@ -24,6 +25,7 @@ class State:
         self.terminating = False
         self.secrets = frozenset()  # declared names
         self.host = frozenset()  # host requests that are allowed
+        self.describe = None  # {name: [side]} that hostler wants to know of
         self.tool_file = ""
         self.source = None
         self.module_name = ""
