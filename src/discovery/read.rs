@@ -44,9 +44,9 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
 }
 
 /// The same, with what live types told of themselves.
-pub fn read_bytes_with(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
+pub fn read_bytes_with(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
     // The parser is someone else's and the text is foreign: if it gives up, one file is broken, not hostler.
-    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes, live)));
+    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes, told)));
     let mut file = read.unwrap_or_else(|_| {
         let mut file = blank(path, kind_meant(bytes));
         file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
@@ -73,7 +73,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn described(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
+fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
     let mut file = blank(path, Kind::Internal);
     let source = match pep723::decode(bytes) {
         Ok(source) => source,
@@ -98,7 +98,7 @@ fn described(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
             file.break_with(Some(line), TOO_DEEP.to_owned());
             false
         }
-        None => read_module(&mut file, &source, live),
+        None => read_module(&mut file, &source, told),
     };
     if !names_its_pack {
         name_pack(&mut file);
@@ -107,7 +107,7 @@ fn described(path: &Path, bytes: &[u8], live: Live) -> ToolFile {
 }
 
 /// Whether the module names its pack itself.
-fn read_module(file: &mut ToolFile, source: &str, live: Live) -> bool {
+fn read_module(file: &mut ToolFile, source: &str, told: Live) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
@@ -117,7 +117,7 @@ fn read_module(file: &mut ToolFile, source: &str, live: Live) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed, nesting.is_deep, live),
+        None => describe_module(file, source, &parsed, nesting.is_deep, told),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -141,14 +141,8 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(
-    file: &mut ToolFile,
-    source: &str,
-    parsed: &Parsed<ModModule>,
-    is_deep: bool,
-    live: Live,
-) -> bool {
-    let mut module = Module::read(source, parsed.suite()).with_live(live);
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, is_deep: bool, told: Live) -> bool {
+    let mut module = Module::read(source, parsed.suite()).with_live(told);
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);

@@ -35,6 +35,7 @@ impl<'a> Hello<'a> {
     }
 
     /// The same, with types to describe.
+    #[must_use]
     pub fn describing(self, describe: Option<&'a RawValue>) -> Self {
         Self { describe, ..self }
     }

@@ -141,8 +141,7 @@ impl Registry {
         let _reading = self.reading.lock();
         let catalogue = self.catalogue();
         let entry = catalogue.files.iter().find(|entry| entry.file.path == path && entry.version == version);
-        let learned =
-            entry.is_some_and(|entry| self.refined.learn(entry, told, self.cache.as_ref(), &self.saving));
+        let learned = entry.is_some_and(|entry| self.refined.learn(entry, told, self.cache.as_ref(), &self.saving));
         if learned {
             tracing::info!(file = %path.display(), "its running types completed what its tools take and return");
             self.install(self.read());

@@ -9,9 +9,12 @@ use super::catalogue::FileEntry;
 use super::saving::Saving;
 use crate::discovery::{Cache, Function, Live, ToolFile, read_bytes_with};
 
-/// What is remembered. `None` for a version that no earlier run completed.
+/// What is remembered. Held only to look up or insert.
 #[derive(Debug, Default)]
-pub(super) struct Refined(Mutex<HashMap<[u8; 32], Option<Arc<[Function]>>>>);
+pub(super) struct Refined(Mutex<HashMap<[u8; 32], Completed>>);
+
+/// The functions of a version; `None` for one that no earlier run completed.
+type Completed = Option<Arc<[Function]>>;
 
 impl Refined {
     /// Completes a file that was just read, where that version was completed before.

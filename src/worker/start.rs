@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
 use rustix::process::Signal;
+use serde_json::value::RawValue;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
@@ -165,9 +165,11 @@ impl Handshake {
         let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         let stderr = tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2));
         let writer = start_writer(stdin);
-        writer.send(Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host)
+        writer.send(
+            Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host)
                 .describing(self.spec.describe.as_deref())
-                .frame());
+                .frame(),
+        );
         let mut reader = LinkReader::new(stdout);
         let limit = self.spec.startup_timeout;
         let answer = tokio::time::timeout(limit, self.await_hello(&mut reader)).await;

@@ -5,6 +5,7 @@ mod collisions;
 mod files;
 mod folders;
 mod hints;
+mod live;
 mod results;
 mod sizes;
 mod syntax;

@@ -155,7 +155,8 @@ def _named_tuple(writer, cls):
         for name in cls._fields
     }
     items = [*properties.values()]
-    least = len([name for name in cls._fields if name not in defaults])
+    # What is written is written whole.
+    least = len([name for name in cls._fields if name not in defaults]) if writer.is_input else len(items)
     array = {"type": "array", "prefixItems": items, "minItems": least, "maxItems": len(items)}
     if not items:
         return {"type": "array"} if not writer.is_input else {}

@@ -82,15 +82,17 @@ def _cancel(id):
 
 
 def _serve(wire):
-    functions = None
+    functions, served = None, False
     while not state.terminating:
         if queue:
             wire.take_in()
             if wire.eof and not any(message["method"] == "shutdown" for message in queue):
                 return  # nothing new is begun for a host that is gone without a word
-        elif state.describe:
+        elif state.describe and served:
             wire.take_in()  # calls first: to describe types can wait
-            if not queue and not wire.eof:
+            if wire.eof:
+                state.describe = None
+            elif not queue:
                 _describe(wire)
             continue
         else:
@@ -100,6 +102,7 @@ def _serve(wire):
         method = message["method"]
         if method == "call":
             answer = _call(message, functions)
+            served = True
         elif method == "hello":
             functions, answer = _hello(message, functions)
         elif method == "shutdown":
@@ -124,12 +127,14 @@ def _serve(wire):
 def _describe(wire):
     """Once, while nothing else is to do: what the types are that hostler could not read out of the file."""
     wanted, state.describe = state.describe, None
-    from .describe import describe
-    from .encode import encode
-
     try:
+        from .describe import describe
+        from .encode import encode
+
         told = encode(describe(wanted, sys.modules[state.module_name].__dict__))
-    except Exception:
+    except BaseException:  # the author's types ran
+        if state.terminating:
+            raise
         return  # then hostler knows what it knew before
     wire.send(b'{"jsonrpc":"2.0","method":"described","params":%s}\n' % told.encode("utf-8", "replace"))
 

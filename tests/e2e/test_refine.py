@@ -1,0 +1,134 @@
+"""Types that only the running file knows: their schemas join the list once a worker has told them, and stay."""
+
+import asyncio
+import json
+import unittest
+
+from harness import HEADER, PATIENCE, connected, environment, eventually_async, run, scratch, write_tool
+from wire import Wire, call, request
+
+CHANGED = "notifications/tools/list_changed"
+SHAPES = '''
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+@dataclass
+class Spot:
+    """A place."""
+    x: int
+    color: Color = Color.RED
+    secret: str = "hunter2"
+    next: "Spot | None" = None
+
+class Options(TypedDict, total=False):
+    deep: bool
+'''
+TOOL = '''
+import http
+from shapes import Color, Options, Spot
+from shapes import Spot as Place
+
+class Nearer(Spot):
+    pass
+
+def move(spot: Spot, to: list[Color], status: http.HTTPStatus = http.HTTPStatus.OK) -> Spot:
+    """Move.
+
+    Args:
+        spot: What to move.
+    """
+    assert isinstance(spot, Spot) and isinstance(to[0], Color)
+    return Spot(spot.x + 1, to[-1])
+
+def plain(number: int) -> int:
+    return number
+'''
+
+
+def shown(tools, name):
+    tool = next(tool for tool in tools if tool["name"] == name)
+    return tool["inputSchema"], tool.get("outputSchema")
+
+
+class Refined(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.env = environment(XDG_CACHE_HOME=scratch(self))
+        tools = self.folder / "tools"
+        write_tool(tools, "yard", TOOL, "")
+        (tools / "shapes.py").write_text(SHAPES)
+        self.tools = tools
+
+    def listed(self, wire, number):
+        wire.send(request(number, "tools/list"))
+        return wire.answer(number)["result"]["tools"]
+
+    def test_the_list_changes_once_and_the_next_start_remembers_it(self):
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            before, output = shown(self.listed(wire, 1), "yard_move")
+            self.assertEqual((before["properties"]["spot"], output), ({"description": "What to move."}, None))
+            arguments = {"spot": {"x": 1}, "to": ["blue"]}
+            self.assertEqual(wire.value(2, "yard_move", **arguments)["x"], 2)
+            wire.until(CHANGED)
+            after, output = shown(self.listed(wire, 3), "yard_move")
+            self.assertEqual(after["properties"]["spot"], {"$ref": "#/$defs/Spot", "description": "What to move."})
+            self.assertEqual(after["properties"]["to"], {"type": "array", "items": {"$ref": "#/$defs/Color"}})
+            self.assertIn(404, after["$defs"]["HTTPStatus"]["enum"])
+            spot = after["$defs"]["Spot"]
+            self.assertEqual((spot["required"], spot["description"], spot["additionalProperties"]), (["x"], "A place.", False))
+            self.assertEqual(spot["properties"]["color"], {"$ref": "#/$defs/Color", "default": "red"})
+            self.assertEqual(output["properties"]["x"], {"type": "integer"})
+            # Only the host can have refused this: the worker is not asked.
+            wire.send(call(4, "yard_move", spot={"x": 1, "colour": "red"}, to=["blue"]))
+            refused = wire.answer(4)["result"]
+            self.assertIn("did you mean `color`", refused["content"][0]["text"])
+            self.assertIsNone(refused["_meta"]["hostler/outcome"]["metadata"].get("worker"))
+            wire.value(5, "yard_plain", number=1)
+            self.assertEqual(sum(note["method"] == CHANGED for note in wire.notes), 0, "once")
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            self.assertEqual(shown(self.listed(wire, 1), "yard_move"), (after, output))
+            wire.value(2, "yard_move", **arguments)
+            wire.value(3, "yard_plain", number=1)
+            self.assertEqual(shown(self.listed(wire, 4), "yard_move"), (after, output))
+            self.assertEqual(sum(note["method"] == CHANGED for note in wire.notes), 0, "nothing is new")
+
+    def test_a_default_of_a_live_type_is_no_text_that_might_be_a_secret(self):
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            wire.value(1, "yard_move", spot={"x": 1}, to=["blue"])
+            wire.until(CHANGED)
+            self.assertNotIn("hunter2", json.dumps(self.listed(wire, 2)))
+
+    def test_a_changed_neighbour_is_described_anew(self):
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            wire.value(1, "yard_move", spot={"x": 1}, to=["blue"])
+            wire.until(CHANGED)
+            (self.tools / "shapes.py").write_text(SHAPES.replace('BLUE = "blue"', 'BLUE = "blue"\n    GREEN = "green"'))
+            wire.value(2, "yard_move", spot={"x": 1}, to=["green"])
+            while "green" not in json.dumps(self.listed(wire, 3)):
+                wire.until(CHANGED)
+
+    def test_types_that_tell_nothing_leave_the_list_as_it_was(self):
+        (self.tools / "shapes.py").write_text(
+            "class Meta(type):\n    def __getattr__(cls, name):\n        raise SystemError('no')\n"
+            "class Spot(metaclass=Meta):\n    x = 1\n    def __init__(self, *a): pass\nclass Color: pass\nOptions = 5\n")
+        write_tool(self.tools, "yard", TOOL.replace("assert isinstance", "spot = Spot()\n    assert True or isinstance")
+                   .replace("return Spot(spot.x + 1, to[-1])", "return {'x': 1}"), "")
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            before = shown(self.listed(wire, 1), "yard_plain")
+            self.assertEqual(wire.value(2, "yard_plain", number=1), 1)
+            self.assertEqual(wire.value(3, "yard_move", spot=1, to=[1]), {"x": 1})
+            self.assertEqual(shown(self.listed(wire, 4), "yard_plain"), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
