@@ -84,9 +84,9 @@ fn what_makes_no_sound_schema_is_not_believed() {
         "[]",
         "{\"given\": 1}",
         r##"{"given": {"names": {"Spot": {"$ref": "#/$defs/Gone"}}}}"##,
-        r##"{"given": {"names": {"Spot": {"type": "stone"}}}}"##,
-        r##"{"given": {"names": {"Spot": {"type": "string", "pattern": "["}}}}"##,
-        r##"{"given": {"names": {"Spot": {"type": "string"}}}, "taken": {}}"##,
+        r#"{"given": {"names": {"Spot": {"type": "stone"}}}}"#,
+        r#"{"given": {"names": {"Spot": {"type": "string", "pattern": "["}}}}"#,
+        r#"{"given": {"names": {"Spot": {"type": "string"}}}, "taken": {}}"#,
     ] {
         assert_eq!(input("def f(a: Spot): ...", told), bare, "{told}");
     }
