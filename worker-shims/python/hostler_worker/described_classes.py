@@ -60,9 +60,9 @@ def _kind(cls):
 
 
 def _docstring(cls):
-    """The first paragraph, on one line. A dataclass without one is given its signature."""
+    """The first paragraph, on one line. Without one a dataclass is given its signature, an enumeration a stock phrase."""
     text = cls.__dict__.get("__doc__")
-    if not isinstance(text, str) or text.startswith(cls.__name__ + "(") or cls.__dict__.get("__module__") == "enum":
+    if not isinstance(text, str) or text.startswith(cls.__name__ + "(") or text == "An enumeration.":
         return None
     return " ".join(text.strip().partition("\n\n")[0].split()) or None
 
