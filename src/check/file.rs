@@ -37,6 +37,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     let text = Text::new(source);
     let mut findings = Vec::new();
     let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
+    let says_what_it_needs = header.is_ok();
     findings.extend(header.err().map(|error| of_header(error, &text)));
     let parsed = syntax_tree(&text.source);
     findings.extend(parsed.as_ref().and_then(|parsed| refused(parsed, &text)));
@@ -52,7 +53,9 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         let names = Names::of(parsed.suite());
         let subject = Subject { file, text: &text, settings, parsed, names };
         functions::check(&subject, &mut findings);
-        imports::check(&subject, &mut findings);
+        if says_what_it_needs {
+            imports::check(&subject, &mut findings);
+        }
         credentials::check(&subject, &mut findings);
         interpreters::check(&subject, &surroundings.interpreters, &mut findings);
     }

@@ -95,8 +95,19 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
         let fix = "let its clauses leave some version over, like \">=3.11\"";
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !(FLOOR.1..40).any(|minor| some_patch_fits((FLOOR.0, minor), &wanted)) {
-        let message = format!("`{text}` allows only versions older than hostler's workers run on (3.9)");
-        findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, "write \">=3.9\" or newer"));
+        // Above any there will be soon, or below all that workers run on.
+        let is_old =
+            (0..FLOOR.1).any(|minor| some_patch_fits((FLOOR.0, minor), &wanted)) || some_patch_fits((2, 7), &wanted);
+        let (message, fix) = if is_old {
+            let message = format!("`{text}` allows only versions older than hostler's workers run on (3.9)");
+            (message, "write \">=3.9\" or newer")
+        } else {
+            (
+                format!("`{text}` allows only versions that there are not"),
+                "write the oldest version that will do, like \">=3.11\"",
+            )
+        };
+        findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !machine.0.is_empty() && !machine.fits(&wanted) {
         let message = format!("no interpreter here fits `{text}`; there are {}", machine.told());
         let fix = "install one (`uv python install`), let uv fetch it at the first call, or widen the range";

@@ -14,9 +14,16 @@ pub(super) fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fau
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(_) => Ok(raw),
         Err(error) => {
-            let message = format!(
-                "what {tool} returned is JSON that its callers cannot read: {error}; return it in a simpler shape"
-            );
+            let error = error.to_string();
+            let message = if error.starts_with("recursion limit") {
+                format!(
+                    "what {tool} returned is nested deeper than its callers read (about 120 levels); flatten it, or return it as a string of JSON"
+                )
+            } else {
+                format!(
+                    "what {tool} returned is JSON that its callers cannot read: {error}; return it in a simpler shape"
+                )
+            };
             Err(Fault::new(Code::InvalidOutput, message))
         }
     }

@@ -1,5 +1,6 @@
 //! Which kind of tool runs a call, and with what: here pooled Python workers.
 
+mod advice;
 mod pooled;
 mod secrets;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::advice;
 use super::secrets::look_up;
 use crate::config::Config;
 use crate::config::value::Patience;
@@ -148,7 +149,12 @@ impl Pools {
             listener: prepared.listener,
             host: prepared.host,
         };
-        pool.call(job).await
+        let timeout = job.timeout;
+        let mut settled = pool.call(job).await;
+        if let Err(fault) = &mut settled.ended {
+            advice::complete(fault, tool, timeout, &self.config);
+        }
+        settled
     }
 
     /// Builds the environment of a tool file ahead of its first call.
@@ -233,6 +239,7 @@ impl Pools {
             host,
             describe: (!entry.file.open.is_empty()).then(|| to_raw_value(&entry.file.open).ok()).flatten(),
             startup_timeout: settings.startup_timeout.value,
+            startup_timeout_place: advice::where_to_set(&settings.startup_timeout.origin),
             max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
             pass_env: settings.pass_env.value.clone(),
             env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),

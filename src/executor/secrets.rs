@@ -62,7 +62,11 @@ async fn run_command(words: &[String]) -> Result<Option<String>, String> {
     let launch = Launch::new(path).args(arguments).envs(inherited_environment(&[]));
     let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| error.to_string())?;
     if !done.succeeded() {
-        return Err(format!("`{program}` did not succeed within 10 s; run it by hand to see why"));
+        let end = match done.exit {
+            Some(exit) => format!("ended with {}", exit.behind_launcher()),
+            None => format!("took longer than {} s", COMMAND_LIMIT.as_secs()),
+        };
+        return Err(format!("`{program}` {end}; run it by hand to see why"));
     }
     Ok(done.stdout.lines().next().map(str::to_owned))
 }

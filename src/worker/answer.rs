@@ -43,10 +43,8 @@ fn exhausted(tool: &str, error: &WireError) -> String {
 
 fn missing_secret(tool: &str, error: &WireError) -> String {
     let name = error.detail("secret").unwrap_or("it needs");
-    format!(
-        "{tool} needs the secret {name}, which is not set. Correct its line in [secrets] of hostler.toml if it has one; else \
-         put it into hostler's environment, or add a line: {name} = {{ file = \"/path/to/it\" }}"
-    )
+    // Where to put it is for those to say who looked for it.
+    format!("{tool} needs the secret {name}, which is not set")
 }
 
 /// The fault of a result that is longer than any may be.

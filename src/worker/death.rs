@@ -81,11 +81,7 @@ fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
 pub fn timeout_fault(tool: &str, file: &Path, timeout: Duration, stack: &Stack, stopped: bool) -> Fault {
     let place = stack.place(file).map(|place| format!(" at {place}")).unwrap_or_default();
     let end = if stopped { "its worker was stopped" } else { "it was interrupted" };
-    let message = format!(
-        "{tool} did not answer in {}; {end}{place}. Allow it more time with `timeout` in its header or under [tool] in \
-         hostler.toml, or make it do less",
-        humantime::format_duration(timeout)
-    );
+    let message = format!("{tool} did not answer in {}; {end}{place}", humantime::format_duration(timeout));
     let signal = stopped.then(|| "SIGKILL".to_owned());
     let traceback = stack.listing(file);
     Fault::new(Code::ToolTimeout, message).with(Details { signal, traceback, ..Details::default() })

@@ -66,6 +66,8 @@ pub struct WorkerSpec {
     pub describe: Option<Box<RawValue>>,
     /// From the start of the process to its hello.
     pub startup_timeout: Duration,
+    /// Where that is set, for whoever wants more.
+    pub startup_timeout_place: String,
     /// The most memory it may hold, in bytes, its children included.
     pub max_memory: Option<usize>,
     /// Variables of hostler's own environment that it may see beside the usual ones.
@@ -283,8 +285,10 @@ impl Handshake {
     async fn slow_fault(&self, limit: Duration) -> Fault {
         let place = self.stuck_place().await.map(|place| format!("; it was at {place}")).unwrap_or_default();
         let limit = humantime::format_duration(limit);
-        let text =
-            format!("it was not ready within {limit}{place}. Raise `startup_timeout`, or do less while it is imported");
+        let text = format!(
+            "it was not ready within {limit}{place}. Raise its `startup_timeout` {}, or do less while it is imported",
+            self.spec.startup_timeout_place
+        );
         let details = Details {
             stderr: self.tail.lock().text(),
             traceback: self.stack.lock().listing(&self.spec.file),

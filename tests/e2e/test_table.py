@@ -329,7 +329,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         await self.rows([
             ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5"]),
             ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
-            ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked to exit with status 4", "line 6"]),
+            ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked, while it was imported, to exit with status 4", "move it into a function", "line 6"]),
             ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",
              ["not ready within 1s", "slow.py:7", "`startup_timeout`"]),
         ], config='[tool]\nstartup_timeout = "1s"\n')

@@ -65,9 +65,7 @@ fn of_compiler(error: &SemanticSyntaxError) -> Refusal {
     use SemanticSyntaxErrorKind as Kind;
     let words = error.to_string().replace(char::is_control, "\u{FFFD}");
     let fix = match &error.kind {
-        Kind::ReturnOutsideFunction | Kind::YieldOutsideFunction(_) => {
-            "indent it, so that it belongs to the function above"
-        }
+        Kind::ReturnOutsideFunction | Kind::YieldOutsideFunction(_) => "remove it, or move it into a function",
         Kind::AwaitOutsideAsyncFunction(_) => "let the function around it begin with `async def`",
         Kind::BreakOutsideLoop | Kind::ContinueOutsideLoop => {
             "indent it, so that it belongs to the loop above, or remove it"

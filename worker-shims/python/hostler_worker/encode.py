@@ -160,12 +160,16 @@ def walk(value):
     except NotJson as error:
         problem = error
     except RecursionError:
-        problem = "nested deeper than %d levels" % _DEEPEST
+        problem = _too_deep()
     except BaseException as error:  # a model's own serializer
         _let_pass(error)
         problem = _described(error)
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + ["…"]
     raise NotJson("%s: %s" % ("".join(shown), problem)) from None
+
+
+def _too_deep():
+    return "nested deeper than %d levels; flatten it, or return it as a string of JSON" % _DEEPEST
 
 
 def _described(error):
@@ -186,7 +190,7 @@ def _walk(value, path, above):
     if id(value) in above:
         raise NotJson("it contains itself; return the id or name of what it refers back to")
     if len(path) > _DEEPEST:
-        raise NotJson("nested deeper than %d levels" % _DEEPEST)
+        raise NotJson(_too_deep())
     above.add(id(value))
     if isinstance(value, dict):
         plain = _object(value, path, above)
@@ -233,7 +237,7 @@ def _object(value, path, above):
         text = _key(key)
         path.append("." + text if text.isidentifier() else "[%s]" % quote(text))
         if text in plain:
-            raise NotJson("two keys become the same text %s; make all keys strings" % quote(text))
+            raise NotJson("two keys become the same text %s; rename one of them" % quote(text))
         plain[text] = _walk(item, path, above)
         path.pop()
     return plain

@@ -76,7 +76,12 @@ def _exhausted(error):
 
 def import_failed(id, error):
     data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file}
-    return reply(id, IMPORT, describe(error), data)
+    told = describe(error)
+    if issubclass(type(error), SystemExit):
+        # Neither of what helps within a call helps here.
+        told = told.partition(";")[0].replace("the tool asked", "the file asked, while it was imported,") + \
+            "; remove that, or move it into a function"
+    return reply(id, IMPORT, told, data)
 
 
 def _never_entered(error):

@@ -1,0 +1,89 @@
+//! The last sentence of faults whose mending is a setting: which one is in force, and where it stands. A reader who is told
+//! to raise a limit that another place overrules would try in vain.
+
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::config::origin::Origin;
+use crate::config::secrets::SecretSource;
+use crate::outcome::{Code, Fault};
+use crate::registry::Tool;
+
+/// Completes a fault of a call that was allowed this time.
+pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
+    let advice = match fault.code {
+        Code::ToolTimeout if timeout != tool.settings.timeout.value => {
+            "The caller set this limit: allow it more time, or make it do less".to_owned()
+        }
+        Code::ToolTimeout => {
+            format!("Raise its `timeout` {}, or make it do less", where_to_set(&tool.settings.timeout.origin))
+        }
+        Code::MissingCredentials => {
+            let names = &tool.entry.settings.secrets.value;
+            let missing =
+                names.iter().find(|name| fault.message.ends_with(&format!("the secret {name}, which is not set")));
+            let Some(name) = missing else { return };
+            missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value))
+        }
+        _ => return,
+    };
+    fault.message.push_str(". ");
+    fault.message.push_str(&advice);
+}
+
+/// Where a reader raises a limit.
+pub(super) fn where_to_set(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "under [tool.hostler] in its header or under [tool] in hostler.toml".to_owned(),
+        Origin::Header(place) => format!("in its header ({place})"),
+        Origin::File(place) => format!("at {place}, which is in force"),
+        Origin::Flag(_) | Origin::Environment(_) => format!("where it is set ({origin})"),
+    }
+}
+
+fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
+    match source {
+        Some(SecretSource::File(path)) => {
+            format!("[secrets] in hostler.toml looks for it in {}, which does not exist: put it there", path.display())
+        }
+        Some(SecretSource::Environment(variable)) => format!(
+            "[secrets] in hostler.toml looks for it in the variable {variable} of hostler's environment, which is not set \
+             or empty"
+        ),
+        Some(SecretSource::Command(words)) => {
+            format!("[secrets] in hostler.toml looks for it in what `{}` prints, which is nothing", words.join(" "))
+        }
+        None => format!(
+            "Put it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {name} = {{ file = \
+             \"/path/to/it\" }}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::origin::Place;
+
+    #[test]
+    fn the_place_that_is_in_force_is_named() {
+        let place = Place { file: Arc::new(PathBuf::from("/etc/hostler.toml")), line: 3 };
+        assert_eq!(where_to_set(&Origin::File(place.clone())), "at /etc/hostler.toml:3, which is in force");
+        assert_eq!(where_to_set(&Origin::Header(place)), "in its header (/etc/hostler.toml:3)");
+        assert!(where_to_set(&Origin::Default).contains("[tool.hostler]"));
+    }
+
+    #[test]
+    fn a_missing_secret_is_told_by_where_it_was_looked_for() {
+        assert!(missing_secret("KEY", None).contains("under [secrets] in hostler.toml: KEY = {"));
+        let file = SecretSource::File("/run/key".into());
+        assert!(missing_secret("KEY", Some(&file)).contains("/run/key, which does not exist"));
+        let variable = SecretSource::Environment("OTHER".to_owned());
+        assert!(missing_secret("KEY", Some(&variable)).contains("the variable OTHER"));
+        let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
+        assert!(missing_secret("KEY", Some(&command)).contains("`pass show`"));
+    }
+}
