@@ -169,7 +169,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_secret_that_cannot_be_had(self):
         sources = {
-            '{ command = ["false"] }': "`false` did not succeed",
+            '{ command = ["false"] }': "`false` ended with exit status 1",
             '{ command = ["no-such-program-e2e"] }': "`no-such-program-e2e` is not on PATH",
             '{ env = "E2E_EMPTY" }': "the secret E2E_SECRET, which is not set",
         }
