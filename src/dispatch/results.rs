@@ -23,6 +23,9 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
     }
     let structured = if result.is_object() { result } else { json!({ "result": result }) };
     let Some(error) = validator.iter_errors(&structured).next() else { return Ok(raw) };
+    if tool.entry.is_only_remembered() {
+        return Ok(raw);
+    }
     let at = place(&error.instance_path().to_string());
     let at = if at.is_empty() || at.starts_with("result") { at } else { format!("result.{at}") };
     let at = if at.is_empty() { "result" } else { &at };

@@ -238,6 +238,7 @@ impl Pools {
             secrets: settings.secrets.value.clone(),
             host,
             describe: (!entry.file.open.is_empty()).then(|| to_raw_value(&entry.file.open).ok()).flatten(),
+            was_asked: Arc::default(),
             startup_timeout: settings.startup_timeout.value,
             startup_timeout_place: advice::where_to_set(&settings.startup_timeout.origin),
             max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),

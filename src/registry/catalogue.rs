@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -15,8 +15,9 @@ use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, ToolFile, resolve_collisions};
 
-/// Completes the schemas of a version of a file with what is known besides its text.
-pub(super) type Complete<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) + 'a;
+/// Completes the schemas of a version of a file with what is known besides its text. Says whether only an earlier run
+/// knows it.
+pub(super) type Complete<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) -> bool + 'a;
 
 /// A tool file and what is in force for it.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct FileEntry {
     pub stale: Option<Stale>,
     /// What it and its neighbours looked like when they were read.
     pub(super) stamps: Stamps,
+    /// Whether its schemas hold what types told in an earlier run and no worker has told in this one yet.
+    pub(super) only_remembered: AtomicBool,
     /// Whether the registry knows that it has answered a call.
     pub(super) is_known_good: AtomicBool,
 }
@@ -51,8 +54,13 @@ impl FileEntry {
             Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
             None => (version(&file), None),
         };
-        complete(&mut file, &version);
-        Self { file, settings, version, stale, stamps, is_known_good: AtomicBool::default() }
+        let only_remembered = AtomicBool::new(complete(&mut file, &version));
+        Self { file, settings, version, stale, stamps, only_remembered, is_known_good: AtomicBool::default() }
+    }
+
+    /// Whether what its schemas say beyond its text is from an earlier run and may be over: no reason to refuse anything.
+    pub fn is_only_remembered(&self) -> bool {
+        self.only_remembered.load(Ordering::Relaxed)
     }
 
     /// Why it cannot be called, if it cannot.

@@ -163,9 +163,8 @@ impl Registry {
         }
         let before = self.catalogue();
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
-        let complete = |file: &mut ToolFile, version: &[u8; 32]| {
-            self.refined.complete(file, version, self.cache.as_ref());
-        };
+        let complete =
+            |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());
         let catalogue = Catalogue::build(scan, &files, stand_ins, &self.config, &complete);
         Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
     }

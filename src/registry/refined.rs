@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
@@ -9,25 +10,32 @@ use super::catalogue::FileEntry;
 use super::saving::Saving;
 use crate::discovery::{Cache, Function, Live, ToolFile, read_bytes_with};
 
-/// What is remembered. Held only to look up or insert.
+/// What is remembered, `None` for a version that nothing is known of. Held only to look up or insert.
 #[derive(Debug, Default)]
-pub(super) struct Refined(Mutex<HashMap<[u8; 32], Completed>>);
+pub(super) struct Refined(Mutex<HashMap<[u8; 32], Option<Completed>>>);
 
-/// The functions of a version; `None` for one that no earlier run completed.
-type Completed = Option<Arc<[Function]>>;
+/// The functions of a version.
+#[derive(Debug)]
+struct Completed {
+    functions: Arc<[Function]>,
+    /// Whether a worker of this run has told of the types.
+    of_this_run: bool,
+}
 
 impl Refined {
-    /// Completes a file that was just read, where that version was completed before.
-    pub fn complete(&self, file: &mut ToolFile, version: &[u8; 32], cache: Option<&Cache>) {
+    /// Completes a file that was just read, where that version was completed before. Says whether only an earlier run knows
+    /// of it: types change with what is installed, and with whatever else they are made of, and the file does not show it.
+    pub fn complete(&self, file: &mut ToolFile, version: &[u8; 32], cache: Option<&Cache>) -> bool {
         if file.open.is_empty() {
-            return;
+            return false;
         }
         let mut known = self.0.lock();
-        let functions =
-            known.entry(*version).or_insert_with(|| cache.and_then(|cache| cache.refined(version)).map(Arc::from));
-        if let Some(functions) = functions {
-            file.refine(functions);
-        }
+        let completed = known.entry(*version).or_insert_with(|| {
+            let functions = cache.and_then(|cache| cache.refined(version))?;
+            Some(Completed { functions: Arc::from(functions), of_this_run: false })
+        });
+        let Some(completed) = completed else { return false };
+        file.refine(&completed.functions) && !completed.of_this_run
     }
 
     /// Reads a file again with what its live types told, and remembers what came of it. Says whether its schemas are others
@@ -35,14 +43,19 @@ impl Refined {
     pub fn learn(&self, entry: &FileEntry, told: &str, cache: Option<&Cache>, saving: &Saving) -> bool {
         let Ok(bytes) = std::fs::read(&entry.file.path) else { return false };
         let file = read_bytes_with(&entry.file.path, &bytes, Live::read(told));
-        let is_same_file = file.fingerprint == entry.file.fingerprint;
-        if !is_same_file || file.functions == entry.file.functions || !entry.file.clone().refine(&file.functions) {
+        if file.fingerprint != entry.file.fingerprint || !entry.file.clone().refine(&file.functions) {
+            return false;
+        }
+        entry.only_remembered.store(false, Ordering::Relaxed);
+        let is_news = file.functions != entry.file.functions;
+        let functions = Arc::from(file.functions.as_slice());
+        self.0.lock().insert(entry.version, Some(Completed { functions, of_this_run: true }));
+        if !is_news {
             return false;
         }
         if let Some(unsaved) = cache.and_then(|cache| cache.unsaved_refined(&entry.version, &file.functions)) {
             saving.begin(unsaved);
         }
-        self.0.lock().insert(entry.version, Some(Arc::from(file.functions)));
         true
     }
 }

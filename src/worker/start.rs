@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -64,6 +65,8 @@ pub struct WorkerSpec {
     pub host: Vec<&'static str>,
     /// The types it shall describe, as JSON: names by the side they stand on.
     pub describe: Option<Box<RawValue>>,
+    /// Whether a worker was asked that already. One is enough, and should it hang over it, it was the last one.
+    pub was_asked: Arc<AtomicBool>,
     /// From the start of the process to its hello.
     pub startup_timeout: Duration,
     /// Where that is set, for whoever wants more.
@@ -169,7 +172,9 @@ impl Handshake {
         let writer = start_writer(stdin);
         writer.send(
             Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host)
-                .describing(self.spec.describe.as_deref())
+                .describing(
+                    self.spec.describe.as_deref().filter(|_| !self.spec.was_asked.swap(true, Ordering::Relaxed)),
+                )
                 .frame(),
         );
         let mut reader = LinkReader::new(stdout);

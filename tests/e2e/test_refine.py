@@ -116,6 +116,28 @@ class Refined(unittest.TestCase):
             while "green" not in json.dumps(self.listed(wire, 3)):
                 wire.until(CHANGED)
 
+    def test_what_an_earlier_run_told_refuses_nothing_that_types_take_now(self):
+        names = self.folder / "names"
+        (self.tools / "shapes.py").write_text(f"import enum\nE = enum.Enum('E', {{k: k for k in open({str(names)!r}).read().split()}})\n")
+        write_tool(self.tools, "yard", "from shapes import E\ndef f(v: E) -> str:\n    return v.value\n", "")
+        for number, name in enumerate(("a", "b")):
+            names.write_text(name)
+            with Wire(self.tools, env=self.env) as wire:
+                wire.open()
+                self.assertEqual(wire.value(1, "yard_f", v=name), name)
+                wire.until(CHANGED)
+                self.assertEqual(shown(self.listed(wire, 2), "yard_f")[0]["$defs"]["E"]["enum"], [name])
+
+    def test_a_description_that_hangs_costs_one_call_a_second(self):
+        (self.tools / "shapes.py").write_text(
+            "import time\nclass M(type):\n    def __getattr__(cls, name):\n        if name.startswith(('model_', '__supertype')):\n"
+            "            time.sleep(300)\n        raise AttributeError(name)\nclass Z(metaclass=M): pass\n")
+        write_tool(self.tools, "yard", "from shapes import Z\ndef f(v: Z) -> str: return ''\ndef g() -> int: return 1\n", "")
+        with Wire(self.tools, env=self.env) as wire:
+            wire.open()
+            workers = {wire.worker(number, "yard_g") for number in (1, 2, 3)}
+            self.assertEqual(len(workers), 1)
+
     def test_types_that_tell_nothing_leave_the_list_as_it_was(self):
         (self.tools / "shapes.py").write_text(
             "class Meta(type):\n    def __getattr__(cls, name):\n        raise SystemError('no')\n"

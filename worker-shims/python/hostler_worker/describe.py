@@ -23,8 +23,8 @@ _TEXTS = (
     ("ipaddress", "IPv4Network", "ipv4network"), ("ipaddress", "IPv6Network", "ipv6network"),
     ("re", "Pattern", "regex"), ("pathlib", "PurePath", "path"),
 )
-_COME_FIRST = ("BeforeValidator", "PlainValidator", "WrapValidator", "WithJsonSchema")
-_WRITE_ANYHOW = ("PlainSerializer", "WrapSerializer", "WithJsonSchema")
+# Notes of pydantic's that take what the type takes and write what it writes. After any other everything may be otherwise.
+_HARMLESS = ("AfterValidator", "AllowInfNan", "FailFast", "PathType", "Strict", "UuidVersion")
 
 
 def describe(wanted, namespace):
@@ -92,6 +92,8 @@ class Writer:
     def _hint(self, hint):
         if hint is None or hint is typing.Any or hint is object:
             return {}
+        if hint is typing.Tuple:  # alone it looks like the empty one
+            return {"type": "array"}
         origin = typing.get_origin(hint)
         if origin is not None:
             return self._generic(hint, origin, typing.get_args(hint))
@@ -185,9 +187,7 @@ class Writer:
         return schema
 
     def _annotated(self, hint):
-        kinds = {type(note).__name__ for note in hint.__metadata__ if _is_pydantics(note)}
-        refused = _COME_FIRST if self.is_input else _WRITE_ANYHOW if self.side == DUMPED else ()
-        if kinds.intersection(refused):
+        if any(overrules(note) for note in hint.__metadata__):
             return {}
         return self.noted(self.hint(hint.__origin__), hint.__metadata__)
 
@@ -204,8 +204,9 @@ class Writer:
         return schema
 
 
-def _is_pydantics(note):
-    return type(note).__module__.partition(".")[0] == "pydantic"
+def overrules(note):
+    """Whether a note decides by itself what is taken and written."""
+    return hasattr(note, "__get_pydantic_core_schema__") and type(note).__name__ not in _HARMLESS
 
 
 def any_of(branches):
@@ -233,13 +234,13 @@ _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 def one_of(values):
     """One of a few values; {} when one of them is nothing that JSON has."""
-    distinct = []
+    found = {}
     for value in values:
         value = _as_json(value)
         if value is _NOTHING:
             return {}
-        if not any(type(other) is type(value) and other == value for other in distinct):
-            distinct.append(value)
+        found.setdefault((type(value), str(value)), value)
+    distinct = [*found.values()]
     kinds = {_KINDS.get(type(value)) for value in distinct}
     kind = {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
     return {**kind, "enum": distinct} if distinct else {}

@@ -3,7 +3,7 @@
 import sys
 
 from .convert import annotations_of
-from .describe import GIVEN, IN_MODEL, nullable, one_of
+from .describe import GIVEN, IN_MODEL, RETURNED, nullable, one_of
 
 
 def schema(writer, cls):
@@ -13,9 +13,9 @@ def schema(writer, cls):
         return _of_pydantic(writer, cls) if cls.__module__.partition(".")[0] == "pydantic" else {}
     if kind is _enumeration:
         side = GIVEN
-    elif hasattr(cls, "__pydantic_validator__"):
+    elif hasattr(cls, "__pydantic_validator__") and not (writer.side == RETURNED and hasattr(cls, "__dataclass_fields__")):
         side = IN_MODEL[writer.side]
-    else:
+    else:  # a pydantic dataclass that is returned is written field by field, like any other
         side = writer.side
     key = writer.keys.get((cls, side))
     if key is None:
@@ -48,7 +48,7 @@ def _kind(cls):
     enum = sys.modules.get("enum")
     if enum is not None and issubclass(cls, enum.Enum):
         return _enumeration
-    if hasattr(cls, "model_fields") and hasattr(cls, "__pydantic_validator__"):
+    if hasattr(cls, "__pydantic_validator__") and (hasattr(cls, "model_fields") or hasattr(cls, "__pydantic_fields__")):
         return _model
     if hasattr(cls, "__dataclass_fields__") and not issubclass(cls, (dict, list, tuple, str, int, float)):
         return _dataclass
@@ -69,7 +69,10 @@ def _docstring(cls):
 
 def _enumeration(writer, cls):
     enum = sys.modules["enum"]
-    takes_others = cls._missing_.__func__ is not enum.Enum._missing_.__func__
+    takes_others = cls._missing_.__func__ is not enum.Enum._missing_.__func__ or (
+        type(cls).__call__ is not type(enum.Enum).__call__)
+    if issubclass(cls, str) and any(str.__str__(member) != member.value for member in cls):
+        return {} if writer.is_input else {"type": "string"}  # taken by value, written by text
     if issubclass(cls, enum.Flag) or takes_others:
         # The members of a flag combine into values that no list holds.
         return {"type": "string"} if issubclass(cls, str) else {"type": "integer"} if issubclass(cls, int) or issubclass(cls, enum.Flag) else {}
@@ -148,7 +151,19 @@ def _text(hint):
     return str(getattr(hint, "__forward_arg__", hint))
 
 
+def _builds_itself(cls):
+    """Whether a named tuple has a constructor besides the generated one."""
+    for base in cls.__mro__:
+        if "_fields" in base.__dict__:
+            return False
+        if "__new__" in base.__dict__ or "__init__" in base.__dict__:
+            return True
+    return False
+
+
 def _named_tuple(writer, cls):
+    if writer.is_input and _builds_itself(cls):
+        return {}
     hints, defaults = annotations_of(cls), cls._field_defaults
     properties = {
         name: _property(writer, hints[name], (defaults[name],) if name in defaults else ()) if name in hints else {}

@@ -1,5 +1,7 @@
 """The schemas of pydantic's models and dataclasses: as they take values, or as they write them."""
 
+from .describe import overrules
+
 _FIRST = ("before", "plain", "wrap")
 
 
@@ -9,10 +11,9 @@ def model(writer, cls, property_of, object_of):
     if _goes_its_own_way(writer, cls, decorators, config):
         return {}
     fields = getattr(cls, "model_fields", None) or getattr(cls, "__pydantic_fields__", {})
-    if getattr(cls, "__pydantic_root_model__", False):
-        root = fields["root"]
-        return property_of(writer, root.annotation, (), root.metadata)
     overruled = _overruled(writer, decorators)
+    if getattr(cls, "__pydantic_root_model__", False):
+        return _field(writer, fields["root"], overruled & {"root", "*"}, property_of)
     properties, required = {}, []
     for name, field in fields.items():
         if not writer.is_input and field.exclude:
@@ -22,7 +23,8 @@ def model(writer, cls, property_of, object_of):
             return {"type": "object"}
         is_required = field.is_required()
         properties[shown] = _field(writer, field, overruled & {name, "*"}, property_of)
-        if is_required and not _also_by_name(config, shown, name) or not writer.is_input:
+        may_be_left_out = not writer.is_input and getattr(field, "exclude_if", None) is not None
+        if (is_required and not _also_by_name(config, shown, name) or not writer.is_input) and not may_be_left_out:
             required.append(shown)
         if writer.is_input and shown != name and _also_by_name(config, shown, name):
             properties[name] = {key: value for key, value in properties[shown].items() if key != "default"}
@@ -30,18 +32,12 @@ def model(writer, cls, property_of, object_of):
 
 
 def _field(writer, field, is_overruled, property_of):
-    if is_overruled or any(_overrules(writer, note) for note in field.metadata):
+    if is_overruled or any(overrules(note) for note in field.metadata):
         written = {}
     else:
         default = (field.default,) if not field.is_required() and field.default_factory is None else ()
         written = property_of(writer, field.annotation, default, field.metadata)
     return {**written, "description": field.description} if field.description else written
-
-
-def _overrules(writer, note):
-    from .describe import _COME_FIRST, _WRITE_ANYHOW
-
-    return type(note).__name__ in (_COME_FIRST if writer.is_input else _WRITE_ANYHOW)
 
 
 def _name(field, name):
@@ -59,6 +55,10 @@ def _goes_its_own_way(writer, cls, decorators, config):
     if any("__get_pydantic_core_schema__" in base.__dict__ for base in _own(cls)):
         return True
     if writer.is_input:
+        # A constructor of its own takes what it likes; that of a dataclass is generated.
+        names = ("model_validate",) if hasattr(cls, "__dataclass_fields__") else ("model_validate", "__init__")
+        if any(name in base.__dict__ for base in _own(cls) for name in names):
+            return True
         validators = getattr(decorators, "model_validators", {}).values()
         return any(one.info.mode in ("before", "wrap") for one in validators) or bool(getattr(decorators, "root_validators", None))
     writes_otherwise = ("serialize_by_alias", "json_encoders", "ser_json_temporal", "ser_json_bytes", "ser_json_inf_nan")

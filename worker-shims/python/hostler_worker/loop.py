@@ -2,6 +2,7 @@
 
 import os
 import sys
+import _signal
 from _collections import deque  # `collections` would cost 1.6 ms
 
 from . import calls, faults, interrupt
@@ -124,9 +125,23 @@ def _serve(wire):
             sys.exit(1)
 
 
+def _limited(seconds):
+    """Lets an exception end what runs too long; the handler that was there, or None where the tool has an alarm of its own."""
+    if _signal.getitimer(_signal.ITIMER_REAL)[0]:
+        return None
+
+    def stop(_signum, _frame):
+        raise TimeoutError
+
+    before = _signal.signal(_signal.SIGALRM, stop)
+    _signal.setitimer(_signal.ITIMER_REAL, seconds)
+    return before
+
+
 def _describe(wire):
     """Once, while nothing else is to do: what the types are that hostler could not read out of the file."""
     wanted, state.describe = state.describe, None
+    timed = _limited(1.0)
     try:
         from .describe import describe
         from .encode import encode
@@ -136,6 +151,10 @@ def _describe(wire):
         if state.terminating:
             raise
         return  # then hostler knows what it knew before
+    finally:
+        if timed is not None:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            _signal.signal(_signal.SIGALRM, timed)
     wire.send(b'{"jsonrpc":"2.0","method":"described","params":%s}\n' % told.encode("utf-8", "replace"))
 
 

@@ -72,6 +72,8 @@ class Builder:
             return _literal(args)
         if not isinstance(origin, type):
             return self.build(origin) if hasattr(origin, "__value__") else None
+        if hint is typing.Tuple:  # alone it looks like the empty one
+            return containers.of_items(self, (), tuple)
         if origin is tuple:
             return containers.of_tuple(self, args)
         if issubclass(origin, Set):
