@@ -1,12 +1,13 @@
 //! What is noted beside a type: `Annotated[X, …]`, and types that are made by a call (`conint(ge=1)`, `NewType(…)`).
 
-use ruff_python_ast::{Expr, ExprCall};
+use ruff_python_ast::{Expr, ExprCall, Stmt};
 use serde_json::Value;
 
 use super::facts::Facts;
 use super::hints::Hints;
 use super::known::Known;
 use super::limits::Limits;
+use super::names::Named;
 use super::schema::Schema;
 use super::side::Side;
 
@@ -26,6 +27,9 @@ impl Hints<'_, '_> {
                 continue;
             }
             let call = note.as_call_expr();
+            if self.goes_its_own_way(call.map_or(note, |call| &call.func)) {
+                return Schema::new();
+            }
             let Some(name) = self.module.outside_name(call.map_or(note, |call| &call.func)) else { continue };
             if self.is_overruled_by(&name) {
                 return Schema::new();
@@ -35,6 +39,13 @@ impl Hints<'_, '_> {
             }
         }
         schema
+    }
+
+    /// Whether a note is of a class of the file that tells pydantic itself what it takes and writes.
+    fn goes_its_own_way(&self, note: &Expr) -> bool {
+        let Named::Class(class) = self.module.resolve(note) else { return false };
+        let mut functions = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+        functions.any(|function| function.name.as_str() == "__get_pydantic_core_schema__")
     }
 
     fn is_overruled_by(&self, note: &str) -> bool {

@@ -8,6 +8,7 @@ use super::definitions::{Reference, Target};
 use super::docstring::Docstring;
 use super::fields::{self, Field, Fields};
 use super::hints::Hints;
+use super::model::overruled_fields;
 use super::module::docstring_of;
 use super::schema::{Schema, nullable, of_type, one_of, schema};
 
@@ -20,6 +21,10 @@ impl<'a> Hints<'_, 'a> {
             ClassKind::Enumeration => self.enumeration(&lineage),
             ClassKind::NamedTuple => self.named_tuple(&lineage),
             ClassKind::Dataclass | ClassKind::TypedDict | ClassKind::Model => match lineage.root {
+                // A validator that comes first takes anything, a serializer writes anything.
+                Some(_) if overruled_fields(&lineage, self.side).iter().any(|name| matches!(*name, "root" | "*")) => {
+                    Schema::new()
+                }
                 Some(root) => self.root(root),
                 None => self.object(&lineage),
             },

@@ -198,3 +198,19 @@ fn plain_and_circular_classes_are_unknown() {
     assert_eq!(found["a"], json!({}));
     assert_eq!(found["b"], json!({"type": "array"}));
 }
+
+#[test]
+fn what_a_root_model_or_a_note_decides_by_itself_is_left_open() {
+    let before = "from typing import Annotated\nfrom pydantic import BaseModel, BeforeValidator, RootModel, field_validator\n\
+        class Km:\n    def __get_pydantic_core_schema__(self, source, handler): ...\n\
+        class A(RootModel[list[int]]):\n    @field_validator('root', mode='before')\n    def read(cls, value): ...\n\
+        class B(RootModel[Annotated[list[int], BeforeValidator(str)]]): ...\n\
+        class C(BaseModel):\n    length: Annotated[int, Km()]\n";
+    for name in ["A", "B"] {
+        let source = format!("{before}def f(x: {name}): ...");
+        assert_eq!(input(&source)["$defs"][name], serde_json::json!({}), "{name}");
+    }
+    let source = format!("{before}def f(x: C): ...");
+    assert_eq!(input(&source)["$defs"]["C"]["properties"]["length"], serde_json::json!({}));
+    assert_eq!(hint(before, "Annotated[int, Km()]"), serde_json::json!({}));
+}
