@@ -21,12 +21,18 @@ pub(super) struct Saving {
 impl Saving {
     pub fn begin(&self, unsaved: Unsaved) {
         let (over, told) = channel::<()>();
+        // One after the other: two at once would take each other for another hostler, and leave the writing to it.
+        let mut last = self.last.lock();
+        let earlier = last.take();
         let write = move || {
+            if let Some(earlier) = earlier {
+                let _ = earlier.recv();
+            }
             unsaved.save();
             drop(over);
         };
         if thread::Builder::new().name("catalogue".to_owned()).spawn(write).is_ok() {
-            *self.last.lock() = Some(told);
+            *last = Some(told);
         }
     }
 

@@ -1,10 +1,9 @@
 """Types that only the running file knows: their schemas join the list once a worker has told them, and stay."""
 
-import asyncio
 import json
 import unittest
 
-from harness import HEADER, PATIENCE, connected, environment, eventually_async, run, scratch, write_tool
+from harness import PATIENCE, environment, scratch, write_tool
 from wire import Wire, call, request
 
 CHANGED = "notifications/tools/list_changed"
@@ -68,6 +67,11 @@ class Refined(unittest.TestCase):
         wire.send(request(number, "tools/list"))
         return wire.answer(number)["result"]["tools"]
 
+    def leave(self, wire):
+        """Ends hostler as clients do: one that is killed keeps nothing for the next start."""
+        wire.end_input()
+        self.assertEqual(wire.process.wait(PATIENCE), 0)
+
     def test_the_list_changes_once_and_the_next_start_remembers_it(self):
         with Wire(self.tools, env=self.env) as wire:
             wire.open()
@@ -91,6 +95,7 @@ class Refined(unittest.TestCase):
             self.assertIsNone(refused["_meta"]["hostler/outcome"]["metadata"].get("worker"))
             wire.value(5, "yard_plain", number=1)
             self.assertEqual(sum(note["method"] == CHANGED for note in wire.notes), 0, "once")
+            self.leave(wire)
         with Wire(self.tools, env=self.env) as wire:
             wire.open()
             self.assertEqual(shown(self.listed(wire, 1), "yard_move"), (after, output))
@@ -127,6 +132,7 @@ class Refined(unittest.TestCase):
                 self.assertEqual(wire.value(1, "yard_f", v=name), name)
                 wire.until(CHANGED)
                 self.assertEqual(shown(self.listed(wire, 2), "yard_f")[0]["$defs"]["E"]["enum"], [name])
+                self.leave(wire)
 
     def test_a_description_that_hangs_costs_one_call_a_second(self):
         (self.tools / "shapes.py").write_text(
