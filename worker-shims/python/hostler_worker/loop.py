@@ -126,12 +126,13 @@ def _serve(wire):
 
 
 def _limited(seconds):
-    """Lets an exception end what runs too long; the handler that was there, or None where the tool has an alarm of its own."""
-    if _signal.getitimer(_signal.ITIMER_REAL)[0]:
+    """Lets an exception end what runs too long; the handler that was there, or None where the tool has an alarm of its own,
+    or one that only C can put back."""
+    if _signal.getitimer(_signal.ITIMER_REAL)[0] or _signal.getsignal(_signal.SIGALRM) is None:
         return None
 
     def stop(_signum, _frame):
-        raise TimeoutError
+        raise SystemExit  # no Exception: what is wrong with one type is caught there, and the next could hang without end
 
     before = _signal.signal(_signal.SIGALRM, stop)
     _signal.setitimer(_signal.ITIMER_REAL, seconds)

@@ -66,6 +66,13 @@ class Describe(ShimTest):
         for number in (1, 2):
             self.assertEqual(worker.call("f", {"x": number})["result"], number)
 
+    def test_several_types_that_hang_are_given_up_together(self):
+        hang = "import time\nclass M(type):\n    def __getattr__(cls, name):\n        time.sleep(300)\n"
+        worker = self.start(self.file(hang + "class A(metaclass=M): pass\nclass B(metaclass=M): pass\ndef f(x: int): return x\n"))
+        worker.hello(describe={"given": ["A", "B"]})
+        for number in (1, 2):
+            self.assertEqual(worker.call("f", {"x": number})["result"], number)
+
     def test_nothing_is_told_before_a_call_or_unasked(self):
         worker = self.start(self.file(TOOL))
         worker.hello()
