@@ -19,6 +19,18 @@ pub struct EffectiveTool {
     pub idle_timeout: Setting<Patience>,
     /// How many calls may wait.
     pub max_queue: Setting<usize>,
+    /// How many workers are always there.
+    pub min_workers: Setting<usize>,
+    /// How many may be alive.
+    pub max_workers: Setting<usize>,
+    /// How many calls a worker runs at once.
+    pub concurrency: Setting<usize>,
+    /// After how many calls a worker is replaced; never when nobody set it, as the two below.
+    pub max_calls: Option<Setting<usize>>,
+    /// After how long.
+    pub max_lifetime: Option<Setting<Duration>>,
+    /// With how much memory after a call.
+    pub max_rss: Option<Setting<ByteCount>>,
     /// The most memory a worker may hold; none when nobody set one.
     pub max_memory: Option<Setting<ByteCount>>,
     /// What repeating a call does.
@@ -64,6 +76,12 @@ impl Config {
             startup_timeout: wishes.startup_timeout.unwrap_or(or(seconds(60))),
             idle_timeout: wishes.idle_timeout.unwrap_or(Setting::default_value(Patience::For(seconds(600)))),
             max_queue: wishes.max_queue.unwrap_or(Setting::default_value(256)),
+            min_workers: pick(own.min_workers.as_ref(), every.min_workers.as_ref(), 0),
+            max_workers: wishes.max_workers.unwrap_or(Setting::default_value(1)),
+            concurrency: wishes.concurrency.unwrap_or(Setting::default_value(1)),
+            max_calls: wishes.max_calls,
+            max_lifetime: wishes.max_lifetime,
+            max_rss: wishes.max_rss,
             max_memory: wishes.max_memory,
             effects: wishes.effects.unwrap_or(Setting::default_value(Effects::Once)),
             secrets: wishes.secrets.unwrap_or(Setting::default_value(Vec::new())),
@@ -109,6 +127,11 @@ impl EffectiveTool {
         fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
             ShownSetting { key, value, origin: setting.origin.clone() }
         }
+        fn limit<T: Clone>(key: &'static str, setting: Option<&Setting<T>>, say: impl Fn(T) -> String) -> ShownSetting {
+            let value = setting.map_or("no limit".to_owned(), |limit| say(limit.value.clone()));
+            let origin = setting.map_or_else(|| Setting::default_value(()).origin, |limit| limit.origin.clone());
+            ShownSetting { key, value, origin }
+        }
         let time = |value: Duration| humantime::format_duration(value).to_string();
         let idle = match self.idle_timeout.value {
             Patience::For(value) => time(value),
@@ -117,15 +140,20 @@ impl EffectiveTool {
         let names = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         let keys: Vec<String> = self.config.value.keys().cloned().collect();
         let variables: Vec<String> = self.env.keys().cloned().collect();
-        let none = Setting::default_value(ByteCount(0));
-        let memory =
-            self.max_memory.as_ref().map_or("no limit".to_owned(), |limit| format!("{} MB", limit.value.0 / 1_000_000));
+        let size = |limit: ByteCount| format!("{} MB", limit.0 / 1_000_000);
+        let number = |limit: usize| limit.to_string();
         let mut rows = vec![
             row("timeout", &function.timeout, time(function.timeout.value)),
             row("startup_timeout", &self.startup_timeout, time(self.startup_timeout.value)),
             row("idle_timeout", &self.idle_timeout, idle),
             row("max_queue", &self.max_queue, self.max_queue.value.to_string()),
-            row("max_memory", self.max_memory.as_ref().unwrap_or(&none), memory),
+            row("min_workers", &self.min_workers, self.min_workers.value.to_string()),
+            row("max_workers", &self.max_workers, self.max_workers.value.to_string()),
+            row("concurrency", &self.concurrency, self.concurrency.value.to_string()),
+            limit("max_calls", self.max_calls.as_ref(), number),
+            limit("max_lifetime", self.max_lifetime.as_ref(), time),
+            limit("max_rss", self.max_rss.as_ref(), size),
+            limit("max_memory", self.max_memory.as_ref(), size),
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),

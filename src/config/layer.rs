@@ -9,8 +9,8 @@ use super::origin::{Place, Setting};
 use super::paths;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
-use super::tool::{Effects, Launcher, ToolLayer, limit};
-use super::value::ByteCount;
+use super::tool::{Effects, Launcher, ToolLayer, count, limit};
+use super::value::{ByteCount, Room};
 
 /// What one file says.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +31,14 @@ pub struct FileLayer {
     pub build_env: BTreeMap<String, Setting<String>>,
     /// The most output kept of one call.
     pub max_output: Option<Setting<ByteCount>>,
+    /// How many calls may run at once.
+    pub max_concurrent_calls: Option<Setting<usize>>,
+    /// How many calls may wait, of all tools together.
+    pub max_queue: Option<Setting<usize>>,
+    /// How many workers may be alive.
+    pub max_workers: Option<Setting<usize>>,
+    /// The most memory that all workers may hold together.
+    pub max_memory: Option<Setting<ByteCount>>,
     /// `[tool]`: for every tool.
     pub every: PackLayer,
     /// `[tool.NAME]`: for a pack.
@@ -50,6 +58,8 @@ pub struct PackLayer {
     pub place: Option<Place>,
     /// What a header could say too.
     pub wishes: ToolLayer,
+    /// How many workers are always there.
+    pub min_workers: Option<Setting<usize>>,
     /// How the interpreter is started.
     pub launcher: Option<Setting<Launcher>>,
     /// Whether arguments are checked against the schema.
@@ -106,6 +116,10 @@ impl FileLayer {
         }
         if let Some(section) = top.section("limits") {
             layer.max_output = section.take("max_output");
+            layer.max_concurrent_calls = count(&section, "max_concurrent_calls");
+            layer.max_queue = count(&section, "max_queue");
+            layer.max_workers = count(&section, "max_workers");
+            layer.max_memory = section.take::<Room>("max_memory").map(|room| room.map(|room| room.0));
             section.finish(false);
         }
         if let Some(section) = top.section("check") {
@@ -167,6 +181,10 @@ impl FileLayer {
             build_timeout: over.build_timeout.or(self.build_timeout),
             keep: over.keep.or(self.keep),
             max_output: over.max_output.or(self.max_output),
+            max_concurrent_calls: over.max_concurrent_calls.or(self.max_concurrent_calls),
+            max_queue: over.max_queue.or(self.max_queue),
+            max_workers: over.max_workers.or(self.max_workers),
+            max_memory: over.max_memory.or(self.max_memory),
             ignore: over.ignore.or(self.ignore),
             ..self
         }
@@ -176,6 +194,7 @@ impl FileLayer {
 impl PackLayer {
     fn take_common(&mut self, section: &Section<'_>) {
         self.wishes = ToolLayer::read(section);
+        self.min_workers = section.take("min_workers");
         self.launcher = section.take("launcher");
         self.validate = section.take("validate");
         self.host_access = section.take("host_access");
@@ -187,6 +206,7 @@ impl PackLayer {
         Self {
             place: over.place.or(self.place),
             wishes: self.wishes.under(over.wishes),
+            min_workers: over.min_workers.or(self.min_workers),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
             host_access: over.host_access.or(self.host_access),

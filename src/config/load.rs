@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::layer::FileLayer;
+use super::limits::Limits;
 use super::origin::{Origin, Setting};
 use super::paths;
 use super::section::{Problem, Source};
-use super::value::ByteCount;
 
 /// The name that is looked for upwards from the working directory.
 pub const FILE_NAME: &str = "hostler.toml";
@@ -41,8 +41,8 @@ pub struct Config {
     pub build_timeout: Setting<Duration>,
     /// How long an unused environment is kept.
     pub keep: Setting<Duration>,
-    /// The most output kept of one call.
-    pub max_output: Setting<ByteCount>,
+    /// What holds for all tools together.
+    pub limits: Limits,
     /// Everything about single tools, as the files say it.
     pub layer: FileLayer,
     /// `--timeout`.
@@ -100,7 +100,7 @@ impl Config {
             python: layer.python.clone(),
             build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
             keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
-            max_output: layer.max_output.clone().unwrap_or(Setting::default_value(ByteCount(1_000_000))),
+            limits: Limits::of(&layer),
             call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             files,
             layer,

@@ -2,6 +2,7 @@
 
 pub mod effective;
 pub mod layer;
+mod limits;
 pub mod load;
 pub mod origin;
 pub mod paths;
@@ -16,4 +17,5 @@ mod stacking_tests;
 mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};
+pub use limits::Limits;
 pub use load::{Config, ConfigError, Wanted};

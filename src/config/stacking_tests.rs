@@ -84,7 +84,7 @@ fn where_nobody_said_anything_it_is_as_the_readme_says() {
     assert_eq!((tool.validate.value, tool.host_access.value), (true, false));
     assert!(config.tool("a", None, true).host_access.value, "an internal file may ask");
     assert_eq!((config.build_timeout.value, config.keep.value), (Duration::from_mins(10), Duration::from_hours(720)));
-    assert_eq!(config.max_output.value, ByteCount(1_000_000));
+    assert_eq!(config.limits.max_output.value, ByteCount(1_000_000));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use super::origin::Setting;
 use super::section::Section;
-use super::value::{ByteCount, FromToml, Limit, Patience, Room, choice};
+use super::value::{ByteCount, Count, FromToml, Limit, Patience, Room, choice};
 
 /// What repeating a call does to the world; decides whether hostler may repeat one that died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,6 +74,16 @@ pub struct ToolLayer {
     pub idle_timeout: Option<Setting<Patience>>,
     /// How many calls may wait for this tool file.
     pub max_queue: Option<Setting<usize>>,
+    /// How many workers may be alive for this tool file.
+    pub max_workers: Option<Setting<usize>>,
+    /// How many calls a worker runs at once.
+    pub concurrency: Option<Setting<usize>>,
+    /// After how many calls a worker is replaced.
+    pub max_calls: Option<Setting<usize>>,
+    /// How long a worker serves until it is replaced.
+    pub max_lifetime: Option<Setting<Duration>>,
+    /// With how much memory after a call a worker is replaced.
+    pub max_rss: Option<Setting<ByteCount>>,
     /// The most memory a worker may hold.
     pub max_memory: Option<Setting<ByteCount>>,
     /// What repeating a call does.
@@ -90,11 +100,21 @@ impl ToolLayer {
             startup_timeout: limit(section, "startup_timeout"),
             idle_timeout: section.take("idle_timeout"),
             max_queue: section.take("max_queue"),
+            max_workers: count(section, "max_workers"),
+            concurrency: count(section, "concurrency"),
+            max_calls: count(section, "max_calls"),
+            max_lifetime: limit(section, "max_lifetime"),
+            max_rss: section.take::<Room>("max_rss").map(|room| room.map(|room| room.0)),
             max_memory: section.take::<Room>("max_memory").map(|room| room.map(|room| room.0)),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
         }
     }
+}
+
+/// A number that must not be zero.
+pub(super) fn count(section: &Section<'_>, key: &'static str) -> Option<Setting<usize>> {
+    Some(section.take::<Count>(key)?.map(|count| count.0))
 }
 
 /// A duration that must not be zero.
@@ -111,6 +131,11 @@ impl ToolLayer {
             startup_timeout: over.startup_timeout.or(self.startup_timeout),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),
             max_queue: over.max_queue.or(self.max_queue),
+            max_workers: over.max_workers.or(self.max_workers),
+            concurrency: over.concurrency.or(self.concurrency),
+            max_calls: over.max_calls.or(self.max_calls),
+            max_lifetime: over.max_lifetime.or(self.max_lifetime),
+            max_rss: over.max_rss.or(self.max_rss),
             max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),

@@ -109,6 +109,17 @@ impl FromToml for Patience {
     }
 }
 
+/// A number of things of which there must be at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count(pub usize);
+
+impl FromToml for Count {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let count = integer(value).filter(|count| *count > 0);
+        count.map(Self).ok_or_else(|| "write a whole number, 1 or more".to_owned())
+    }
+}
+
 /// A number of bytes: `"64MB"`, `"1 GiB"` or a bare number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteCount(pub usize);

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -79,7 +80,7 @@ impl HostAccess for CallHost {
         Box::pin(async move {
             let Some(dispatcher) = self.dispatcher.upgrade() else { return Err(refused("hostler is ending")) };
             match ask.method {
-                HostMethod::Call => self.call(&dispatcher, &ask.params).await,
+                HostMethod::Call => self.call(&dispatcher, &ask.params, ask.left).await,
                 HostMethod::Tools => raw(&tools(&dispatcher)),
                 HostMethod::Config => raw(&config(&dispatcher)),
                 HostMethod::Llm => self.llm(&ask.params).await,
@@ -96,11 +97,17 @@ struct CallParams {
 }
 
 impl CallHost {
-    async fn call(&self, dispatcher: &Arc<Dispatcher>, params: &RawValue) -> Result<Box<RawValue>, WireError> {
+    async fn call(
+        &self,
+        dispatcher: &Arc<Dispatcher>,
+        params: &RawValue,
+        left: Duration,
+    ) -> Result<Box<RawValue>, WireError> {
         let params: CallParams = read(params)?;
         self.refuse_cycle(dispatcher, &params.tool)?;
         let _waits = self.wait_for(dispatcher, &params.tool)?;
         let request = CallRequest {
+            at_most: Some(left),
             llm: self.llm.clone(),
             listener: Arc::new(Within(Arc::clone(&self.listener))),
             chain: self.chain.clone(),

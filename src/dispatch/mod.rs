@@ -128,9 +128,12 @@ impl Dispatcher {
         request: &CallRequest,
     ) -> Settled {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
+        // Who waits for it has so much time left, and no more.
+        let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
         let host = tool.entry.settings.host_access.value.then(|| host::access(self, tool, request));
         let listener = Arc::clone(&request.listener);
-        let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, listener, host };
+        let nested = !request.chain.is_empty();
+        let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, nested, listener, host };
         let mut settled = self.pools.call(tool, prepared).await;
         if settled.metadata.worker.is_some() {
             self.registry.answered(&tool.entry);

@@ -15,6 +15,8 @@ pub struct CallRequest {
     pub arguments: Arguments,
     /// The caller's own limit, instead of the tool's.
     pub timeout: Option<Duration>,
+    /// What is left of the time of the call that waits for this one.
+    pub at_most: Option<Duration>,
     /// Who hears how it goes.
     pub listener: Arc<dyn Listener>,
     /// The caller's language model, where it lends one.
@@ -27,6 +29,6 @@ impl CallRequest {
     /// A call that nobody listens to.
     pub fn new(tool: impl Into<String>, arguments: Arguments) -> Self {
         let (tool, listener) = (tool.into(), Arc::new(Deaf));
-        Self { tool, arguments, timeout: None, listener, llm: None, chain: Vec::new() }
+        Self { tool, arguments, timeout: None, at_most: None, listener, llm: None, chain: Vec::new() }
     }
 }

@@ -3,5 +3,6 @@
 mod advice;
 mod pooled;
 mod secrets;
+mod versions;
 
 pub use pooled::{Pools, Prepared};

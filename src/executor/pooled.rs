@@ -2,7 +2,7 @@
 //! and leaves once the new one has a worker.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +11,14 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
 use super::secrets::look_up;
+use super::versions::{Current, Open};
 use crate::config::Config;
+use crate::config::tool::Effects;
 use crate::config::value::Patience;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
-use crate::pool::{Job, Listener, Pool, Rules, Settled};
+use crate::pool::{Caps, Job, Listener, Pool, Rules, Settled, Shared};
 use crate::registry::{FileEntry, Registry, Tool};
 use crate::worker::{Described, HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
 
@@ -28,6 +30,8 @@ pub struct Prepared {
     pub kwargs: Box<RawValue>,
     /// How long it may run.
     pub timeout: Duration,
+    /// Whether a running call waits for it.
+    pub nested: bool,
     /// Who hears of it.
     pub listener: Arc<dyn Listener>,
     /// What it may ask.
@@ -42,6 +46,8 @@ pub struct Pools {
     sources: Sources,
     /// Who learns what live types tell.
     registry: Arc<Registry>,
+    /// What all pools have in common.
+    shared: Arc<Shared>,
     /// Held only to look up or replace an entry.
     open: Mutex<Open>,
     nothing: Arc<RawValue>,
@@ -51,58 +57,6 @@ pub struct Pools {
 
 /// The secrets of a call as JSON, and what takes them out of what is told of it.
 type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
-
-#[derive(Default)]
-struct Open {
-    current: HashMap<PathBuf, Current>,
-    /// Those of older versions: some have calls inside, some may be called again should the newer one not start.
-    older: Vec<(PathBuf, Current)>,
-    ended: bool,
-}
-
-struct Current {
-    version: [u8; 32],
-    pool: Arc<Pool>,
-    config: Arc<RawValue>,
-}
-
-impl Current {
-    fn serves(&self, entry: &FileEntry) -> bool {
-        // One that is gone without having been told to is a bug of ours, and not to last.
-        self.version == entry.version && !self.pool.is_told() && !self.pool.is_empty()
-    }
-}
-
-impl Open {
-    fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.current.values().chain(self.older.iter().map(|(_, older)| older)).map(|one| &one.pool)
-    }
-
-    /// Has new calls of a file go to another pool. The one before finishes what it has. Where it has proven itself, it is
-    /// kept until the new one has a worker: should that not start, it is taken back.
-    fn replace(&mut self, path: &Path, fresh: Current) {
-        let new = Arc::clone(&fresh.pool);
-        if let Some(old) = self.current.insert(path.to_owned(), fresh) {
-            tracing::debug!(file = %path.display(), "new calls go to another version's worker");
-            if !old.pool.has_started() {
-                old.pool.close();
-            }
-            self.older.push((path.to_owned(), old));
-        }
-        self.older.retain(|(_, older)| !older.pool.is_empty());
-        let kept = self.older.iter().filter(|(of, older)| of == path && !older.pool.is_told());
-        let kept: Vec<Arc<Pool>> = kept.map(|(_, older)| Arc::clone(&older.pool)).collect();
-        if !kept.is_empty() {
-            tokio::spawn(async move {
-                if new.started().await {
-                    for pool in kept {
-                        pool.close();
-                    }
-                }
-            });
-        }
-    }
-}
 
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
@@ -114,8 +68,10 @@ impl Pools {
         sources: Sources,
     ) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let shared = Arc::new(Shared::new(caps(&config)));
         Self {
             config,
+            shared,
             environments,
             shims,
             sources,
@@ -145,7 +101,9 @@ impl Pools {
             secrets,
             timeout: prepared.timeout,
             scrub,
-            output_limit: self.config.max_output.value.0,
+            repeatable: tool.settings.effects.value != Effects::Once,
+            nested: prepared.nested,
+            output_limit: self.config.limits.max_output.value.0,
             listener: prepared.listener,
             host: prepared.host,
         };
@@ -221,7 +179,12 @@ impl Pools {
     }
 
     fn start(&self, entry: &FileEntry) -> Current {
-        let pool = Arc::new(Pool::start(entry.file.path.clone(), rules(entry), Arc::new(self.launcher(entry))));
+        let pool = Arc::new(Pool::start(
+            entry.file.path.clone(),
+            &rules(entry),
+            Arc::new(self.launcher(entry)),
+            Arc::clone(&self.shared),
+        ));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current { version: entry.version, pool, config }
     }
@@ -301,5 +264,28 @@ fn rules(entry: &FileEntry) -> Rules {
         Patience::For(time) => Some(time),
         Patience::Forever => None,
     };
-    Rules { max_queue: entry.settings.max_queue.value.max(1), idle, ..Rules::default() }
+    let settings = &entry.settings;
+    Rules {
+        min_workers: settings.min_workers.value.min(settings.max_workers.value),
+        max_workers: settings.max_workers.value,
+        concurrency: settings.concurrency.value,
+        max_queue: settings.max_queue.value.max(1),
+        idle,
+        max_calls: settings.max_calls.as_ref().map(|most| most.value as u64),
+        max_lifetime: settings.max_lifetime.as_ref().map(|most| most.value),
+        max_rss: settings.max_rss.as_ref().map(|most| most.value.0),
+        // Tools that fail together are not tried together.
+        seed: entry.version.iter().fold(0, |seed, byte| (seed << 5) ^ (seed >> 3) ^ u64::from(*byte)),
+        ..Rules::default()
+    }
+}
+
+fn caps(config: &Config) -> Caps {
+    let limits = &config.limits;
+    Caps {
+        running: limits.max_concurrent_calls.value,
+        workers: limits.max_workers.value,
+        waiting: limits.max_queue.value,
+        memory: limits.max_memory.as_ref().map(|most| most.value.0),
+    }
 }

@@ -7,14 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
 
 use super::alarm::Alarm;
+use super::commons::PoolId;
 use super::desk::Open;
-use super::event::{CallId, Event, WorkerId};
+use super::event::{CallId, Event, Wish, WorkerId};
 use super::job::{Job, Settled};
 use super::machine::Machine;
+use super::rules::Rules;
+use super::shared::Shared;
+use super::tally::{PoolStatus, Tally};
 use crate::outcome::{Code, Fault, Scrub};
+use crate::process::resident;
 use crate::worker::{Control, Death, Flow, Launcher, News, StartNote, WorkerHandle};
 
 /// What reaches the loop.
@@ -24,6 +28,9 @@ pub(super) enum Message {
     Started(WorkerId, Result<WorkerHandle, Fault>),
     Note(StartNote),
     News(WorkerId, News),
+    /// Something that concerns the machine alone.
+    Heard(Event),
+    Status(oneshot::Sender<PoolStatus>),
     Close,
     End,
 }
@@ -32,8 +39,8 @@ pub(super) enum Message {
 pub(super) enum Held {
     Starting(tokio::task::AbortHandle),
     Live(WorkerHandle),
-    /// Told to go. Its orders are kept, so that a harsher one can follow.
-    Leaving(mpsc::UnboundedSender<Control>),
+    /// Told to go, and why. Its orders are kept, so that a harsher one can follow.
+    Leaving(u32, &'static str, mpsc::UnboundedSender<Control>),
 }
 
 pub(super) struct Actor {
@@ -43,7 +50,13 @@ pub(super) struct Actor {
     pub(super) sender: mpsc::UnboundedSender<Message>,
     /// How much of what workers say is not looked at yet.
     pub(super) flow: Arc<Flow>,
-    epoch: Instant,
+    id: PoolId,
+    shared: Arc<Shared>,
+    pub(super) tally: Tally,
+    /// Why the machine is about to stop a worker.
+    pub(super) why_stop: Option<&'static str>,
+    /// Why the last worker died that did so by itself.
+    pub(super) death_fault: Option<Fault>,
     pub(super) calls: HashMap<CallId, Open>,
     pub(super) workers: HashMap<WorkerId, Held>,
     /// Why a worker is gone, until the machine's verdicts about it have been performed.
@@ -57,23 +70,41 @@ pub(super) struct Actor {
     /// Of the last call that had secrets.
     pub(super) scrub: Option<Arc<Scrub>>,
     has_started: watch::Sender<bool>,
+    /// Somebody wants to know what the workers hold.
+    weighs: bool,
+}
+
+/// How often the workers' memory is looked at, where it matters.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        self.shared.leave(self.id);
+    }
 }
 
 impl Actor {
     pub fn new(
-        machine: Machine,
+        rules: &Rules,
         file: PathBuf,
         launcher: Arc<dyn Launcher>,
+        shared: Arc<Shared>,
         sender: mpsc::UnboundedSender<Message>,
         has_started: watch::Sender<bool>,
     ) -> Self {
+        let id = shared.join(sender.clone());
+        let weighs = rules.max_rss.is_some() || shared.commons.lock().caps().memory.is_some();
         Self {
-            machine,
+            machine: Machine::new(id, rules),
             file,
             launcher,
             sender,
             flow: Arc::default(),
-            epoch: Instant::now(),
+            id,
+            shared,
+            tally: Tally::default(),
+            why_stop: None,
+            death_fault: None,
             calls: HashMap::new(),
             workers: HashMap::new(),
             faults: HashMap::new(),
@@ -83,20 +114,34 @@ impl Actor {
             done: false,
             scrub: None,
             has_started,
+            weighs,
         }
     }
 
     pub async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
         let mut alarm = Alarm::new();
+        let epoch = self.shared.epoch;
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.done {
             tokio::select! {
                 Some(message) = inbox.recv() => self.take(message),
+                _ = looks.tick(), if self.weighs => self.weigh(),
                 () = alarm.rings() => {
                     alarm.disarm();
                     self.step(Event::Timer);
                 }
             }
-            alarm.arm(self.machine.next_timer().map(|at| self.epoch + at));
+            alarm.arm(self.machine.next_timer().map(|at| epoch + at));
+        }
+    }
+
+    /// Looks at what the workers hold.
+    fn weigh(&mut self) {
+        let live = self.workers.iter().filter_map(|(worker, held)| Some((*worker, held.pid()?)));
+        let weights: Vec<_> = live.filter_map(|(worker, pid)| Some((worker, resident(pid)?))).collect();
+        for (worker, held) in weights {
+            self.step(Event::Measured { worker, held });
         }
     }
 
@@ -104,10 +149,10 @@ impl Actor {
         match message {
             Message::Submit(call, job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, Held::Live(_)));
-                let timeout = job.timeout;
+                let wish = Wish { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
                 self.scrub = job.scrub.clone().or_else(|| self.scrub.take());
                 self.calls.insert(call, Open::new(job, reply, cold));
-                self.step(Event::Submit { call, timeout });
+                self.step(Event::Submit(wish));
             }
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::Started(worker, outcome) => self.started(worker, outcome),
@@ -116,6 +161,9 @@ impl Actor {
                 self.news(worker, news);
                 self.flow.took();
             }
+            Message::Heard(event) => self.step(event),
+            // Who asked may have gone.
+            Message::Status(reply) => drop(reply.send(self.status())),
             Message::Close => self.step(Event::Close),
             Message::End => self.step(Event::End),
         }
@@ -124,11 +172,20 @@ impl Actor {
     pub(super) fn step(&mut self, event: Event) {
         self.follow_up.push_back(event);
         while let Some(event) = self.follow_up.pop_front() {
-            let now = self.epoch.elapsed();
-            for effect in self.machine.step(now, event) {
+            let now = self.shared.epoch.elapsed();
+            let (effects, pokes) = {
+                let mut commons = self.shared.commons.lock();
+                (self.machine.step(now, event, &mut commons), commons.take_pokes())
+            };
+            for effect in effects {
                 self.perform(effect);
             }
+            self.shared.deliver(pokes);
         }
+    }
+
+    pub(super) fn now(&self) -> std::time::Duration {
+        self.shared.epoch.elapsed()
     }
 
     fn started(&mut self, worker: WorkerId, outcome: Result<WorkerHandle, Fault>) {

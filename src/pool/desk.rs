@@ -62,6 +62,11 @@ impl Open {
         self.began.get_or_insert_with(Instant::now);
     }
 
+    /// How long its worker has been at it, once it began.
+    pub fn run_time(&self) -> Option<Duration> {
+        self.began.map(|began| began.elapsed())
+    }
+
     pub fn print(&mut self, stream: &str, text: &str) {
         let text = self.printed.clean(self.job.scrub.as_deref(), stream, text);
         self.tell(stream, &text);
@@ -149,11 +154,13 @@ pub(super) fn refusal() -> WireError {
     WireError { code: wire_code::HOST_REFUSED, message, data: None }
 }
 
-pub(super) fn busy(tool: &str, waiting: usize, retry_after: Duration) -> Fault {
+pub(super) fn busy(tool: &str, waiting: usize, overall: bool, retry_after: Duration) -> Fault {
     let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+    let (whom, whose, table) =
+        if overall { ("all tools together", "their", "[limits]") } else { (tool, "its", "[tool]") };
     let message = format!(
-        "{waiting} calls wait for {tool} already, which is its limit; try again in {retry_after_ms} ms, or raise \
-         `max_queue` under [tool] in hostler.toml"
+        "{waiting} calls wait for {whom} already, which is {whose} limit; try again in {retry_after_ms} ms, or raise \
+         `max_queue` under {table} in hostler.toml"
     );
     let details = Details { retry_after_ms: Some(retry_after_ms), ..Details::default() };
     Fault::new(Code::Busy, message).with(details)
@@ -165,6 +172,20 @@ pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_
     let mut fault = last.cloned().unwrap_or_else(|| Fault::new(Code::StartupFailed, format!("{tool} did not start")));
     fault.message = format!(
         "{}. That was {times} times in a row: it is tried again in {retry_after_ms} ms, or when the file changes",
+        fault.message
+    );
+    fault.details.retry_after_ms = Some(retry_after_ms);
+    fault
+}
+
+/// The last death's fault, for a call that is refused because of it.
+pub(super) fn broken_down(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
+    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX).max(1);
+    let mut fault =
+        last.cloned().unwrap_or_else(|| Fault::new(Code::ToolCrashed, format!("the worker of {tool} died")));
+    fault.message = format!(
+        "{tool} was not called: its worker died {times} times in a row without one answer in between, so none is started \
+         for another {retry_after_ms} ms. The last time: {}",
         fault.message
     );
     fault.details.retry_after_ms = Some(retry_after_ms);

@@ -17,12 +17,7 @@ pub struct WorkerId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Somebody wants a call made.
-    Submit {
-        /// The call.
-        call: CallId,
-        /// How long it may run, from the moment it is the worker's first.
-        timeout: Duration,
-    },
+    Submit(Wish),
     /// The caller wants it no more.
     Cancel(CallId),
     /// A worker said hello.
@@ -44,13 +39,44 @@ pub enum Event {
         cancelled: bool,
     },
     /// A worker's process is gone.
-    Died(WorkerId),
+    Died {
+        /// The worker.
+        worker: WorkerId,
+        /// Whether its call would die again: it was stopped at a limit.
+        of_a_limit: bool,
+    },
+    /// What a worker holds, in bytes.
+    Measured {
+        /// The worker.
+        worker: WorkerId,
+        /// Its memory, in bytes.
+        held: usize,
+    },
+    /// Somebody else needs the worker's seat: let it go if it is idle.
+    Evict(WorkerId),
+    /// Something that was waited for may be there.
+    Look,
+    /// Have as many workers as there should always be.
+    Warm,
     /// Time has passed; [`super::Machine::next_timer`] said when to come.
     Timer,
     /// Take no more calls, finish those there are, then leave.
     Close,
     /// Answer everything that is left and kill.
     End,
+}
+
+/// A call that somebody wants made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// The call.
+    pub call: CallId,
+    /// How long it may run, from the moment its worker begins it.
+    pub timeout: Duration,
+    /// Whether it may be made a second time should its worker die of it.
+    pub repeatable: bool,
+    /// Whether a running call waits for it: it takes no turn of its own and goes before the others.
+    pub nested: bool,
 }
 
 /// What the driver is to do, in this order.
@@ -97,8 +123,78 @@ pub enum Effect {
         /// How it ended.
         verdict: Verdict,
     },
+    /// Log what was decided and why.
+    Tell(Decision),
     /// The pool was closed and nothing is left in it.
     Empty,
+}
+
+/// A decision of the machine, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// A worker is started.
+    Start(WorkerId, WhyStart),
+    /// A worker is to leave.
+    Stop(WorkerId, WhyStop),
+    /// A worker has reached a limit of its life; a successor is started first, where there is a seat for one.
+    Recycle(WorkerId, WhyStop),
+    /// Workers died in a row: none is started for a while.
+    Rest {
+        /// How many.
+        deaths: u32,
+        /// For how long.
+        pause: Duration,
+    },
+    /// So many died that calls are refused for a while.
+    Refuse {
+        /// How many.
+        deaths: u32,
+        /// For how long.
+        pause: Duration,
+    },
+    /// The while is over: the next call is tried alone.
+    Try,
+    /// The trial went well.
+    Recovered,
+    /// A call is made again, since it does no harm.
+    Repeat(CallId),
+    /// A worker was wanted and all seats are taken.
+    NoSeat,
+}
+
+/// Why a worker is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyStart {
+    /// A call waits and no worker is there.
+    Call,
+    /// Calls wait longer than they should.
+    Queue {
+        /// How many.
+        waiting: usize,
+    },
+    /// There should always be some.
+    Minimum,
+    /// Another is about to leave.
+    Successor(WorkerId),
+}
+
+/// Why a worker leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyStop {
+    /// Nobody called for long enough.
+    Idle,
+    /// Another tool needs its seat, or all workers together hold too much memory.
+    Evicted,
+    /// It made as many calls as it may.
+    Calls,
+    /// It lived as long as it may.
+    Lifetime,
+    /// It holds more memory than it should after a call.
+    Memory,
+    /// A call of it obeys no interruption.
+    Stuck,
+    /// The pool is closing.
+    Closing,
 }
 
 /// How a worker is ended.
@@ -137,51 +233,20 @@ pub enum Verdict {
     Cancelled,
     /// Too many calls wait already.
     Busy {
-        /// How many wait.
+        /// How many wait, for this pool or for all.
         waiting: usize,
+        /// Whether that is the limit of all pools together.
+        overall: bool,
         /// When a place is likely free.
+        retry_after: Duration,
+    },
+    /// So many workers died in a row that none is tried for a while.
+    Broken {
+        /// How many.
+        times: u32,
+        /// When one is tried again.
         retry_after: Duration,
     },
     /// The pool is closing.
     ShuttingDown,
-}
-
-/// The pool's limits.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules {
-    /// Workers alive at once.
-    pub max_workers: usize,
-    /// Calls waiting at once (those written to a worker not counted).
-    pub max_queue: usize,
-    /// Calls a worker may hold, the running one included.
-    pub write_ahead: usize,
-    /// How long an idle worker stays; for ever when none.
-    pub idle: Option<Duration>,
-    /// How long a stuck worker has to print its stack.
-    pub stack_grace: Duration,
-    /// How long an interrupted call has to end.
-    pub cancel_grace: Duration,
-    /// How often the interruption is repeated meanwhile.
-    pub nudge_every: Duration,
-    /// How long no start is tried after the second failure in a row; twice as long after each further one. After the
-    /// first the next call tries again at once.
-    pub first_pause: Duration,
-    /// The longest such pause.
-    pub longest_pause: Duration,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            max_workers: 1,
-            max_queue: 256,
-            write_ahead: 8,
-            idle: Some(Duration::from_mins(10)),
-            stack_grace: Duration::from_millis(150),
-            cancel_grace: Duration::from_millis(500),
-            nudge_every: Duration::from_millis(100),
-            first_pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(30),
-        }
-    }
 }

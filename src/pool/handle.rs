@@ -8,9 +8,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message};
 use super::desk;
-use super::event::{CallId, Rules};
+use super::event::{CallId, Event};
 use super::job::{Job, Settled};
-use super::machine::Machine;
+use super::rules::Rules;
+use super::shared::Shared;
+use super::tally::PoolStatus;
 use crate::outcome::Metadata;
 use crate::worker::Launcher;
 
@@ -27,10 +29,10 @@ pub struct Pool {
 
 impl Pool {
     /// Starts the pool of a tool file. No worker is started before the first call.
-    pub fn start(file: PathBuf, rules: Rules, launcher: Arc<dyn Launcher>) -> Self {
+    pub fn start(file: PathBuf, rules: &Rules, launcher: Arc<dyn Launcher>, shared: Arc<Shared>) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         let (has_started, started) = watch::channel(false);
-        let actor = Actor::new(Machine::new(rules), file, launcher, sender.clone(), has_started);
+        let actor = Actor::new(rules, file, launcher, shared, sender.clone(), has_started);
         tokio::spawn(actor.run(inbox));
         Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false), started }
     }
@@ -48,6 +50,18 @@ impl Pool {
             let fault = if self.told.load(Ordering::Relaxed) { desk::closed(&tool) } else { desk::broken(&tool) };
             Settled { ended: Err(fault), metadata: Metadata::default() }
         })
+    }
+
+    /// Has as many workers started as there should always be.
+    pub fn warm(&self) {
+        let _ = self.sender.send(Message::Heard(Event::Warm));
+    }
+
+    /// How it stands; `None` when it is gone.
+    pub async fn status(&self) -> Option<PoolStatus> {
+        let (reply, answer) = oneshot::channel();
+        self.sender.send(Message::Status(reply)).ok()?;
+        answer.await.ok()
     }
 
     /// Takes no more calls; those inside are finished, then the workers leave.

@@ -26,6 +26,10 @@ pub struct Job {
     pub secrets: Arc<RawValue>,
     /// How long it may run.
     pub timeout: Duration,
+    /// Whether it may be made again should its worker die of it.
+    pub repeatable: bool,
+    /// Whether a running call waits for it.
+    pub nested: bool,
     /// The most output that is kept, in bytes.
     pub output_limit: usize,
     /// Takes the tool's secrets out of what is told of the call.

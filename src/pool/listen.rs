@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::actor::{Actor, Held};
 use super::desk;
 use super::event::{CallId, Event, WorkerId};
-use crate::protocol::{Incoming, reply_frame};
+use crate::protocol::{HostMethod, Incoming, reply_frame};
 use crate::worker::{self, News};
 
 impl Actor {
@@ -42,15 +42,18 @@ impl Actor {
                 let running = self.machine.running(worker).and_then(|call| self.calls.get(&call));
                 desk::log(running, self.scrub.as_deref(), &self.file, line);
             }
-            News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, worker::Ask { method, params }),
+            News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, method, params),
             // Heard where the worker was started.
             News::Frame(Incoming::Described(_)) => {}
             News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),
             News::Died(death) => {
-                tracing::info!(file = %self.file.display(), exit = %death.exit, "worker gone");
-                self.workers.remove(&worker);
+                let held = self.workers.remove(&worker);
+                let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
+                tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker gone");
+                self.tally.exited(pid.unwrap_or_default(), death.exit.to_string(), why);
+                let of_a_limit = death.excess.is_some();
                 self.deaths.insert(worker, death);
-                self.step(Event::Died(worker));
+                self.step(Event::Died { worker, of_a_limit });
                 self.deaths.remove(&worker);
             }
         }
@@ -74,12 +77,14 @@ impl Actor {
     }
 
     /// A question from inside the running call, answered in a task that ends with the call.
-    fn ask(&mut self, worker: WorkerId, id: Box<RawValue>, ask: worker::Ask) {
+    fn ask(&mut self, worker: WorkerId, id: Box<RawValue>, method: HostMethod, params: Box<RawValue>) {
         let Some(Held::Live(handle)) = self.workers.get(&worker) else { return };
         let writer = handle.writer.clone();
         let running = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call));
         match running.and_then(|open| Some((open.job.host.clone()?, open))) {
             Some((host, open)) => {
+                let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
+                let ask = worker::Ask { method, params, left };
                 open.questions.spawn(async move {
                     let answer = host.answer(ask).await;
                     writer.send(reply_frame(&id, answer.as_deref()));

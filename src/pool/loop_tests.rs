@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::event::Rules;
+use super::commons::Caps;
 use super::handle::Pool;
 use super::job::{Deaf, Job, Settled};
+use super::rules::Rules;
+use super::shared::Shared;
 use crate::outcome::{Code, Fault};
 use crate::process::Exit;
 use crate::protocol::parse;
@@ -85,10 +87,14 @@ async fn live(
     }
 }
 
-fn pool(rules: Rules) -> (Arc<Pool>, Arc<MemoryLauncher>) {
+fn pool(rules: &Rules) -> (Arc<Pool>, Arc<MemoryLauncher>) {
     let launcher = Arc::new(MemoryLauncher::default());
-    let pool = Pool::start(PathBuf::from("/t/memory.py"), rules, Arc::clone(&launcher) as Arc<dyn Launcher>);
+    let pool = Pool::start(PathBuf::from("/t/memory.py"), rules, Arc::clone(&launcher) as Arc<dyn Launcher>, shared());
     (Arc::new(pool), launcher)
+}
+
+fn shared() -> Arc<Shared> {
+    Arc::new(Shared::new(Caps::default()))
 }
 
 fn job(function: &str, number: u64) -> Job {
@@ -101,6 +107,8 @@ fn job(function: &str, number: u64) -> Job {
         config: Arc::clone(&nothing),
         secrets: nothing,
         timeout: Duration::from_secs(30),
+        repeatable: false,
+        nested: false,
         scrub: None,
         output_limit: 1000,
         listener: Arc::new(Deaf),
@@ -114,7 +122,7 @@ fn code(settled: &Settled) -> Code {
 
 #[tokio::test(start_paused = true)]
 async fn every_answer_matches_its_question_and_one_worker_gives_them_all() {
-    let (pool, launcher) = pool(Rules::default());
+    let (pool, launcher) = pool(&Rules::default());
     let calls = (0..100).map(|number| {
         let pool = Arc::clone(&pool);
         tokio::spawn(async move { (number, pool.call(job("echo", number)).await) })
@@ -129,7 +137,7 @@ async fn every_answer_matches_its_question_and_one_worker_gives_them_all() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stuck_call_is_answered_within_a_second_of_its_deadline_and_the_next_gets_a_new_worker() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     let began = Instant::now();
     let stuck = pool.call(job("hang", 1)).await;
     let late = began.elapsed().checked_sub(Duration::from_secs(30)).unwrap();
@@ -142,7 +150,7 @@ async fn a_stuck_call_is_answered_within_a_second_of_its_deadline_and_the_next_g
 
 #[tokio::test(start_paused = true)]
 async fn a_death_is_the_running_calls_fault_and_nobody_elses() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     let (dead, next) = tokio::join!(pool.call(job("die", 1)), pool.call(job("echo", 2)));
     let fault = dead.ended.unwrap_err();
     assert_eq!((fault.code, fault.details.exit_code), (Code::ToolCrashed, Some(3)));
@@ -152,7 +160,7 @@ async fn a_death_is_the_running_calls_fault_and_nobody_elses() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_takes_its_call_with_it() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     let gone = tokio::time::timeout(Duration::from_secs(1), pool.call(job("hang", 1))).await;
     assert!(gone.is_err());
     let began = Instant::now();
@@ -162,7 +170,7 @@ async fn a_caller_that_goes_away_takes_its_call_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_worker_leaves_and_the_next_call_starts_another() {
-    let (pool, launcher) = pool(Rules::default());
+    let (pool, launcher) = pool(&Rules::default());
     assert!(pool.call(job("echo", 1)).await.ended.is_ok());
     tokio::time::sleep(Duration::from_secs(601)).await;
     assert!(pool.call(job("echo", 2)).await.metadata.cold);
@@ -171,7 +179,7 @@ async fn an_idle_worker_leaves_and_the_next_call_starts_another() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_prints_is_its_calls_output() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     assert_eq!(pool.call(job("print", 1)).await.metadata.output.as_deref(), Some("to stderr\n"));
     assert_eq!(pool.call(job("echo", 2)).await.metadata.output, None);
 }
@@ -179,14 +187,14 @@ async fn what_a_tool_prints_is_its_calls_output() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_does_not_start_is_told_with_its_reason() {
     let launcher = Arc::new(MemoryLauncher { refuse: true, ..MemoryLauncher::default() });
-    let pool = Pool::start(PathBuf::from("/t/memory.py"), Rules::default(), launcher);
+    let pool = Pool::start(PathBuf::from("/t/memory.py"), &Rules::default(), launcher, shared());
     let fault = pool.call(job("echo", 1)).await.ended.unwrap_err();
     assert_eq!((fault.code, fault.message.as_str()), (Code::StartupFailed, "memory is gone"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_ended_pool_answers_and_becomes_empty() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     let running = tokio::spawn({
         let pool = Arc::clone(&pool);
         async move { pool.call(job("hang", 1)).await }
@@ -200,7 +208,7 @@ async fn an_ended_pool_answers_and_becomes_empty() {
 
 #[tokio::test(start_paused = true)]
 async fn who_loses_patience_with_a_closed_pool_can_still_end_it() {
-    let (pool, _) = pool(Rules::default());
+    let (pool, _) = pool(&Rules::default());
     let running = tokio::spawn({
         let pool = Arc::clone(&pool);
         async move { pool.call(job("hang", 1)).await }

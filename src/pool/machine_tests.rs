@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use super::event::{CallId, Effect, Event, Manner, Rules, Verdict, WorkerId};
-use super::machine::Machine;
+use super::commons::{Caps, Commons, PoolId};
+use super::event::{CallId, Decision, Effect, Event, Manner, Moment, Verdict, Wish, WorkerId};
+use super::machine;
+use super::rules::Rules;
 
 const W1: WorkerId = WorkerId(1);
 const W2: WorkerId = WorkerId(2);
+const W3: WorkerId = WorkerId(3);
 const A: CallId = CallId(1);
 const B: CallId = CallId(2);
 const C: CallId = CallId(3);
@@ -15,8 +18,53 @@ fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
+/// A machine and what it shares, with itself alone or with another.
+struct Machine {
+    inner: machine::Machine,
+    told: Vec<Decision>,
+    commons: Commons,
+}
+
+impl Machine {
+    fn new(rules: &Rules) -> Self {
+        Self {
+            inner: machine::Machine::new(PoolId(1), rules),
+            told: Vec::new(),
+            commons: Commons::new(Caps::default()),
+        }
+    }
+
+    /// What is to be done; what is only to be told is remembered.
+    fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        let effects = self.inner.step(now, event, &mut self.commons);
+        let told = effects
+            .iter()
+            .filter_map(|effect| if let Effect::Tell(decision) = effect { Some(*decision) } else { None });
+        self.told.extend(told);
+        effects.into_iter().filter(|effect| !matches!(effect, Effect::Tell(_))).collect()
+    }
+
+    fn next_timer(&self) -> Option<Moment> {
+        self.inner.next_timer()
+    }
+
+    /// Pauses are of three quarters of their length to all of it: comes back when this one is over.
+    fn after_pause(&mut self) -> (Moment, Vec<Effect>) {
+        let at = self.next_timer().expect("nobody comes back");
+        (at, self.step(at, Event::Timer))
+    }
+}
+
+fn wish(call: CallId) -> Wish {
+    Wish { call, timeout: at(1000), repeatable: false, nested: false }
+}
+
 fn submit(call: CallId) -> Event {
-    Event::Submit { call, timeout: at(1000) }
+    Event::Submit(wish(call))
+}
+
+fn died(worker: WorkerId) -> Event {
+    Event::Died { worker, of_a_limit: false }
 }
 
 fn answered(worker: WorkerId, call: CallId) -> Event {
@@ -33,7 +81,7 @@ fn finish(call: CallId, verdict: Verdict) -> Effect {
 
 /// A pool with one ready worker.
 fn ready() -> Machine {
-    let mut machine = Machine::new(Rules::default());
+    let mut machine = Machine::new(&Rules::default());
     assert_eq!(machine.step(at(0), submit(A)), [Effect::Start(W1)]);
     assert_eq!(machine.step(at(10), Event::Ready(W1)), [Effect::Send { worker: W1, call: A }]);
     machine
@@ -65,8 +113,8 @@ fn idle_time_counts_from_the_end_of_the_last_call() {
 
 #[test]
 fn a_running_call_is_never_idle() {
-    let mut machine = Machine::new(Rules { idle: Some(at(100)), ..Rules::default() });
-    let _ = machine.step(at(0), Event::Submit { call: A, timeout: at(10_000) });
+    let mut machine = Machine::new(&Rules { idle: Some(at(100)), ..Rules::default() });
+    let _ = machine.step(at(0), Event::Submit(Wish { timeout: at(10_000), ..wish(A) }));
     let _ = machine.step(at(0), Event::Ready(W1));
     assert_eq!(machine.step(at(5_000), Event::Timer), []);
 }
@@ -76,7 +124,7 @@ fn the_calls_behind_one_that_died_go_to_the_next_worker_untouched() {
     let mut machine = ready();
     let _ = machine.step(at(11), submit(B));
     let _ = machine.step(at(12), submit(C));
-    let died = machine.step(at(13), Event::Died(W1));
+    let died = machine.step(at(13), died(W1));
     assert_eq!(died, [finish(A, Verdict::Died(W1)), Effect::Start(W2)]);
     let sent = machine.step(at(20), Event::Ready(W2));
     assert_eq!(sent, [Effect::Send { worker: W2, call: B }, Effect::Send { worker: W2, call: C }]);
@@ -126,7 +174,7 @@ fn a_withdrawn_call_is_never_begun_and_a_running_one_is_interrupted() {
 
 #[test]
 fn a_full_queue_says_so_at_once() {
-    let mut machine = Machine::new(Rules { max_queue: 2, ..Rules::default() });
+    let mut machine = Machine::new(&Rules { max_queue: 2, ..Rules::default() });
     let _ = machine.step(at(0), submit(A));
     let _ = machine.step(at(0), submit(B));
     let full = machine.step(at(0), submit(C));
@@ -135,7 +183,7 @@ fn a_full_queue_says_so_at_once() {
 
 #[test]
 fn a_start_that_fails_fails_the_calls_that_waited_for_it_and_the_next_one_tries_again() {
-    let mut machine = Machine::new(Rules::default());
+    let mut machine = Machine::new(&Rules::default());
     let _ = machine.step(at(0), submit(A));
     let _ = machine.step(at(0), submit(B));
     let failed = machine.step(at(5), failed(W1));
@@ -150,7 +198,7 @@ fn a_closed_pool_finishes_what_it_has_and_becomes_empty_once() {
     assert_eq!(machine.step(at(12), submit(B)), [finish(B, Verdict::ShuttingDown)]);
     let last = machine.step(at(13), answered(W1, A));
     assert_eq!(last, [finish(A, Verdict::Answered(W1)), Effect::Stop { worker: W1, manner: Manner::Retire }]);
-    assert_eq!(machine.step(at(14), Event::Died(W1)), [Effect::Empty]);
+    assert_eq!(machine.step(at(14), died(W1)), [Effect::Empty]);
     assert_eq!(machine.step(at(15), Event::Timer), []);
 }
 
@@ -161,12 +209,12 @@ fn an_ended_pool_answers_everybody_and_kills() {
     let end = machine.step(at(12), Event::End);
     let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
     assert_eq!(end, [finish(A, Verdict::ShuttingDown), finish(B, Verdict::ShuttingDown), killed]);
-    assert_eq!(machine.step(at(13), Event::Died(W1)), [Effect::Empty]);
+    assert_eq!(machine.step(at(13), died(W1)), [Effect::Empty]);
 }
 
 #[test]
 fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
-    let mut machine = Machine::new(Rules::default());
+    let mut machine = Machine::new(&Rules::default());
     let (mut now, mut pauses) = (at(0), Vec::new());
     for number in 1..=9 {
         let (call, worker) = (CallId(number), WorkerId(number));
@@ -180,22 +228,25 @@ fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
             panic!("after {number} failures: {told:?}");
         };
         assert_eq!(u64::from(times), number);
-        pauses.push(retry_after.as_secs());
+        pauses.push(retry_after);
         now += retry_after;
     }
-    assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30, 30]);
+    for (pause, longest) in pauses.into_iter().zip([1, 2, 4, 8, 16, 30, 30, 30]) {
+        let longest = Duration::from_secs(longest);
+        assert!(pause <= longest && pause >= longest * 3 / 4, "{pause:?} of {longest:?}");
+    }
 }
 
 #[test]
 fn a_start_that_works_ends_the_pauses() {
-    let mut machine = Machine::new(Rules::default());
+    let mut machine = Machine::new(&Rules::default());
     for worker in [W1, W2] {
         let _ = machine.step(at(0), submit(A));
         let _ = machine.step(at(0), failed(worker));
     }
     assert_eq!(machine.step(at(1_000), submit(B)), [Effect::Start(WorkerId(3))]);
     let _ = machine.step(at(1_010), Event::Ready(WorkerId(3)));
-    let _ = machine.step(at(1_020), Event::Died(WorkerId(3)));
+    let _ = machine.step(at(1_020), died(WorkerId(3)));
     let _ = machine.step(at(1_030), submit(C));
     let _ = machine.step(at(1_040), failed(WorkerId(4)));
     assert_eq!(machine.step(at(1_050), submit(A)), [Effect::Start(WorkerId(5))], "one failure is none");
@@ -203,20 +254,21 @@ fn a_start_that_works_ends_the_pauses() {
 
 #[test]
 fn calls_that_a_death_sent_back_wait_for_the_end_of_a_pause() {
-    let mut machine = Machine::new(Rules { max_workers: 2, write_ahead: 1, ..Rules::default() });
-    assert_eq!(machine.step(at(0), submit(A)), [Effect::Start(W1), Effect::Start(W2)]);
-    let _ = machine.step(at(0), Event::Ready(W1));
-    assert_eq!(machine.step(at(2), failed(W2)), []);
-    assert_eq!(machine.step(at(3), submit(B)), [Effect::Start(WorkerId(3))], "at once the first time");
-    assert_eq!(machine.step(at(4), failed(WorkerId(3))), [], "another worker lives: B waits for it");
-    assert_eq!(machine.step(at(5), Event::Died(W1)), [finish(A, Verdict::Died(W1))]);
-    assert_eq!(machine.next_timer(), Some(at(1_004)));
-    assert_eq!(machine.step(at(1_004), Event::Timer), [Effect::Start(WorkerId(4)), Effect::Start(WorkerId(5))]);
+    let mut machine = ready();
+    assert_eq!(machine.step(at(11), died(W1)), [finish(A, Verdict::Died(W1))]);
+    assert_eq!(machine.step(at(12), submit(B)), [Effect::Start(W2)], "at once the first time");
+    assert_eq!(machine.step(at(20), Event::Ready(W2)), [Effect::Send { worker: W2, call: B }]);
+    let _ = machine.step(at(21), submit(C));
+    assert_eq!(machine.step(at(30), died(W2)), [finish(B, Verdict::Died(W2))], "C waits");
+    let (then, started) = machine.after_pause();
+    assert!(then >= at(105) && then <= at(130), "{then:?}");
+    assert_eq!(started, [Effect::Start(W3)]);
+    assert_eq!(machine.step(then, Event::Ready(W3)), [Effect::Send { worker: W3, call: C }]);
 }
 
 #[test]
 fn what_somebody_else_must_mend_is_tried_at_every_call() {
-    let mut machine = Machine::new(Rules::default());
+    let mut machine = Machine::new(&Rules::default());
     for number in 1..=5 {
         let worker = WorkerId(number);
         assert_eq!(machine.step(at(0), submit(CallId(number))), [Effect::Start(worker)]);

@@ -2,6 +2,7 @@
 
 mod actor;
 mod alarm;
+mod commons;
 mod desk;
 mod event;
 mod handle;
@@ -9,7 +10,14 @@ mod job;
 mod listen;
 mod machine;
 mod perform;
+mod rules;
 mod seat;
+mod shared;
+mod status;
+mod tally;
+mod trouble;
+#[cfg(test)]
+mod growth_tests;
 #[cfg(test)]
 mod loop_tests;
 #[cfg(test)]
@@ -17,7 +25,11 @@ mod machine_tests;
 #[cfg(test)]
 mod simulation;
 
-pub use event::{CallId, Effect, Event, Manner, Moment, Rules, Verdict, WorkerId};
+pub use commons::{Caps, Commons, Poke, PoolId};
+pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Verdict, WhyStart, WhyStop, Wish, WorkerId};
 pub use handle::Pool;
 pub use job::{Deaf, Job, Listener, Settled};
-pub use machine::Machine;
+pub use machine::{Machine, PoolView, Resting, WorkerState, WorkerView};
+pub use rules::Rules;
+pub use shared::{Shared, Usage};
+pub use tally::{LastExit, PoolStatus, WorkerStatus};

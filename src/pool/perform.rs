@@ -41,12 +41,12 @@ impl Actor {
             }
             Effect::Stop { worker, manner } => self.stop(worker, manner),
             Effect::Finish { call, verdict } => self.finish(call, verdict),
+            Effect::Tell(decision) => self.tell(decision),
             Effect::Empty => self.done = true,
         }
     }
 
     fn start(&mut self, worker: WorkerId) {
-        tracing::debug!(file = %self.file.display(), "starting a worker: a call waits and none is there");
         let (news, notes) = (self.news_sender(worker), self.note_sender());
         let starting = self.launcher.launch(news, notes);
         let sender = self.sender.clone();
@@ -73,10 +73,11 @@ impl Actor {
     }
 
     fn send(&mut self, worker: WorkerId, call: CallId) {
-        let first = self.machine.running(worker) == Some(call);
+        let first = self.machine.has_begun(worker, call);
         let (Some(Held::Live(handle)), Some(open)) = (self.workers.get(&worker), self.calls.get_mut(&call)) else {
             return;
         };
+        tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "a call goes to a worker");
         open.sent_to(handle.pid, first);
         handle.writer.send(open.frame(call));
     }
@@ -96,11 +97,12 @@ impl Actor {
                     handle.writer.send(shutdown_frame());
                 }
                 let _ = handle.control.send(Control::Stop(grace));
-                self.workers.insert(worker, Held::Leaving(handle.control));
+                let why = self.why_stop.take().unwrap_or("hostler is ending");
+                self.workers.insert(worker, Held::Leaving(handle.pid, why, handle.control));
             }
-            Some(Held::Leaving(control)) => {
+            Some(Held::Leaving(pid, why, control)) => {
                 let _ = control.send(Control::Stop(grace));
-                self.workers.insert(worker, Held::Leaving(control));
+                self.workers.insert(worker, Held::Leaving(pid, why, control));
             }
             None => {}
         }
@@ -115,6 +117,7 @@ impl Actor {
                 let mut fault =
                     self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, &self.file, death));
                 fault.details.stderr = open.last_words().or(fault.details.stderr);
+                self.death_fault = Some(fault.clone());
                 Err(fault)
             }
             Verdict::StartFailed(worker) => Err(self.faults.get(&worker).cloned().unwrap_or_else(|| lost(tool))),
@@ -129,9 +132,13 @@ impl Actor {
                 Err(timeout_fault(tool, &self.file, open.job.timeout, &stack, stopped))
             }
             Verdict::Cancelled => Err(Fault::new(Code::Cancelled, format!("the call of {tool} was cancelled"))),
-            Verdict::Busy { waiting, retry_after } => Err(desk::busy(tool, waiting, retry_after)),
+            Verdict::Broken { times, retry_after } => {
+                Err(desk::broken_down(self.death_fault.as_ref(), tool, times, retry_after))
+            }
+            Verdict::Busy { waiting, overall, retry_after } => Err(desk::busy(tool, waiting, overall, retry_after)),
             Verdict::ShuttingDown => Err(desk::closed(tool)),
         };
+        self.tally.ended(open.run_time(), ended.is_err());
         open.settle(ended);
     }
 }

@@ -1,8 +1,9 @@
-//! One worker as the machine sees it: its state, the calls it holds in order, and the clock of the first of them.
+//! One worker as the machine sees it: its state, the calls it holds in order, and their clocks.
 
 use std::collections::VecDeque;
 
-use super::event::{CallId, Moment, Rules};
+use super::event::{CallId, Moment, WhyStop, Wish, WorkerId};
+use super::rules::Rules;
 
 /// Where a worker is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,11 +12,13 @@ pub(super) enum State {
     Starting,
     /// It takes calls.
     Serving,
+    /// It takes no more calls, and leaves with the last that it holds.
+    Draining,
     /// It was told to go and holds no calls.
     Leaving,
 }
 
-/// What has been done about a first call that should have ended.
+/// What has been done about a running call that should have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strike {
     None,
@@ -29,56 +32,166 @@ pub(super) enum Strike {
         nudge: Moment,
         overdue: bool,
     },
+    /// It obeys no interruption; its worker goes when the calls beside it have ended.
+    Stuck,
 }
 
 impl Strike {
     pub fn interrupted(now: Moment, overdue: bool, rules: &Rules) -> Self {
         Self::Interrupted { until: now + rules.cancel_grace, nudge: now + rules.nudge_every, overdue }
     }
+
+    pub fn is_overdue(self) -> bool {
+        matches!(self, Self::Interrupted { overdue: true, .. })
+    }
 }
 
-/// A call written to the worker.
+/// A call in the pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
-    pub call: CallId,
-    pub timeout: std::time::Duration,
+    pub wish: Wish,
+    /// When it began to wait; once a worker begins it, when that was.
+    pub since: Moment,
+    /// It holds one of the turns that all pools share.
+    pub has_turn: bool,
+    /// Its worker died of it once already.
+    pub repeated: bool,
     /// The caller has its verdict already; only the worker's answer is still to come.
     pub settled: bool,
+    pub strike: Strike,
+}
+
+impl Slot {
+    pub fn waiting(wish: Wish, now: Moment) -> Self {
+        Self { wish, since: now, has_turn: false, repeated: false, settled: false, strike: Strike::None }
+    }
+
+    pub fn call(&self) -> CallId {
+        self.wish.call
+    }
+
+    /// When a running call next needs attention.
+    fn next_timer(&self, rules: &Rules) -> Option<Moment> {
+        match self.strike {
+            Strike::None => Some(self.since.saturating_add(self.wish.timeout)),
+            Strike::Stack { until } => Some(until),
+            Strike::Interrupted { until, nudge, .. } => {
+                Some(if rules.concurrency == 1 { until.min(nudge) } else { until })
+            }
+            Strike::Stuck => None,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Seat {
     pub state: State,
     pub line: VecDeque<Slot>,
-    pub strike: Strike,
-    /// When the first call of the line became the first; when the line became empty, if it is.
-    pub since: Moment,
+    /// When it said hello.
+    pub ready_at: Moment,
+    /// When its line became empty, if it is.
+    pub idle_since: Moment,
+    /// How many calls it has answered.
+    pub calls: u64,
+    /// It was seen to hold too much, after so many calls.
+    pub large_after: Option<u64>,
+    /// It holds too much also when the call that was seen to has ended.
+    pub is_large: bool,
+    /// It is to leave for this reason as soon as its successor is there.
+    pub outgoing: Option<WhyStop>,
+    /// The worker in whose place it comes.
+    pub succeeds: Option<WorkerId>,
+    /// It is not replaced before, since its successor did not start.
+    pub recycle_after: Moment,
 }
 
 impl Seat {
-    pub fn starting(now: Moment) -> Self {
-        Self { state: State::Starting, line: VecDeque::new(), strike: Strike::None, since: now }
+    pub fn starting(now: Moment, succeeds: Option<WorkerId>) -> Self {
+        Self {
+            state: State::Starting,
+            line: VecDeque::new(),
+            ready_at: now,
+            idle_since: now,
+            calls: 0,
+            large_after: None,
+            is_large: false,
+            outgoing: None,
+            succeeds,
+            recycle_after: Moment::ZERO,
+        }
     }
 
-    /// Whether another call may be written to it.
-    pub fn has_room(&self, rules: &Rules) -> bool {
-        self.state == State::Serving && self.strike == Strike::None && self.line.len() < rules.write_ahead
+    /// How many of its calls it has begun: it begins them in order, so many at once.
+    pub fn begun(&self, rules: &Rules) -> usize {
+        self.line.len().min(rules.concurrency)
     }
 
-    pub fn counts_as_alive(&self) -> bool {
-        self.state != State::Leaving
+    /// Whether another call may be written to it, where it may hold so many.
+    pub fn has_room(&self, capacity: usize) -> bool {
+        let undisturbed = || self.line.iter().all(|slot| slot.strike == Strike::None);
+        self.state == State::Serving && self.line.len() < capacity && undisturbed()
     }
 
-    /// When this worker next needs attention.
-    pub fn next_timer(&self, rules: &Rules) -> Option<Moment> {
-        if self.state != State::Serving {
+    /// Whether it may come to serve a call yet.
+    pub fn may_serve(&self) -> bool {
+        matches!(self.state, State::Starting | State::Serving)
+    }
+
+    /// Whether it counts as one of the workers a pool may have: one that is about to be replaced does not.
+    pub fn counts(&self) -> bool {
+        self.may_serve() && self.outgoing.is_none()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.state == State::Serving && self.line.is_empty()
+    }
+
+    /// Which limit of its life it has reached.
+    pub fn is_due(&self, now: Moment, rules: &Rules) -> Option<WhyStop> {
+        if self.state != State::Serving || self.outgoing.is_some() || now < self.recycle_after {
+            None
+        } else if rules.max_calls.is_some_and(|most| self.calls >= most) {
+            Some(WhyStop::Calls)
+        } else if self.lifetime_ends(rules).is_some_and(|end| end <= now) {
+            Some(WhyStop::Lifetime)
+        } else if self.is_large {
+            Some(WhyStop::Memory)
+        } else {
+            None
+        }
+    }
+
+    fn lifetime_ends(&self, rules: &Rules) -> Option<Moment> {
+        rules.max_lifetime.map(|most| self.ready_at.saturating_add(most))
+    }
+
+    /// Takes a look at its memory.
+    pub fn measured(&mut self, held: usize, rules: &Rules) {
+        if rules.max_rss.is_none_or(|most| held <= most) {
+            self.large_after = None;
+        } else if self.line.is_empty() || self.large_after.is_some_and(|calls| calls < self.calls) {
+            // What a running call holds it may give back; what is still held in a later one, it does not.
+            self.is_large = true;
+        } else {
+            self.large_after = self.large_after.or(Some(self.calls));
+        }
+    }
+
+    /// When it has been idle for long enough.
+    pub fn idle_ends(&self, rules: &Rules) -> Option<Moment> {
+        rules.idle.filter(|_| self.is_idle()).map(|idle| self.idle_since.saturating_add(idle))
+    }
+
+    /// When this worker next needs attention. `may_leave`: whether it goes when it has been idle for
+    /// long enough; `is_replaced`: whether it is when its life is over.
+    pub fn next_timer(&self, rules: &Rules, may_leave: bool, is_replaced: bool) -> Option<Moment> {
+        if !matches!(self.state, State::Serving | State::Draining) {
             return None;
         }
-        match (self.strike, self.line.front()) {
-            (Strike::Stack { until }, _) => Some(until),
-            (Strike::Interrupted { until, nudge, .. }, _) => Some(until.min(nudge)),
-            (Strike::None, Some(first)) => Some(self.since.saturating_add(first.timeout)),
-            (Strike::None, None) => rules.idle.map(|idle| self.since.saturating_add(idle)),
-        }
+        let running = self.line.iter().take(rules.concurrency).filter_map(|slot| slot.next_timer(rules));
+        let lives = is_replaced && self.state == State::Serving && self.outgoing.is_none();
+        let replaced = self.lifetime_ends(rules).filter(|_| lives).map(|end| end.max(self.recycle_after));
+        let idle = self.idle_ends(rules).filter(|_| may_leave);
+        running.chain(idle).chain(replaced).min()
     }
 }

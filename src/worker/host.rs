@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
@@ -15,6 +16,8 @@ pub struct Ask {
     pub method: HostMethod,
     /// With what, a JSON object.
     pub params: Box<RawValue>,
+    /// How much of the asking call's time is left.
+    pub left: Duration,
 }
 
 /// Answers a call's questions.

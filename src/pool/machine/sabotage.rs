@@ -1,0 +1,55 @@
+//! Faults built in on purpose, for tests alone: the simulation must see each of them, or it sees nothing.
+
+/// Whether the machine is to do this wrong. Never, outside of tests.
+macro_rules! sabotaged {
+    ($machine:expr, $mutant:ident) => {{
+        #[cfg(test)]
+        {
+            $machine.mutant == Some(crate::pool::machine::Mutant::$mutant)
+        }
+        #[cfg(not(test))]
+        {
+            false
+        }
+    }};
+}
+pub(super) use sabotaged;
+
+/// One fault.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pool) enum Mutant {
+    /// Calls behind one that died are forgotten.
+    DropRequeue,
+    /// A caller is answered twice.
+    AnswerTwice,
+    /// Nobody comes back for a call that waits for the end of a pause.
+    ForgetTimer,
+    /// A worker that is leaving gets calls.
+    SendToLeaving,
+    /// News of a worker that is no longer starting makes it serve.
+    BelieveLateNews,
+    /// A call that must happen at most once is made again.
+    RepeatOnce,
+    /// More calls and workers than there may be.
+    IgnoreCap,
+    /// Turns are never given back.
+    LeakTurn,
+    /// Seats are never given back.
+    LeakSeat,
+}
+
+#[cfg(test)]
+impl Mutant {
+    pub const ALL: [Self; 9] = [
+        Self::DropRequeue,
+        Self::AnswerTwice,
+        Self::ForgetTimer,
+        Self::SendToLeaving,
+        Self::BelieveLateNews,
+        Self::RepeatOnce,
+        Self::IgnoreCap,
+        Self::LeakTurn,
+        Self::LeakSeat,
+    ];
+}

@@ -1,0 +1,98 @@
+//! What the loops of all pools share: the commons, a clock, and a way to each other.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
+
+use super::actor::Message;
+use super::commons::{Caps, Commons, Poke, PoolId};
+use super::event::Event;
+
+/// What pools that live together share. One of it belongs to each supervisor.
+pub struct Shared {
+    /// Held for a step of one pool, which takes a microsecond and waits for nothing.
+    pub(super) commons: Mutex<Commons>,
+    /// Held only to look or to change it.
+    ways: Mutex<HashMap<PoolId, UnboundedSender<Message>>>,
+    next: AtomicU64,
+    pub(super) epoch: Instant,
+}
+
+/// How much of what pools share is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Usage {
+    /// Calls running.
+    pub running: usize,
+    /// How many may.
+    pub max_concurrent_calls: usize,
+    /// Calls waiting.
+    pub waiting: usize,
+    /// How many may.
+    pub max_queue: usize,
+    /// Workers alive.
+    pub workers: usize,
+    /// How many may be.
+    pub max_workers: usize,
+}
+
+impl Shared {
+    /// No pools yet.
+    pub fn new(caps: Caps) -> Self {
+        Self {
+            commons: Mutex::new(Commons::new(caps)),
+            ways: Mutex::default(),
+            next: AtomicU64::new(1),
+            epoch: Instant::now(),
+        }
+    }
+
+    /// How much of it is in use.
+    pub fn usage(&self) -> Usage {
+        let commons = self.commons.lock();
+        let caps = commons.caps();
+        Usage {
+            running: commons.running(),
+            max_concurrent_calls: caps.running,
+            waiting: commons.waiting(),
+            max_queue: caps.waiting,
+            workers: commons.alive(),
+            max_workers: caps.workers,
+        }
+    }
+
+    pub(super) fn join(&self, way: UnboundedSender<Message>) -> PoolId {
+        let id = PoolId(self.next.fetch_add(1, Ordering::Relaxed));
+        self.ways.lock().insert(id, way);
+        id
+    }
+
+    pub(super) fn leave(&self, pool: PoolId) {
+        self.ways.lock().remove(&pool);
+    }
+
+    pub(super) fn deliver(&self, pokes: Vec<Poke>) {
+        if pokes.is_empty() {
+            return;
+        }
+        let ways = self.ways.lock();
+        for poke in pokes {
+            let (pool, event) = match poke {
+                Poke::Look(pool) => (pool, Event::Look),
+                Poke::Evict(pool, worker) => (pool, Event::Evict(worker)),
+            };
+            if let Some(way) = ways.get(&pool) {
+                // A loop that is ending looks at nothing any more.
+                let _ = way.send(Message::Heard(event));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.usage().fmt(formatter)
+    }
+}

@@ -1,0 +1,105 @@
+//! What went wrong with a pool's workers lately, and how long none is started because of it.
+//!
+//! Starts that fail and workers that die are counted apart: the next start after a failed one will most likely fail too,
+//! while a worker that died of one call may well serve the next.
+
+use std::time::Duration;
+
+use super::event::Moment;
+use super::rules::Rules;
+
+#[derive(Debug)]
+pub(super) struct Trouble {
+    /// Starts that failed since the last one that did not.
+    failures: u32,
+    /// Workers that died since the last answer.
+    deaths: u32,
+    /// No start is tried before.
+    retry_at: Moment,
+    chance: u64,
+}
+
+impl Trouble {
+    pub fn new(seed: u64) -> Self {
+        Self { failures: 0, deaths: 0, retry_at: Moment::ZERO, chance: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+    }
+
+    pub fn retry_at(&self) -> Moment {
+        self.retry_at
+    }
+
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    pub fn deaths(&self) -> u32 {
+        self.deaths
+    }
+
+    /// Whether a start may be tried.
+    pub fn is_over(&self, now: Moment) -> bool {
+        now >= self.retry_at
+    }
+
+    /// How long nothing is tried yet, where starts fail time and again.
+    pub fn failing(&self, now: Moment) -> Option<Duration> {
+        (self.failures > 0 && now < self.retry_at).then(|| self.retry_at.saturating_sub(now))
+    }
+
+    /// How long calls are refused yet, where workers die time and again.
+    pub fn open(&self, now: Moment, rules: &Rules) -> Option<Duration> {
+        (self.deaths >= rules.breaker && now < self.retry_at).then(|| self.retry_at.saturating_sub(now))
+    }
+
+    /// Whether so many died that the next call is a trial, made alone.
+    pub fn on_trial(&self, rules: &Rules) -> bool {
+        self.deaths >= rules.breaker
+    }
+
+    pub fn started(&mut self) {
+        self.failures = 0;
+    }
+
+    /// A call was answered. Whether that ended a trial.
+    pub fn went_well(&mut self, rules: &Rules) -> bool {
+        std::mem::take(&mut self.deaths) >= rules.breaker
+    }
+
+    /// A start failed because of the file itself.
+    pub fn start_failed(&mut self, now: Moment, rules: &Rules) {
+        self.failures += 1;
+        if self.failures >= 2 {
+            let pause = doubled(rules.first_pause, self.failures - 2).min(rules.longest_pause);
+            self.retry_at = now + self.about(pause);
+        }
+    }
+
+    /// A worker died by itself after having served for so long. Says how long none is started now.
+    pub fn died(&mut self, now: Moment, served: Duration, rules: &Rules) -> Duration {
+        if served >= rules.steady {
+            self.deaths = 0;
+        }
+        self.deaths += 1;
+        let pause = match self.deaths {
+            0 | 1 => Duration::ZERO,
+            some if some < rules.breaker => self.about(doubled(rules.first_rest, some - 2)),
+            many => self.about(doubled(rules.first_pause, many - rules.breaker).min(rules.longest_pause)),
+        };
+        self.retry_at = self.retry_at.max(now + pause);
+        pause
+    }
+
+    /// Three quarters of it, or more: tools that fail together are not to be tried together.
+    fn about(&mut self, pause: Duration) -> Duration {
+        // xorshift: small, and the same everywhere.
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        let percent = 75 + u32::try_from(self.chance % 26).unwrap_or(25);
+        pause * percent / 100
+    }
+}
+
+fn doubled(first: Duration, times: u32) -> Duration {
+    first.saturating_mul(1 << times.min(16))
+}
