@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::hearing::Talk;
 use super::options::Dev;
-use super::{arguments, call, check, exit, show, style};
+use super::{arguments, call, check, exit, show, status, style};
 use crate::app::{App, on_signals};
 use crate::check::{Interpreters, Surroundings};
 use crate::config::{Config, Wanted};
@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const QUIET: Style = Style::new().dimmed();
 const NAME: Style = AnsiColor::Cyan.on_default().bold();
 
-const HELP: &str =
-    "Call a function: NAME key=value …, as with `hostler call`. Empty line: show the file again. End: Ctrl-D.";
+const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status`: its worker. Empty line: show the file again. \
+     End: Ctrl-D.";
 
 pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitCode {
     let file = directory.join(&asked.file);
@@ -122,8 +122,12 @@ impl Bench {
     async fn take(&mut self, line: &str) {
         let words = split(line);
         let Some((name, rest)) = words.split_first() else { return self.show() };
-        if ["help", "?"].contains(&name.as_str()) {
-            return style::note(HELP);
+        match name.as_str() {
+            "help" | "?" => return style::note(HELP),
+            "status" if rest.is_empty() => {
+                return style::answer(&status::as_text(&self.app.dispatcher.pools.status().await));
+            }
+            _ => {}
         }
         self.app.dispatcher.registry.refresh_if_changed();
         let catalogue = self.app.dispatcher.registry.catalogue();

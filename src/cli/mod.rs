@@ -15,6 +15,7 @@ mod options;
 mod pretty;
 mod show;
 mod signature;
+mod status;
 mod style;
 mod warm;
 
@@ -89,6 +90,7 @@ async fn serve(app: &App) -> ExitCode {
     if app.dispatcher.registry.catalogue().files.is_empty() {
         style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
     }
+    status::tell_when_asked(&app.dispatcher);
     let watching = app.watch();
     let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await;
     drop(watching);

@@ -10,7 +10,7 @@ mod validate;
 mod whole;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -36,6 +36,8 @@ pub struct Dispatcher {
     pub(crate) config: Arc<Config>,
     /// Files whose running call waits for another file: who for whom. Held only to look or to change it.
     waits: Mutex<Vec<(String, String)>>,
+    /// Whether the workers that should always be there were started.
+    is_warm: AtomicBool,
     run: String,
     next: AtomicU64,
 }
@@ -46,12 +48,32 @@ impl Dispatcher {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
-        Arc::new(Self { registry, pools, config, waits: Mutex::default(), run, next: AtomicU64::new(1) })
+        Arc::new(Self {
+            registry,
+            pools,
+            config,
+            waits: Mutex::default(),
+            is_warm: AtomicBool::new(false),
+            run,
+            next: AtomicU64::new(1),
+        })
+    }
+
+    /// Starts the workers that should always be there. To be said with the first request that a client really has: some start
+    /// a server only to look at it, and then another.
+    pub fn keep_ready(&self) {
+        if self.is_warm.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let catalogue = self.registry.catalogue();
+        let wanted = catalogue.files.iter().filter(|entry| entry.settings.min_workers.value > 0);
+        wanted.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }
 
     /// Makes a call. Never fails: whatever happens is in the outcome. Dropping the future cancels the call.
     pub async fn call(self: &Arc<Self>, mut request: CallRequest) -> Outcome {
         let began = Instant::now();
+        self.keep_ready();
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
         let found = self.find(&request.tool);
         let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());

@@ -3,6 +3,8 @@
 mod advice;
 mod pooled;
 mod secrets;
+mod status;
 mod versions;
 
 pub use pooled::{Pools, Prepared};
+pub use status::{FileStatus, Status};

@@ -47,9 +47,9 @@ pub struct Pools {
     /// Who learns what live types tell.
     registry: Arc<Registry>,
     /// What all pools have in common.
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Held only to look up or replace an entry.
-    open: Mutex<Open>,
+    pub(super) open: Mutex<Open>,
     nothing: Arc<RawValue>,
     /// What was sent last to each file that declares secrets. Held only to look up or replace an entry.
     secrets: Mutex<HashMap<PathBuf, Secrets>>,
@@ -120,6 +120,13 @@ impl Pools {
         self.environments.ensure(&environment_spec(entry), said).await
     }
 
+    /// Starts the workers of a tool file that should always be there.
+    pub fn keep_ready(&self, entry: &FileEntry) {
+        if let Some((pool, _)) = self.pool(entry) {
+            pool.warm();
+        }
+    }
+
     /// A secret as a tool would get it; `None` when it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
         look_up(name, self.config.layer.secrets.get(name).map(|setting| &setting.value)).await
@@ -186,7 +193,7 @@ impl Pools {
             Arc::clone(&self.shared),
         ));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        Current { version: entry.version, pool, config }
+        Current { pack: entry.file.pack.clone(), version: entry.version, pool, config }
     }
 
     fn launcher(&self, entry: &FileEntry) -> PythonLauncher {

@@ -18,6 +18,7 @@ pub(super) struct Open {
 }
 
 pub(super) struct Current {
+    pub pack: String,
     pub version: [u8; 32],
     pub pool: Arc<Pool>,
     pub config: Arc<RawValue>,

@@ -105,6 +105,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         self.0.dispatcher.registry.refresh_if_changed();
         self.0.listed.lock().mark_unchanged();
+        self.0.dispatcher.keep_ready();
         // The tools are put in when the answer is written. One page: many clients never ask for a second.
         Ok(ListToolsResult::with_all_items(Vec::new()))
     }

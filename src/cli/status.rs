@@ -1,0 +1,93 @@
+//! How a running hostler stands, as people read it: on USR1 it is written to standard error, and `hostler dev` shows it.
+
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::style;
+use crate::dispatch::Dispatcher;
+use crate::executor::{FileStatus, Status};
+use crate::pool::WorkerStatus;
+
+/// Writes the status to standard error whenever USR1 comes.
+pub(super) fn tell_when_asked(dispatcher: &Arc<Dispatcher>) {
+    let dispatcher = Arc::downgrade(dispatcher);
+    let Ok(mut asked) = signal(SignalKind::user_defined1()) else { return };
+    tokio::spawn(async move {
+        while asked.recv().await.is_some() {
+            let Some(dispatcher) = dispatcher.upgrade() else { return };
+            style::note(&as_text(&dispatcher.pools.status().await));
+        }
+    });
+}
+
+/// The whole of it: a line of what is shared, one for each pool, one for each worker.
+pub(super) fn as_text(status: &Status) -> String {
+    let usage = &status.usage;
+    let mut text = format!(
+        "running {} of {}, waiting {} of {}, workers {} of {}\n",
+        usage.running, usage.max_concurrent_calls, usage.waiting, usage.max_queue, usage.workers, usage.max_workers
+    );
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    if !status.pools.is_empty() {
+        rows.push(
+            ["tool file", "state", "pid", "up", "calls", "failed", "p50", "p95", "memory", ""]
+                .map(str::to_owned)
+                .into(),
+        );
+    }
+    for pool in &status.pools {
+        rows.push(pool_row(pool));
+        rows.extend(pool.pool.workers.iter().map(worker_row));
+    }
+    text.push_str(&style::table(&rows, None));
+    text
+}
+
+fn pool_row(file: &FileStatus) -> Vec<String> {
+    let pool = &file.pool;
+    let state = format!("{} waiting", pool.waiting);
+    let mut remarks = Vec::new();
+    if !file.current {
+        remarks.push("an older version, finishing".to_owned());
+    }
+    remarks.extend(pool.resting.clone());
+    if let Some(exit) = &pool.last_exit {
+        let why = exit.why.map(|why| format!(": {why}")).unwrap_or_default();
+        remarks.push(format!("{} ended {} s ago by {}{why}", exit.pid, exit.ago_s, exit.how));
+    }
+    let time = |time: Option<f64>| time.map(|time| format!("{time:.1} ms")).unwrap_or_default();
+    let (calls, failures) = (pool.calls.to_string(), pool.failures.to_string());
+    let none = String::new;
+    vec![
+        file.pack.clone(),
+        state,
+        none(),
+        none(),
+        calls,
+        failures,
+        time(pool.p50_ms),
+        time(pool.p95_ms),
+        none(),
+        remarks.join("; "),
+    ]
+}
+
+fn worker_row(worker: &WorkerStatus) -> Vec<String> {
+    let running = worker.running.as_ref().map(|function| format!("in {function}, holds {}", worker.holds));
+    let pid = worker.pid.map(|pid| pid.to_string()).unwrap_or_default();
+    let memory = worker.rss.map(|bytes| format!("{} MB", bytes / 1_000_000)).unwrap_or_default();
+    let none = String::new;
+    vec![
+        "  worker".to_owned(),
+        worker.state.to_owned(),
+        pid,
+        format!("{} s", worker.uptime_s),
+        worker.calls.to_string(),
+        none(),
+        none(),
+        none(),
+        memory,
+        running.unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,216 @@
+"""Several workers and what all tools share: growth, limits, replacement, repeated deaths, what an operator sees."""
+
+import asyncio
+import os
+import signal
+import unittest
+
+from harness import alive, config_file, connected, eventually_async, gone, scratch, write_tool
+from wire import Wire, call
+
+WAITS = '''
+import os, pathlib, time
+
+
+def wait_at(gate: str) -> int:
+    import hostler
+    hostler.progress(0, message=f"began {os.getpid()}")
+    while not pathlib.Path(gate).exists():
+        time.sleep(0.005)
+    return os.getpid()
+
+
+def pid() -> int:
+    return os.getpid()
+'''
+
+DIES = '''
+import os, pathlib
+
+
+def once(mark: str) -> int:
+    """Dies the first time it is called."""
+    if not pathlib.Path(mark).exists():
+        pathlib.Path(mark).touch()
+        os._exit(3)
+    return os.getpid()
+
+
+def always() -> None:
+    os._exit(3)
+
+
+def well() -> int:
+    return os.getpid()
+'''
+
+
+def header(settings):
+    lines = "".join(f"# {line}\n" for line in settings.splitlines())
+    return f"# /// script\n# dependencies = []\n# [tool.hostler]\n{lines}# ///\n"
+
+
+class Growth(unittest.IsolatedAsyncioTestCase):
+    async def test_calls_that_wait_get_a_worker_of_their_own(self):
+        folder = scratch(self)
+        gate = folder / "gate"
+        write_tool(folder / "tools", "many", WAITS, header("max_workers = 3"))
+        async with connected(folder / "tools") as hostler:
+            begun = [await hostler.start("many_wait_at", gate=str(gate)) for _ in range(3)]
+            self.assertEqual(len({worker for _, worker in begun}), 3)
+            gate.touch()
+            self.assertEqual([(await task).value for task, _ in begun], [worker for _, worker in begun])
+
+    async def test_short_calls_need_no_second_worker(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", WAITS, header("max_workers = 4"))
+        async with connected(folder / "tools") as hostler:
+            await hostler.call("many_pid")
+            for _ in range(20):
+                answers = await asyncio.gather(*(hostler.call("many_pid") for _ in range(4)))
+            self.assertEqual(len({answer.worker for answer in answers}), 1)
+
+    async def test_the_minimum_is_there_before_the_first_call_and_stays(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", f"import os, pathlib\npathlib.Path(r'{folder}', f'pid-{{os.getpid()}}').touch()\n" + WAITS)
+        config = config_file(folder, '[tool.many]\nmin_workers = 2\nmax_workers = 2\nidle_timeout = "50ms"\n')
+        async with connected(folder / "tools", config=config) as hostler:
+            self.assertEqual(list(folder.glob("pid-*")), [], "nothing runs before the client wants something")
+            await hostler.tools()
+            await eventually_async(lambda: len(list(folder.glob("pid-*"))) == 2, "two workers are there")
+            answer = await hostler.call("many_pid")
+            self.assertFalse(answer.metadata["cold"] and answer.metadata["start_ms"] == 0)
+            await asyncio.gather(*(hostler.call("many_pid") for _ in range(8)))
+            self.assertEqual(len(list(folder.glob("pid-*"))), 2, "and no others")
+
+
+class Caps(unittest.IsolatedAsyncioTestCase):
+    async def test_five_of_eight_run_and_the_sixth_begins_when_the_first_ends(self):
+        for limit in ("max_concurrent_calls", "max_workers"):
+            with self.subTest(limit):
+                folder = scratch(self)
+                for number in range(8):
+                    write_tool(folder / "tools", f"t{number}", WAITS)
+                config = config_file(folder, f"[limits]\n{limit} = 5\n")
+                async with connected(folder / "tools", config=config) as hostler:
+                    gates = [folder / f"gate-{number}" for number in range(8)]
+                    begun = [await hostler.start(f"t{number}_wait_at", gate=str(gates[number])) for number in range(5)]
+                    late = [asyncio.ensure_future(hostler.start(f"t{number}_wait_at", gate=str(gates[number]))) for number in range(5, 8)]
+                    done, _ = await asyncio.wait(late, timeout=1)
+                    self.assertEqual(done, set(), "five are all there may be")
+                    gates[0].touch()
+                    await begun[0][0]
+                    sixth, waiting = await asyncio.wait(late, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+                    self.assertEqual((len(sixth), len(waiting)), (1, 2))
+                    for gate in gates:
+                        gate.touch()
+                    tasks = [task for task, _ in begun] + [(await one)[0] for one in late]
+                    self.assertEqual([(await task).failed for task in tasks], [False] * 8)
+
+    async def test_the_worker_that_was_idle_longest_makes_room(self):
+        folder = scratch(self)
+        for name in ("a", "b", "c"):
+            write_tool(folder / "tools", name, WAITS)
+        config = config_file(folder, "[limits]\nmax_workers = 2\n")
+        async with connected(folder / "tools", config=config) as hostler:
+            first, second = await hostler.value("a_pid"), await hostler.value("b_pid")
+            self.assertEqual(await hostler.value("a_pid"), first)
+            third = await hostler.value("c_pid")
+            self.assertEqual((alive(first), alive(second), alive(third)), (True, False, True))
+
+    async def test_the_largest_idle_worker_leaves_when_all_hold_too_much(self):
+        folder = scratch(self)
+        body = WAITS + "\n\nheld = []\n\n\ndef hold(megabytes: int) -> int:\n    held.append(b'x' * (megabytes << 20))\n    return os.getpid()\n"
+        for name in ("small", "large"):
+            write_tool(folder / "tools", name, body)
+        config = config_file(folder, '[limits]\nmax_memory = "150MB"\n')
+        async with connected(folder / "tools", config=config) as hostler:
+            small = await hostler.value("small_hold", megabytes=1)
+            large = await hostler.value("large_hold", megabytes=200)
+            await eventually_async(gone(large), "the large one has left")
+            self.assertTrue(alive(small))
+
+
+class Replacement(unittest.IsolatedAsyncioTestCase):
+    async def test_a_worker_that_made_its_calls_is_replaced_and_nobody_waits_for_that(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", WAITS, header("max_calls = 3"))
+        async with connected(folder / "tools") as hostler:
+            first = await hostler.call("many_pid")
+            seen, colds = {first.worker}, 0
+
+            async def another():
+                nonlocal colds
+                answer = await hostler.call("many_pid")
+                colds += answer.metadata["start_ms"] > 0
+                seen.add(answer.worker)
+
+            for _ in range(3):
+                before = len(seen)
+                while len(seen) == before:
+                    await another()
+            self.assertEqual(colds, 0, "the successor was ready each time")
+            await eventually_async(gone(first.worker), "the first has left")
+
+    async def test_a_worker_that_leaks_is_replaced(self):
+        folder = scratch(self)
+        body = WAITS + "\n\nheld = []\n\n\ndef leak() -> int:\n    held.append(b'x' * (60 << 20))\n    return os.getpid()\n"
+        write_tool(folder / "tools", "many", body, header('max_rss = "50MB"'))
+        async with connected(folder / "tools", verbose=True) as hostler:
+            worker = await hostler.value("many_leak")
+            await eventually_async(gone(worker), "it has left")
+            self.assertIn("it held more memory than max_rss says", hostler.stderr())
+
+
+class Deaths(unittest.IsolatedAsyncioTestCase):
+    async def test_a_call_that_does_no_harm_is_made_once_more(self):
+        for effects, code, attempt in (("pure", None, 2), ("idempotent", None, 2), ("once", "TOOL_CRASHED", 1)):
+            with self.subTest(effects):
+                folder = scratch(self)
+                write_tool(folder / "tools", "dies", DIES, header(f'effects = "{effects}"'))
+                async with connected(folder / "tools") as hostler:
+                    answer = await hostler.call("dies_once", mark=str(folder / "mark"))
+                    self.assertEqual((answer.code, answer.metadata["attempt"]), (code, attempt), answer.text)
+                    twice = await hostler.call("dies_always")
+                    self.assertEqual((twice.code, twice.metadata["attempt"]), ("TOOL_CRASHED", attempt))
+
+    async def test_after_five_deaths_calls_are_refused_until_one_is_answered(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "dies", DIES)
+        async with connected(folder / "tools", verbose=True) as hostler:
+            for _ in range(5):
+                answer = await hostler.call("dies_always")
+                self.assertIsNotNone(answer.worker)
+            refused = await hostler.call("dies_always")
+            self.assertEqual((refused.code, refused.worker), ("TOOL_CRASHED", None))
+            self.assertIn("its worker died 5 times in a row", refused.message)
+            self.assertIn("exit code 3", refused.message)
+            wait = refused.details["retry_after_ms"]
+            self.assertTrue(0 < wait <= 1000, wait)
+            await asyncio.sleep(wait / 1000)
+            self.assertFalse((await hostler.call("dies_well")).failed)
+            again = await hostler.call("dies_always")
+            self.assertIsNotNone(again.worker, "the row has ended")
+            for words in ("calls are refused for a while", "a call was answered again"):
+                self.assertIn(words, hostler.stderr())
+
+
+class Operator(unittest.TestCase):
+    def test_usr1_shows_how_everything_stands(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", WAITS)
+        with Wire(folder / "tools") as wire:
+            wire.open()
+            wire.send(call(1, "many_pid"))
+            worker = wire.answer(1)["result"]["structuredContent"]["result"]
+            os.kill(wire.process.pid, signal.SIGUSR1)
+            told = b""
+            while b"idle" not in told:
+                told += os.read(wire.process.stderr.fileno(), 65536)
+            text = told.decode()
+            self.assertIn("workers 1 of 32", text)
+            self.assertRegex(text, rf"worker +idle +{worker} +\d+ s +1 .*MB")
+
+
+if __name__ == "__main__":
+    unittest.main()
