@@ -3,6 +3,7 @@
 pub mod effective;
 pub mod layer;
 pub mod load;
+mod mistaken;
 pub mod origin;
 pub mod paths;
 pub mod secrets;

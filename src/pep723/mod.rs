@@ -8,6 +8,7 @@ mod decode;
 mod metadata;
 mod mistake;
 mod requirement;
+mod slip;
 
 use std::fmt;
 use std::path::PathBuf;

@@ -109,12 +109,12 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     ];
     let answers: Vec<String> = cases.iter().map(|toml| header(toml).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r#"
-    line 4: not valid TOML: unclosed array, expected `]`; correct this line
-    line 3: `dependencies`: the string "httpx" does not fit here; write a list: ["…"]
-    line 3: `dependencies`: a list does not fit here; write a string in quotes
+    line 3: not valid TOML: the list that begins on this line is never closed; write `# ]` on a line of its own after line 4
+    line 3: `dependencies`: the string "httpx" does not fit here; write a list: ["httpx"]
+    line 3: `dependencies`: a list does not fit here; one of its items is the number 3: write it in quotes: "3"
     line 5: `dependencies`: "git+https://example.org/x" is not a requirement: a package's name is followed by something that is no version, extra, marker or URL; write it like "httpx>=0.27" or "name @ https://…"
-    line 3: `requires-python`: the number 3.11 does not fit here; write a string in quotes
-    line 3: `requires-python`: "3.11" is not a version specifier; begin every clause with an operator: requires-python = ">=3.11"
+    line 3: `requires-python`: the number 3.11 does not fit here; write it in quotes and with a comparison: requires-python = ">=3.11"
+    line 3: `requires-python`: "3.11" is not a version specifier: begin every clause with an operator; write exactly `# requires-python = ">=3.11"`
     line 3: `dependancies`: unknown key; did you mean `dependencies`?
     line 4: `tool.hostler.pack`: "my-pack" cannot be a pack's name; use letters, digits and _ only, and no digit first: "my_pack"; line 5: `tool.hostler.timeot`: unknown key; did you mean `timeout`?; line 6: `tool.hostler.timeout`: true does not fit here; write a duration like "30s", "5m" or "1h 30m" (a bare number is seconds)
     line 3: `tool.hosteler`: unknown tool; did you mean [tool.hostler]?

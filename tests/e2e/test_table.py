@@ -247,7 +247,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
     async def test_headers(self):
         rows = [
             ("unclosed", "# /// script\n# dependencies = []\n\n" + BODY, "STARTUP_FAILED", ["line 1", "never closed", "`# ///`"]),
-            ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML"]),
+            ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML", "write exactly `# dependencies = []`"]),
             ("spaced", "# /// script \n# dependencies = []\n# ///\n" + BODY, "STARTUP_FAILED", ["line 1", "white space at its end", "`# /// script`"]),
             ("twice", HEADER + "\n" + HEADER + BODY, "STARTUP_FAILED", ["second `script` block", "line 1", "keep one"]),
         ]
