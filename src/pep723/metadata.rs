@@ -37,6 +37,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The line of the file on which a word first stands in the header.
+    pub fn line_of(&self, word: &str) -> Option<usize> {
+        let place = self.toml.lines().position(|line| line.contains(word))?;
+        Some(self.first_line + place)
+    }
+
     /// Reads the TOML text of a `script` block that begins on this line of the file; several problems become one error that
     /// begins with the first of them.
     pub fn from_toml(text: &str, first_line: usize, file: &Arc<PathBuf>) -> Result<Self, HeaderError> {

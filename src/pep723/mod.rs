@@ -5,6 +5,7 @@
 
 mod block;
 mod decode;
+mod distributions;
 mod metadata;
 mod mistake;
 mod requirement;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub use block::{Block, blocks};
 pub use decode::decode;
+pub use distributions::{brings, distribution_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use requirement::package_of;
 

@@ -275,9 +275,13 @@ class Files(unittest.IsolatedAsyncioTestCase):
         needs = lambda *names: header(f"dependencies = {list(names)!r}".replace("'", '"')) + BODY  # noqa: E731
         await self.rows([
             ("unknown", needs("no-such-package-in-the-shed"), "ENVIRONMENT_FAILED",
-             ["no-such-package-in-the-shed", "was not found", "the next call tries again"]),
-            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["markdown==99.1", "no version of markdown"]),
-            ("platform", needs("pywin32"), "ENVIRONMENT_FAILED", ["pywin32", "platform"]),
+             ["not be built: \"no-such-package-in-the-shed\" (", "unknown.py:2) was not found", "the next call tries again"]),
+            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["not be built: no version of markdown fits \"markdown==99.1\" (", "impossible.py:2)"]),
+            ("platform", needs("pywin32"), "ENVIRONMENT_FAILED",
+             ["not be built: pywin32 (", "platform.py:2) has packages for Windows only, not for", "\"pywin32; sys_platform == 'win32'\"", "uv said: "]),
+            ("python", HEADER.replace(">=3.9", ">=3.11,<3.11.0") + BODY, "ENVIRONMENT_FAILED",
+             ["no Python can fit requires-python", "python.py:2)"]),
+            ("slip", needs("markdown=3.5"), "STARTUP_FAILED", ["line 2", "write exactly `# dependencies = [\"markdown==3.5\"]`"]),
         ])
 
     async def test_an_index_that_cannot_be_reached(self):
