@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use super::modules::missing_module;
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Code, Fault, Lack};
+
 use crate::registry::Tool;
 
 /// Completes a fault of a call that was allowed this time.
@@ -18,14 +20,17 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
         Code::ToolTimeout => {
             format!("Raise its `timeout` {}, or make it do less", where_to_set(&tool.settings.timeout.origin))
         }
-        Code::MissingCredentials => {
-            let names = &tool.entry.settings.secrets.value;
-            let missing =
-                names.iter().find(|name| fault.message.ends_with(&format!("the secret {name}, which is not set")));
-            let Some(name) = missing else { return };
-            missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value))
+        _ => {
+            let told = match &fault.details.lack {
+                Some(Lack::Secret(name)) => {
+                    Some(missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value)))
+                }
+                Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
+                None => None,
+            };
+            let Some(told) = told else { return };
+            told
         }
-        _ => return,
     };
     fault.message.push_str(". ");
     fault.message.push_str(&advice);
@@ -44,7 +49,8 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
 fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
     match source {
         Some(SecretSource::File(path)) => {
-            format!("[secrets] in hostler.toml looks for it in {}, which does not exist: put it there", path.display())
+            let why = if path.exists() { "is empty" } else { "does not exist" };
+            format!("[secrets] in hostler.toml looks for it in {}, which {why}: put it there", path.display())
         }
         Some(SecretSource::Environment(variable)) => format!(
             "[secrets] in hostler.toml looks for it in the variable {variable} of hostler's environment, which is not set \

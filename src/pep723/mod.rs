@@ -3,6 +3,7 @@
 //! Whether a text is a header is decided by the PEP's reference regular expression and nothing else; a text that was
 //! meant to be one and is not is an error, so that a slip of the pen never turns a tool file into another kind of file.
 
+mod amend;
 mod block;
 mod decode;
 mod distributions;

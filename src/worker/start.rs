@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
+use super::answer::lack;
 use super::life::Life;
 use super::news::{News, NewsSender, WorkerHandle};
 use super::reader::LinkReader;
@@ -267,6 +268,7 @@ impl Handshake {
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),
+            lack: lack(error),
             stderr: self.tail.lock().text(),
             ..Details::default()
         };

@@ -198,6 +198,11 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
         config = config_file(folder, '[secrets]\nE2E_SECRET = { file = "key" }\n')
         async with connected(config=config, env=environment(E2E_SECRET=None)) as hostler:
             self.assertEqual((await hostler.call("peek_secret_length")).code, "MISSING_CREDENTIALS")
+            (folder / "key").write_text("\n")
+            (folder / "key").chmod(0o600)
+            empty = await hostler.call("peek_secret_length")
+            self.assertEqual(empty.code, "MISSING_CREDENTIALS")
+            self.assertIn("key, which is empty: put it there", empty.message)
             (folder / "key").write_text("12345\n")
             (folder / "key").chmod(0o644)
             open_to_all = await hostler.call("peek_secret_length")

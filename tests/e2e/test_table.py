@@ -331,7 +331,12 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_imports(self):
         await self.rows([
-            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5"]),
+            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5", "write line 3 as `# dependencies = [\"no_such_module\"]`"]),
+            ("undeclared", HEADER + "import yaml\n" + BODY, "STARTUP_FAILED",
+             ["`yaml` comes with the package \"pyyaml\": in the header, write line 3 as `# dependencies = [\"pyyaml\"]`"]),
+            ("internal", "import yaml\n" + BODY, "STARTUP_FAILED", ["the three lines `# /// script`, `# dependencies = [\"pyyaml\"]`"]),
+            ("late", HEADER + BODY.replace("    return", "    import bs4\n    return"), "TOOL_ERROR",
+             ["No module named 'bs4'", "\"beautifulsoup4\"", "write line 3 as"]),
             ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
             ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked, while it was imported, to exit with status 4", "move it into a function", "line 6"]),
             ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",

@@ -55,7 +55,7 @@ def _raised(id, error):
         return reply(id, NO_SECRET, _text(error), {"secret": _shown(error.name)})
     if type(error) is TypeError and _never_entered(error):
         return reply(id, -32602, _text(error))
-    data = {"type": type_name(error), "traceback": traceback_of(error)}
+    data = {"type": type_name(error), "traceback": traceback_of(error), **_missing(error)}
     resource = _exhausted(error)
     if resource is not None:
         return reply(id, EXHAUSTED, describe(error), {**data, "resource": resource})
@@ -74,8 +74,17 @@ def _exhausted(error):
     return kinds.get(errno.errorcode.get(error.errno))
 
 
+def _missing(error):
+    """The module that an import did not find, for those who know what brings it."""
+    if not issubclass(type(error), ModuleNotFoundError):
+        return {}
+    name = ImportError.name.__get__(error)
+    return {"module": name} if type(name) is str else {}
+
+
 def import_failed(id, error):
-    data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file}
+    data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file,
+            **_missing(error)}
     told = describe(error)
     if issubclass(type(error), SystemExit):
         # Neither of what helps within a call helps here.
