@@ -1,6 +1,7 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
 pub mod effective;
+mod homes;
 pub mod layer;
 pub mod load;
 mod mistaken;

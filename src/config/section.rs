@@ -11,6 +11,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::homes;
 use super::mistaken::{self, Mistake};
 use super::origin::{Origin, Place, Setting};
 use super::value::FromToml;
@@ -157,6 +158,17 @@ impl<'a> Section<'a> {
         self.report(value.span().start, self.full_key(key), what, fix);
     }
 
+    /// Reports keys that belong elsewhere, in a header's `[tool]`, whose tables are others'.
+    pub fn report_misplaced(&self) {
+        for (key, value) in self.table {
+            let name = key.get_ref().as_ref();
+            let home = homes::in_header(name).filter(|_| !value.get_ref().is_table());
+            if let Some(home) = home {
+                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), home);
+            }
+        }
+    }
+
     /// Ends the reading: every key that was never asked for is reported, with the nearest one that was.
     /// `named` allows sub-tables of any name ([`Section::named_sections`]).
     pub fn finish(self, named: bool) {
@@ -166,7 +178,8 @@ impl<'a> Section<'a> {
             if asked.contains(&name) || (named && value.get_ref().is_table()) {
                 continue;
             }
-            let fix = unknown_key_fix(name, &asked);
+            let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
+            let fix = home.unwrap_or_else(|| unknown_key_fix(name, &asked));
             self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
         }
     }

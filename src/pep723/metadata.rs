@@ -121,6 +121,7 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
             tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
         }
     }
+    tools.report_misplaced();
     let Some(wishes) = tools.section("hostler") else { return Default::default() };
     let pack: Option<Setting<String>> = wishes.take("pack");
     if let (Some(pack), Some(value)) = (&pack, value_of(&wishes, "pack"))
