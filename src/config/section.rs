@@ -164,7 +164,7 @@ impl<'a> Section<'a> {
             let name = key.get_ref().as_ref();
             let home = homes::in_header(name).filter(|_| !value.get_ref().is_table());
             if let Some(home) = home {
-                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), home);
+                self.report(key.span().start, self.full_key(name), OUT_OF_PLACE.to_owned(), home);
             }
         }
     }
@@ -179,8 +179,11 @@ impl<'a> Section<'a> {
                 continue;
             }
             let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
-            let fix = home.unwrap_or_else(|| unknown_key_fix(name, &asked));
-            self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+            let (what, fix) = match home {
+                Some(home) => (OUT_OF_PLACE, home),
+                None => ("unknown key", unknown_key_fix(name, &asked)),
+            };
+            self.report(key.span().start, self.full_key(name), what.to_owned(), fix);
         }
     }
 
@@ -203,6 +206,9 @@ impl<'a> Section<'a> {
         self.problems.borrow_mut().push(Problem { place: self.source.place_at(at), key, what, fix });
     }
 }
+
+/// What is said of a key that another table has.
+const OUT_OF_PLACE: &str = "this table has no such key";
 
 fn unknown_key_fix(name: &str, known: &[&'static str]) -> String {
     if let Some(near) = nearest(name, known.iter().copied()) {

@@ -53,6 +53,12 @@ pub enum Lack {
     Secret(String),
     /// A module, by its full name.
     Module(String),
+    /// The declaration of a secret, by the secret's name.
+    Declaration(String),
+    /// A variable of its environment.
+    Variable(String),
+    /// As much memory as it wanted.
+    Memory,
 }
 
 impl Fault {

@@ -127,12 +127,12 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     line 4: `tool.hostler.pack`: "my-pack" cannot be a pack's name; use letters, digits and _ only, and no digit first: "my_pack"; line 5: `tool.hostler.timeot`: unknown key; did you mean `timeout`?; line 6: `tool.hostler.timeout`: true does not fit here; write a duration like "30s", "5m" or "1h 30m" (a bare number is seconds)
     line 3: `tool.hosteler`: unknown tool; did you mean [tool.hostler]?
     line 3: `tool`: the number 3 does not fit here; write it as a table: [tool]
-    line 3: `timeout`: unknown key; it belongs under [tool.hostler]
-    line 4: `tool.timeout`: unknown key; it belongs under [tool.hostler]
-    line 3: `hostler`: unknown key; the table is called [tool.hostler]
-    line 4: `tool.hostler.dependencies`: unknown key; it belongs above the first [table] of the header
-    line 4: `tool.hostler.launcher`: unknown key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
-    line 3: `project`: unknown key; a header has no [project]: `dependencies` and `requires-python` stand at its top
+    line 3: `timeout`: this table has no such key; it belongs under [tool.hostler]
+    line 4: `tool.timeout`: this table has no such key; it belongs under [tool.hostler]
+    line 3: `hostler`: this table has no such key; the table is called [tool.hostler]
+    line 4: `tool.hostler.dependencies`: this table has no such key; it belongs above the first [table] of the header
+    line 4: `tool.hostler.launcher`: this table has no such key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
+    line 3: `project`: this table has no such key; a header has no [project]: `dependencies` and `requires-python` stand at its top
     "#);
 }
 

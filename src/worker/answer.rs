@@ -33,8 +33,14 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
 
 /// What an answer says was not there.
 pub(super) fn lack(error: &WireError) -> Option<Lack> {
-    let module = error.detail("module").map(|name| Lack::Module(name.to_owned()));
-    module.or_else(|| error.detail("secret").map(|name| Lack::Secret(name.to_owned())))
+    let told = |key| error.detail(key).map(str::to_owned);
+    let lacks = [
+        told("module").map(Lack::Module),
+        told("secret").map(Lack::Secret),
+        told("undeclared").map(Lack::Declaration),
+        told("variable").map(Lack::Variable),
+    ];
+    lacks.into_iter().flatten().next()
 }
 
 fn exhausted(tool: &str, error: &WireError) -> String {

@@ -285,8 +285,11 @@ impl Handshake {
         );
         let tail = self.tail.lock().text();
         let last = tail.as_deref().and_then(|text| text.lines().last().map(|line| format!("; it last said: {line}")));
-        let text = format!("{how}{}", last.unwrap_or_default());
-        self.fault(&text, Details { stderr: tail, ..Details::default() })
+        let stack = self.stack.lock().clone();
+        let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();
+        let text = format!("{how}{place}{}", last.unwrap_or_default());
+        let traceback = stack.listing(&self.spec.file);
+        self.fault(&text, Details { stderr: tail, traceback, ..Details::default() })
     }
 
     async fn slow_fault(&self, limit: Duration) -> Fault {

@@ -75,11 +75,26 @@ def _exhausted(error):
 
 
 def _missing(error):
-    """The module that an import did not find, for those who know what brings it."""
-    if not issubclass(type(error), ModuleNotFoundError):
-        return {}
-    name = ImportError.name.__get__(error)
-    return {"module": name} if type(name) is str else {}
+    """What was not there, for those who know where it comes from: a module, a declaration, a variable."""
+    hostler = sys.modules.get("hostler")
+    kind, name, what = type(error), None, None
+    if issubclass(kind, ModuleNotFoundError):
+        what, name = "module", ImportError.name.__get__(error)
+    elif hostler is not None and issubclass(kind, hostler.HostlerError):
+        what, name = "undeclared", getattr(error, "undeclared", None)
+    elif kind is KeyError and _raised_by_environ(error):
+        what, name = "variable", error.args[0]
+    return {what: name} if type(name) is str else {}
+
+
+def _raised_by_environ(error):
+    """Whether it was `os.environ` that had no such key."""
+    import os
+
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and frame.tb_frame.f_code is type(os.environ).__getitem__.__code__
 
 
 def import_failed(id, error):
@@ -90,6 +105,8 @@ def import_failed(id, error):
         # Neither of what helps within a call helps here.
         told = told.partition(";")[0].replace("the tool asked", "the file asked, while it was imported,") + \
             "; remove that, or move it into a function"
+    elif type(error) is ImportError and "relative import with no known parent" in told:
+        told += "; a tool file is no part of a package: import its neighbours by their names, without dots"
     return reply(id, IMPORT, told, data)
 
 
