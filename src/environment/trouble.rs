@@ -43,7 +43,7 @@ impl Trouble<'_> {
     /// `"rich==99" (/t/a.py:3)`, or how a package that no line names came in.
     fn named(&self, package: &str) -> String {
         match self.wish(package) {
-            Some(wish) => format!("\"{wish}\"{}", self.place(wish)),
+            Some(wish) => format!("\"{}\"{}", without_password(wish), self.place(wish)),
             None => format!("{package}, which one of the dependencies needs,"),
         }
     }
@@ -139,9 +139,12 @@ impl Trouble<'_> {
         }
         let header = self.header?;
         let address = |wish: &&String| wish.split_once('@').map(|(_, place)| place.trim().to_owned());
-        let named = header.dependencies.iter().find(|wish| address(wish).is_some_and(|it| self.reason.contains(&it)));
-        if let Some(wish) = named {
-            let place = self.place(wish);
+        let is_named = |wish: &&String| {
+            let said = format!("`{} @ ", package_of(wish));
+            address(wish).is_some_and(|address| self.reason.contains(&address) || self.reason.contains(&said))
+        };
+        if let Some(wish) = header.dependencies.iter().find(is_named) {
+            let (place, wish) = (self.place(wish), without_password(wish));
             return Some(format!(
                 "\"{wish}\"{place} was not found at its address, or the address was not reached. Correct it"
             ));
@@ -186,6 +189,16 @@ impl Trouble<'_> {
         }
         let word = last.split('`').nth(1).filter(|word| header.line_of(word).is_some()).unwrap_or("[tool.uv");
         Some(format!("[tool.uv] in the header is not as uv wants it{}: {last}. Correct it", self.place(word)))
+    }
+}
+
+/// A requirement as it may be told: an address can hold a name and a password.
+fn without_password(wish: &str) -> String {
+    let Some((before, rest)) = wish.split_once("://") else { return wish.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{before}://****{}", &rest[at..]),
+        None => wish.to_owned(),
     }
 }
 

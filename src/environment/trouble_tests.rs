@@ -50,6 +50,13 @@ fn a_package_for_another_system_is_told_in_one_sentence() {
 }
 
 #[test]
+fn a_password_in_an_address_is_not_told() {
+    assert_eq!(without_password("x @ https://me:pw@e.org/x@1.whl"), "x @ https://****@e.org/x@1.whl");
+    assert_eq!(without_password("x @ https://e.org/x@1.whl"), "x @ https://e.org/x@1.whl");
+    assert_eq!(without_password("rich==1"), "rich==1");
+}
+
+#[test]
 fn a_range_that_no_python_is_in() {
     assert!(!some_python_fits(">=3.11,<3.11.0") && !some_python_fits(">3.12,<3.11"));
     assert!(some_python_fits(">=3.9") && some_python_fits(">=4.0") && some_python_fits("==3.11.4"));

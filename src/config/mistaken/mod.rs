@@ -4,6 +4,7 @@
 //! A line is only written out when it was tried: with it in place, reading gets past the line that was wrong.
 
 mod list;
+mod private;
 mod repair;
 mod scan;
 mod twice;
@@ -37,6 +38,9 @@ pub(super) fn explain(source: &Source, error: &Error) -> Mistake {
     let margin = if source.is_header { "# " } else { "" };
     let trial = Trial { source, text, margin };
     let open = scan::unclosed(text);
+    if let Some(line) = private::line(text, open.as_ref().map_or(stopped, |open| open.at)) {
+        return private::explain(line, open.as_ref(), margin);
+    }
     if let Some(open) = &open {
         return trial.close(open);
     }

@@ -81,6 +81,24 @@ fn where_no_line_is_certain_it_is_told_what_toml_expects() {
     insta::assert_snapshot!(all(&texts));
 }
 
+#[test]
+fn what_may_be_a_secret_is_not_told() {
+    for text in [
+        "[secrets]\nKEY = s3cret\n",
+        "[secrets]\nKEY: \"s3cret\"\n",
+        "[secrets]\nKEY = \"s3cret\n",
+        "[secrets]\nA = { env = \"A\"\n[tool]\nx = \"s3cret\n",
+        "[environment.env]\nUV_INDEX_PASSWORD = s3cret\n",
+        "API_TOKEN = s3cret\n",
+        "API_TOKEN \"s3cret\"\n",
+        "[secrets]\ns3cret\n",
+    ] {
+        let told = told(text);
+        assert!(!told.contains("s3cret"), "{text:?}: {told}");
+    }
+    insta::assert_snapshot!(told("[secrets]\nKEY = s3cret\n"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
