@@ -82,7 +82,8 @@ pub(super) fn known_advice(stderr: &str) -> Option<String> {
                     XDG_CACHE_HOME to another";
         return Some(text.to_owned());
     }
-    if says(&["Read-only file system", "os error 30", "Permission denied (os error 13)"]) {
+    if says(&["Failed to initialize cache", "Read-only file system", "os error 30", "Permission denied (os error 13)"])
+    {
         let text = "a folder cannot be written. Correct its permissions, or set UV_CACHE_DIR under [environment.env] in \
                     hostler.toml, or XDG_CACHE_HOME, to a place that can";
         return Some(text.to_owned());
@@ -117,6 +118,24 @@ mod tests {
             "the environment of a could not be built: Something new: Because of this and that. Correct the header of \
              /t/a.py; the next call tries again"
         );
+    }
+
+    #[test]
+    fn what_is_no_fault_of_the_header_is_told_with_its_own_cure() {
+        for (stderr, cure) in [
+            (
+                "error: Failed to initialize cache at `/x`\n  cause: Operation not permitted (os error 1)\n",
+                "UV_CACHE_DIR",
+            ),
+            ("error: failed to write\n  cause: Read-only file system (os error 30)\n", "UV_CACHE_DIR"),
+            ("error: failed to write\n  cause: No space left on device (os error 28)\n", "hostler warm --prune"),
+            ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer\n", "SSL_CERT_FILE"),
+            ("error: Failed to fetch\n  cause: error sending request for url\n", "HTTPS_PROXY"),
+        ] {
+            let told = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr).message;
+            let (ours, uvs) = told.split_once(". uv said: ").unwrap();
+            assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
+        }
     }
 
     #[test]
