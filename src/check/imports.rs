@@ -5,12 +5,11 @@ use std::path::Path;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt, StmtTry};
 
-use super::distributions::{brings, distribution_of};
 use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, folder_of, rule};
 use crate::discovery::{Kind, is_standard};
-use crate::pep723::package_of;
+use crate::pep723::{brings, distribution_of, package_of};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut imports = Imports { found: Vec::new() };

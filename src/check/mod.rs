@@ -2,7 +2,6 @@
 //! else: no tool runs, no interpreter starts, no network is asked.
 
 mod credentials;
-mod distributions;
 mod file;
 mod functions;
 mod imports;

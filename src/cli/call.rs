@@ -35,7 +35,7 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     };
     talk.end();
     let code = match outcome {
-        Some(outcome) => report(&outcome, wanted.json),
+        Some(outcome) => report(&outcome, wanted.json, &talk),
         None => exit::complain(exit::CANCELLED, &format!("CANCELLED: the call of {} was interrupted", wanted.tool)),
     };
     app.close().await;
@@ -74,7 +74,7 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
 }
 
 /// Prints the outcome and gives its exit status.
-pub(super) fn report(outcome: &Outcome, json: bool) -> ExitCode {
+pub(super) fn report(outcome: &Outcome, json: bool, talk: &Talk) -> ExitCode {
     if json {
         style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default());
     }
@@ -87,7 +87,7 @@ pub(super) fn report(outcome: &Outcome, json: bool) -> ExitCode {
         }
         Err(fault) => {
             if !json {
-                complain(fault);
+                complain(fault, talk);
             }
             ExitCode::from(fault.code.exit_status())
         }
@@ -99,11 +99,13 @@ fn readable(raw: &str) -> String {
     serde_json::from_str(raw).unwrap_or_else(|_| pretty::indented(raw))
 }
 
-fn complain(fault: &Fault) {
+fn complain(fault: &Fault, talk: &Talk) {
     style::error(&fault.to_string());
     let details = &fault.details;
-    // uv's reason is in the message already.
+    // Once is enough: uv's reason is in the message, and the last words may be, where they were not shown as they came.
+    let is_told = |text: &&str| talk.has_shown(text) || text.lines().all(|line| fault.message.contains(line.trim()));
     let stderr = details.stderr.as_deref().filter(|_| fault.code != Code::EnvironmentFailed);
+    let stderr = stderr.filter(|text| !is_told(text));
     let more = details.traceback.as_deref().or(stderr);
     if let Some(text) = more {
         use std::io::Write;

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
@@ -13,7 +14,12 @@ use crate::worker::LogLine;
 pub(super) struct Talk {
     bar: ProgressBar,
     terminal: bool,
+    /// The end of what was shown of the tool's output, for those who would show it again.
+    shown: Mutex<String>,
 }
+
+/// More than the last words of a process that died.
+const KEPT: usize = 64 * 1024;
 
 impl Talk {
     pub fn new() -> Self {
@@ -22,7 +28,13 @@ impl Talk {
         if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {wide_msg} {elapsed:.dim}") {
             bar.set_style(style);
         }
-        Self { bar, terminal }
+        Self { bar, terminal, shown: Mutex::default() }
+    }
+
+    /// Whether every line of a text was shown while the call was under way.
+    pub fn has_shown(&self, text: &str) -> bool {
+        let shown = self.shown.lock();
+        text.lines().all(|line| shown.contains(line.trim()))
     }
 
     /// Takes the bar away.
@@ -51,6 +63,12 @@ impl Listener for Talk {
     }
 
     fn output(&self, _stream: &str, text: &str) {
+        let mut shown = self.shown.lock();
+        shown.push_str(text);
+        if shown.len() > 2 * KEPT {
+            let end = (shown.len() - KEPT..shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(shown.len());
+            shown.drain(..end);
+        }
         self.bar.suspend(|| {
             let _ = std::io::stderr().write_all(text.as_bytes());
         });

@@ -1,9 +1,11 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
 pub mod effective;
+mod homes;
 pub mod layer;
 mod limits;
 pub mod load;
+mod mistaken;
 pub mod origin;
 pub mod paths;
 pub mod secrets;

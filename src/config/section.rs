@@ -11,6 +11,8 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::homes;
+use super::mistaken::{self, Mistake};
 use super::origin::{Origin, Place, Setting};
 use super::value::FromToml;
 
@@ -68,13 +70,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Parses a text into a table, or says on which line it stops being TOML.
+/// Parses a text into a table, or says which line keeps it from being TOML.
 pub fn parse(source: &Source) -> Result<DeTable<'_>, Problem> {
-    DeTable::parse(&source.text).map(Spanned::into_inner).map_err(|error| Problem {
-        place: source.place_at(error.span().map_or(0, |span| span.start)),
-        key: String::new(),
-        what: format!("not valid TOML: {}", error.message().replace('\n', ", ")),
-        fix: "correct this line".to_owned(),
+    DeTable::parse(&source.text).map(Spanned::into_inner).map_err(|error| {
+        let Mistake { at, what, fix } = mistaken::explain(source, &error);
+        Problem { place: source.place_at(at), key: String::new(), what: format!("not valid TOML: {what}"), fix }
     })
 }
 
@@ -144,9 +144,29 @@ impl<'a> Section<'a> {
         self.source.origin_at(value.span().start)
     }
 
+    /// The line of a value as it stands in the file, with something else in the value's place.
+    pub fn line_with(&self, value: &Spanned<DeValue<'_>>, instead: &str) -> String {
+        let (text, span) = (&self.source.text, value.span());
+        let start = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[span.end..].find('\n').map_or(text.len(), |end| span.end + end);
+        let margin = if self.source.is_header { "# " } else { "" };
+        format!("{margin}{}{instead}{}", &text[start..span.start], &text[span.end..end])
+    }
+
     /// Reports something that is wrong with one of this table's values.
     pub fn report_value(&self, key: &str, value: &Spanned<DeValue<'_>>, what: String, fix: String) {
         self.report(value.span().start, self.full_key(key), what, fix);
+    }
+
+    /// Reports keys that belong elsewhere, in a header's `[tool]`, whose tables are others'.
+    pub fn report_misplaced(&self) {
+        for (key, value) in self.table {
+            let name = key.get_ref().as_ref();
+            let home = homes::in_header(name).filter(|_| !value.get_ref().is_table());
+            if let Some(home) = home {
+                self.report(key.span().start, self.full_key(name), OUT_OF_PLACE.to_owned(), home);
+            }
+        }
     }
 
     /// Ends the reading: every key that was never asked for is reported, with the nearest one that was.
@@ -158,8 +178,12 @@ impl<'a> Section<'a> {
             if asked.contains(&name) || (named && value.get_ref().is_table()) {
                 continue;
             }
-            let fix = unknown_key_fix(name, &asked);
-            self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+            let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
+            let (what, fix) = match home {
+                Some(home) => (OUT_OF_PLACE, home),
+                None => ("unknown key", unknown_key_fix(name, &asked)),
+            };
+            self.report(key.span().start, self.full_key(name), what.to_owned(), fix);
         }
     }
 
@@ -182,6 +206,9 @@ impl<'a> Section<'a> {
         self.problems.borrow_mut().push(Problem { place: self.source.place_at(at), key, what, fix });
     }
 }
+
+/// What is said of a key that another table has.
+const OUT_OF_PLACE: &str = "this table has no such key";
 
 fn unknown_key_fix(name: &str, known: &[&'static str]) -> String {
     if let Some(near) = nearest(name, known.iter().copied()) {
@@ -206,7 +233,8 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     (best.0 >= 0.8).then_some(best.1)
 }
 
-fn describe(value: &DeValue<'_>) -> String {
+/// A value as a message calls it.
+pub(super) fn describe(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("the string \"{text}\""),
         DeValue::Integer(number) => format!("the number {number}"),

@@ -45,6 +45,13 @@ fn text_that_is_not_toml_is_told_with_its_line() {
 }
 
 #[test]
+fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
+    let told = mistakes("timeout = \"3s\"\n[limits]\nidle_timeout = 3\nbuild_timeout = \"3s\"\n[check]\ntools = []\n");
+    let told = told.join("\n");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
 fn a_secret_in_the_file_itself_is_refused() {
     let told = mistakes("[secrets]\nKEY = \"s3cret\"\n");
     assert!(told[0].contains("write KEY = { env = \"VARIABLE\" }"), "{told:?}");

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
+use super::section::describe;
+
 /// A type that a setting can have.
 pub trait FromToml: Sized {
     /// Reads the value, or says what to write instead.
@@ -19,7 +21,11 @@ impl FromToml for bool {
 
 impl FromToml for String {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        value.as_str().map(str::to_owned).ok_or_else(|| "write a string in quotes".to_owned())
+        value.as_str().map(str::to_owned).ok_or_else(|| match value {
+            DeValue::Integer(number) => format!("write it in quotes: \"{number}\""),
+            DeValue::Float(number) => format!("write it in quotes: \"{number}\""),
+            _ => "write a string in quotes".to_owned(),
+        })
     }
 }
 
@@ -61,8 +67,14 @@ impl FromToml for usize {
 
 impl<T: FromToml> FromToml for Vec<T> {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let items = value.as_array().ok_or_else(|| "write a list: [\"…\"]".to_owned())?;
-        items.iter().map(|item| T::from_toml(item.get_ref())).collect()
+        let items = value.as_array().ok_or_else(|| match value.as_str() {
+            Some(text) => format!("write a list: [\"{text}\"]"),
+            None => "write a list: [\"…\"]".to_owned(),
+        })?;
+        let read = |item: &DeValue<'_>| {
+            T::from_toml(item).map_err(|fix| format!("one of its items is {}: {fix}", describe(item)))
+        };
+        items.iter().map(|item| read(item.get_ref())).collect()
     }
 }
 

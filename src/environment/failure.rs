@@ -1,16 +1,50 @@
-//! uv's words when a build fails, made into a fault: its reason first, then what to do where we know better.
+//! uv's words when a build fails, made into a fault: what is wrong and what to do first, then its reason.
 
+use super::trouble::Trouble;
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
 
-/// The fault of a build that uv gave up.
+/// The fault of a build that uv gave up: what to do first, then uv's words.
 pub(super) fn build_fault(spec: &EnvironmentSpec, stderr: &str) -> Fault {
     let reason = reason(stderr);
-    let advice = advice(spec, stderr);
-    let message = format!("the environment of {} could not be built: {reason}{advice}", spec.name);
+    let told = ours(spec, stderr, &reason);
+    let message = format!("the environment of {} could not be built: {told}", spec.name);
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
     Fault::new(code, message).with(Details { stderr, ..Details::default() })
+}
+
+fn ours(spec: &EnvironmentSpec, stderr: &str, reason: &str) -> String {
+    let file = spec.file.display();
+    let again = "the next call tries again";
+    if stderr.contains("needs to be updated") || stderr.contains("lockfile") && stderr.contains("--locked") {
+        return format!("the lock beside the file is older than its header. Run `uv lock --script {file}`; {again}");
+    }
+    let trouble = Trouble { file: &spec.file, header: spec.written.as_deref(), reason, stderr };
+    // What keeps uv from working is no fault of the header, whichever package it met it at.
+    match known_advice(stderr).or_else(|| trouble.told()) {
+        Some(told) if is_enough(&told) => format!("{told}; {again}"),
+        Some(told) => format!("{told}; {again}. uv said: {}", cut(reason)),
+        None => format!("{reason}. Correct the header of {file}; {again}"),
+    }
+}
+
+/// Where no requirement can hold, what an interpreter said while uv looked for one is beside the point.
+fn is_enough(told: &str) -> bool {
+    told.starts_with("no Python can fit")
+}
+
+/// The most of uv's words that follow ours.
+const MOST_WORDS: usize = 400;
+
+/// The beginning of a long text, up to the end of a word.
+fn cut(text: &str) -> String {
+    if text.len() <= MOST_WORDS {
+        return text.to_owned();
+    }
+    let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MOST_WORDS).last().unwrap_or(0);
+    let end = text[..end].rfind(' ').unwrap_or(end);
+    format!("{} … (all of it is in the details)", text[..end].trim_end_matches([',', ';']))
 }
 
 fn is_full(stderr: &str) -> bool {
@@ -40,34 +74,29 @@ fn unmarked(line: &str) -> &str {
     ["×", "x ", "├─▶", "╰─▶", "│"].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
-fn advice(spec: &EnvironmentSpec, stderr: &str) -> String {
-    let file = spec.file.display();
-    if stderr.contains("needs to be updated") || stderr.contains("lockfile") && stderr.contains("--locked") {
-        return format!(". The lock beside the file is older than its header: run `uv lock --script {file}`");
-    }
-    match known_advice(stderr) {
-        Some(advice) => format!(". {advice}"),
-        None => format!(". Correct the header of {file}; the next call tries again"),
-    }
-}
-
-/// What to do about troubles that are not the file's: certificates, interpreters, the network.
+/// What to do about troubles that are not the file's: certificates, the network, the disk.
 pub(super) fn known_advice(stderr: &str) -> Option<String> {
     let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
     if is_full(stderr) {
-        let text = "Make room on that disk (`hostler warm --prune` removes unused environments), or set XDG_CACHE_HOME to another";
+        let text = "the disk is full. Make room on it (`hostler warm --prune` removes unused environments), or set \
+                    XDG_CACHE_HOME to another";
+        return Some(text.to_owned());
+    }
+    if says(&["Failed to initialize cache", "Read-only file system", "os error 30", "Permission denied (os error 13)"])
+    {
+        let text = "a folder cannot be written. Correct its permissions, or set UV_CACHE_DIR under [environment.env] in \
+                    hostler.toml, or XDG_CACHE_HOME, to a place that can";
         return Some(text.to_owned());
     }
     if says(&["UnknownIssuer", "invalid peer certificate"]) {
-        let text =
-            "Your network needs a certificate of its own: set SSL_CERT_FILE under [environment.env] in hostler.toml";
+        let text = "the package index has a certificate that is not known here. If your network has one of its own, set \
+                    SSL_CERT_FILE to it under [environment.env] in hostler.toml";
         return Some(text.to_owned());
     }
-    if says(&["No interpreter found", "No download found", "python-build-standalone"]) {
-        return Some("Install such a Python, widen requires-python in the header, or correct `python` under [environment] if it is set".to_owned());
-    }
-    if says(&["error sending request", "Could not connect", "dns error"]) {
-        let text = "The package index was not reached: check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
+    if says(&["error sending request", "Could not connect", "dns error"])
+        && !(says(&["Failed to download `"]) && says(&[" @ "]))
+    {
+        let text = "the package index was not reached. Check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
                     [environment.env] in hostler.toml";
         return Some(text.to_owned());
     }
@@ -81,15 +110,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uvs_own_reason_comes_through_on_one_line() {
-        let stderr = "Using CPython 3.11.7\nCreating virtual environment at: x\n  × No solution found when resolving script dependencies:\n  ╰─▶ Because no-such was not found in the package registry\n      and you require no-such, we can conclude that your requirements are unsatisfiable.\n";
+    fn words_that_are_not_known_come_through_on_one_line() {
+        let stderr = "Using CPython 3.11.7\nCreating virtual environment at: x\n  × Something new:\n  ╰─▶ Because of this\n      and that.\n";
         let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
         assert_eq!(
             fault.message,
-            "the environment of a could not be built: No solution found when resolving script dependencies: Because \
-             no-such was not found in the package registry and you require no-such, we can conclude that your \
-             requirements are unsatisfiable. Correct the header of /t/a.py; the next call tries again"
+            "the environment of a could not be built: Something new: Because of this and that. Correct the header of \
+             /t/a.py; the next call tries again"
         );
+    }
+
+    #[test]
+    fn what_is_no_fault_of_the_header_is_told_with_its_own_cure() {
+        for (stderr, cure) in [
+            (
+                "error: Failed to initialize cache at `/x`\n  cause: Operation not permitted (os error 1)\n",
+                "UV_CACHE_DIR",
+            ),
+            ("error: failed to write\n  cause: Read-only file system (os error 30)\n", "UV_CACHE_DIR"),
+            ("error: failed to write\n  cause: No space left on device (os error 28)\n", "hostler warm --prune"),
+            ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer\n", "SSL_CERT_FILE"),
+            ("error: Failed to fetch\n  cause: error sending request for url\n", "HTTPS_PROXY"),
+        ] {
+            let told = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr).message;
+            let (ours, uvs) = told.split_once(". uv said: ").unwrap();
+            assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
+        }
+    }
+
+    #[test]
+    fn long_words_are_cut_at_a_word() {
+        let text = "gray ".repeat(200);
+        let short = cut(text.trim());
+        assert!(short.len() < 450 && short.contains("gray … ("), "{short}");
+        assert_eq!(cut("short"), "short");
     }
 
     #[test]
@@ -102,6 +156,6 @@ mod tests {
     fn a_stale_lock_is_told_with_the_command_that_mends_it() {
         let stderr = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.\n";
         let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
-        assert!(fault.message.ends_with("run `uv lock --script /t/a.py`"), "{}", fault.message);
+        assert!(fault.message.contains("Run `uv lock --script /t/a.py`;"), "{}", fault.message);
     }
 }

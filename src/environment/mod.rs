@@ -4,11 +4,13 @@ mod build;
 mod failure;
 mod find;
 mod marker;
+mod platform;
 mod probe;
 mod prune;
 mod recipe;
 mod settings;
 mod store;
+mod trouble;
 
 pub use probe::Reached;
 pub use prune::Pruned;

@@ -1,6 +1,7 @@
 //! What an environment is made from, and the name that follows from it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -10,7 +11,7 @@ use crate::pep723::Metadata;
 const FORMAT: &str = "1";
 
 /// What one environment is made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct EnvironmentSpec {
     /// For messages: the pack.
     pub name: String,
@@ -20,6 +21,8 @@ pub struct EnvironmentSpec {
     pub header: String,
     /// Whether the header names paths relative to the tool file.
     pub relative_sources: bool,
+    /// The header as its author wrote it, for messages.
+    pub written: Option<Arc<Metadata>>,
 }
 
 impl EnvironmentSpec {
@@ -41,13 +44,14 @@ impl EnvironmentSpec {
             file: file.to_owned(),
             header: header_text,
             relative_sources: header.relative_sources,
+            written: Some(Arc::new(header.clone())),
         }
     }
 
     /// The house environment, for internal tool files: an interpreter and the standard library.
     pub fn house(name: &str, file: &Path) -> Self {
         let header = as_comment("requires-python = \">=3.9\"\ndependencies = []\n");
-        Self { name: name.to_owned(), file: file.to_owned(), header, relative_sources: false }
+        Self { name: name.to_owned(), file: file.to_owned(), header, relative_sources: false, written: None }
     }
 
     /// The lock that the author keeps beside the file, if any.

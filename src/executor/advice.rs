@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
+use super::modules::missing_module;
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Code, Fault, Lack};
+use crate::pep723::Metadata;
+
 use crate::registry::Tool;
 
 /// Completes a fault of a call that was allowed this time.
@@ -18,14 +21,20 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
         Code::ToolTimeout => {
             format!("Raise its `timeout` {}, or make it do less", where_to_set(&tool.settings.timeout.origin))
         }
-        Code::MissingCredentials => {
-            let names = &tool.entry.settings.secrets.value;
-            let missing =
-                names.iter().find(|name| fault.message.ends_with(&format!("the secret {name}, which is not set")));
-            let Some(name) = missing else { return };
-            missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value))
+        _ => {
+            let told = match &fault.details.lack {
+                Some(Lack::Secret(name)) => {
+                    Some(missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value)))
+                }
+                Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
+                Some(Lack::Declaration(name)) => Some(capital(&declaration(name, tool.entry.file.header.as_ref()))),
+                Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
+                Some(Lack::Memory) => memory(tool),
+                None => None,
+            };
+            let Some(told) = told else { return };
+            told
         }
-        _ => return,
     };
     fault.message.push_str(". ");
     fault.message.push_str(&advice);
@@ -41,10 +50,48 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
     }
 }
 
+/// What a declaration of a secret takes.
+fn declaration(name: &str, header: Option<&Metadata>) -> String {
+    match header {
+        Some(header) => format!("in the header, {}", header.declaring_secret(name)),
+        None => format!(
+            "begin the file with a header, the four lines `# /// script`, `# [tool.hostler]`, `# secrets = [\"{name}\"]` and \
+             `# ///`"
+        ),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Whoever sees a variable in their shell does not see why a worker has none.
+fn missing_variable(name: &str, tool: &Tool) -> String {
+    if tool.entry.settings.secrets.value.iter().any(|secret| secret == name) {
+        return format!(
+            "{name} is a declared secret and not in the environment: read it with `hostler.secret(\"{name}\")`"
+        );
+    }
+    let declaration = declaration(name, tool.entry.file.header.as_ref());
+    let pack = &tool.entry.file.pack;
+    format!(
+        "Workers get few variables of hostler's environment. If {name} is a secret, read it with \
+         `hostler.secret(\"{name}\")` and declare it: {declaration}. Else let it through with `pass_env = [\"{name}\"]` under \
+         [tool.{pack}] in hostler.toml"
+    )
+}
+
+fn memory(tool: &Tool) -> Option<String> {
+    let limit = tool.entry.settings.max_memory.as_ref()?;
+    Some(format!("Give it less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
+}
+
 fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
     match source {
         Some(SecretSource::File(path)) => {
-            format!("[secrets] in hostler.toml looks for it in {}, which does not exist: put it there", path.display())
+            let why = if path.exists() { "is empty" } else { "does not exist" };
+            format!("[secrets] in hostler.toml looks for it in {}, which {why}: put it there", path.display())
         }
         Some(SecretSource::Environment(variable)) => format!(
             "[secrets] in hostler.toml looks for it in the variable {variable} of hostler's environment, which is not set \

@@ -53,7 +53,8 @@ fn read_now(path: &Path) -> Result<Option<String>, String> {
         return Err(format!("others may read {}; run `chmod 600` on it", path.display()));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
+    // An empty one is a placeholder that nobody filled.
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
 }
 
 async fn run_command(words: &[String]) -> Result<Option<String>, String> {
@@ -68,5 +69,5 @@ async fn run_command(words: &[String]) -> Result<Option<String>, String> {
         };
         return Err(format!("`{program}` {end}; run it by hand to see why"));
     }
-    Ok(done.stdout.lines().next().map(str::to_owned))
+    Ok(done.stdout.lines().next().filter(|line| !line.is_empty()).map(str::to_owned))
 }

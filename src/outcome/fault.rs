@@ -41,6 +41,24 @@ pub struct Details {
     /// For BUSY: when a place is likely free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What was not there, for whoever knows where it comes from and completes the sentence. Not part of the outcome.
+    #[serde(skip)]
+    pub lack: Option<Lack>,
+}
+
+/// Something that a tool needed and did not find.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// A declared secret, by name.
+    Secret(String),
+    /// A module, by its full name.
+    Module(String),
+    /// The declaration of a secret, by the secret's name.
+    Declaration(String),
+    /// A variable of its environment.
+    Variable(String),
+    /// As much memory as it wanted.
+    Memory,
 }
 
 impl Fault {

@@ -6,7 +6,7 @@ mod file;
 mod scrub;
 
 pub use code::Code;
-pub use fault::{Details, Fault};
+pub use fault::{Details, Fault, Lack};
 pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use scrub::Scrub;
 

@@ -8,7 +8,7 @@ const SAVE_AS_UTF8: &str = "save the file as UTF-8";
 /// The text of a Python source file: the byte-order mark dropped, every line end a `\n`, the encoding line honoured.
 pub fn decode(bytes: &[u8]) -> Result<String, HeaderError> {
     let (bytes, marked) = bytes.strip_prefix(UTF8_MARK).map_or((bytes, false), |rest| (rest, true));
-    if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
+    if is_utf16(bytes) {
         return Err(HeaderError::new(1, "the file is UTF-16", SAVE_AS_UTF8));
     }
     let declared = declared_encoding(bytes);
@@ -26,6 +26,12 @@ pub fn decode(bytes: &[u8]) -> Result<String, HeaderError> {
         },
     }?;
     Ok(if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text })
+}
+
+/// By its mark, or by every other byte of its beginning being none: no Python file holds a NUL.
+fn is_utf16(bytes: &[u8]) -> bool {
+    let marked = bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF");
+    marked || matches!(bytes, [1..=255, 0, 1..=255, 0, ..] | [0, 1..=255, 0, 1..=255, ..])
 }
 
 /// The encodings that old source files are found in.
@@ -86,7 +92,9 @@ fn windows_1252(byte: u8) -> Option<char> {
 fn utf8(bytes: &[u8]) -> Result<String, HeaderError> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|error| {
         let line = line_of(bytes, error.valid_up_to());
-        HeaderError::new(line, "this line is not UTF-8", format!("{SAVE_AS_UTF8}, or name its encoding on line 1"))
+        let place = if bytes.starts_with(b"#!") { "insert as line 2" } else { "insert as line 1" };
+        let fix = format!("{SAVE_AS_UTF8}, or, if it is in latin-1, {place} `# -*- coding: latin-1 -*-`");
+        HeaderError::new(line, "this line is not UTF-8", fix)
     })
 }
 

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeFloat, DeInteger, DeValue};
 
 use super::HeaderError;
-use super::requirement::{dependency_problem, direct_reference, is_relative, is_version_specifier};
+use super::requirement::{direct_reference, is_relative};
+use super::slip;
 use crate::config::origin::Setting;
 use crate::config::section::{self, Problem, Section, Source};
 use crate::config::tool::ToolLayer;
+use crate::config::value::FromToml;
 
 /// The header of one tool file.
 #[derive(Debug, Clone)]
@@ -35,6 +37,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The line of the file on which a word first stands in the header.
+    pub fn line_of(&self, word: &str) -> Option<usize> {
+        let place = self.toml.lines().position(|line| line.contains(word))?;
+        Some(self.first_line + place)
+    }
+
     /// Reads the TOML text of a `script` block that begins on this line of the file; several problems become one error that
     /// begins with the first of them.
     pub fn from_toml(text: &str, first_line: usize, file: &Arc<PathBuf>) -> Result<Self, HeaderError> {
@@ -61,26 +69,47 @@ impl Metadata {
     }
 }
 
-fn read_requires_python(top: &Section<'_>) -> Option<String> {
-    let wish: Option<Setting<String>> = top.take("requires-python");
-    if let (Some(wish), Some(value)) = (&wish, value_of(top, "requires-python"))
-        && !is_version_specifier(&wish.value)
-    {
-        let fix = format!("begin every clause with an operator: requires-python = \">={}\"", wish.value.trim());
-        top.report_value("requires-python", value, format!("\"{}\" is not a version specifier", wish.value), fix);
+/// A `requires-python`. A number in its place lacks quotes and a comparison.
+struct Versions(String);
+
+impl FromToml for Versions {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let number = value.as_float().map(DeFloat::as_str);
+        let number = number.or_else(|| value.as_integer().map(DeInteger::as_str));
+        value.as_str().map(|text| Self(text.to_owned())).ok_or_else(|| {
+            format!("write it in quotes and with a comparison: requires-python = \">={}\"", number.unwrap_or("3.11"))
+        })
     }
-    wish.map(|wish| wish.value)
+}
+
+fn read_requires_python(top: &Section<'_>) -> Option<String> {
+    let wish = top.take::<Versions>("requires-python")?.value.0;
+    if let (Some(slip), Some(value)) = (slip::in_python(&wish), value_of(top, "requires-python")) {
+        let fix = match slip.instead {
+            Some(right) => format!("write exactly `{}`", top.line_with(value, &right)),
+            None => "write it like requires-python = \">=3.11,<4\"".to_owned(),
+        };
+        let what = format!("\"{wish}\" is not a version specifier: {}", slip.what);
+        top.report_value("requires-python", value, what, fix);
+    }
+    Some(wish)
 }
 
 fn read_dependencies(top: &Section<'_>) -> Vec<String> {
     let list: Option<Setting<Vec<String>>> = top.take("dependencies");
     let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
-    for item in items.into_iter().flat_map(|items| items.iter()) {
-        let text = item.get_ref().as_str().unwrap_or("unknown");
-        if let Some(what) = dependency_problem(text) {
-            let fix = "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned();
-            top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {what}"), fix);
-        }
+    let texts =
+        items.into_iter().flat_map(|items| items.iter()).filter_map(|item| Some((item, item.get_ref().as_str()?)));
+    let slips: Vec<_> = texts.filter_map(|(item, text)| Some((item, text, slip::in_dependency(text)?))).collect();
+    let is_only = slips.len() == 1;
+    for (item, text, slip) in slips {
+        let fix = match slip.instead {
+            Some(right) if is_only => format!("write exactly `{}`", top.line_with(item, &right)),
+            // The line is not right before all are.
+            Some(right) => format!("write {right}"),
+            None => "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned(),
+        };
+        top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {}", slip.what), fix);
     }
     list.map(|list| list.value).unwrap_or_default()
 }
@@ -92,6 +121,7 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
             tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
         }
     }
+    tools.report_misplaced();
     let Some(wishes) = tools.section("hostler") else { return Default::default() };
     let pack: Option<Setting<String>> = wishes.take("pack");
     if let (Some(pack), Some(value)) = (&pack, value_of(&wishes, "pack"))

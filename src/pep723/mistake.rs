@@ -82,9 +82,25 @@ fn unclosed(source: &str, opening: usize) -> HeaderError {
             break;
         }
     }
-    let last = interruption.map_or_else(|| "the end of the file".to_owned(), |(number, _)| format!("line {number}"));
-    let fix = format!("write `{CLOSING}` on a line of its own before {last}");
+    let end = interruption.map_or_else(|| "the end of the file".to_owned(), |(number, _)| format!("line {number}"));
+    let fix = match last_line_of_toml(source, opening) {
+        Some(last) => format!("write `{CLOSING}` on a line of its own after line {last}, the last that is TOML"),
+        None => format!("write `{CLOSING}` on a line of its own before {end}"),
+    };
     HeaderError::new(opening, "this header is never closed", fix)
+}
+
+/// Longer headers are not looked through.
+const LONGEST: usize = 200;
+
+/// Where TOML ends and a comment for people follows it without a border. `None` where all of it is TOML, or nothing.
+fn last_line_of_toml(source: &str, opening: usize) -> Option<usize> {
+    let comments = source.split('\n').skip(opening).take_while(|line| is_comment(line)).take(LONGEST);
+    let lines: Vec<&str> = comments.map(|line| line.get(2..).unwrap_or_default()).collect();
+    let is_toml = |count: &usize| toml::de::DeTable::parse(&lines[..*count].join("\n")).is_ok();
+    let most = (1..=lines.len()).rev().find(is_toml)?;
+    let words = lines[..most].iter().rposition(|line| !line.trim().is_empty())? + 1;
+    (most < lines.len()).then_some(opening + words)
 }
 
 /// Header lines that lost their `#` look like TOML; anything else is the program.

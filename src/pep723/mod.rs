@@ -3,11 +3,14 @@
 //! Whether a text is a header is decided by the PEP's reference regular expression and nothing else; a text that was
 //! meant to be one and is not is an error, so that a slip of the pen never turns a tool file into another kind of file.
 
+mod amend;
 mod block;
 mod decode;
+mod distributions;
 mod metadata;
 mod mistake;
 mod requirement;
+mod slip;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,6 +18,7 @@ use std::sync::Arc;
 
 pub use block::{Block, blocks};
 pub use decode::decode;
+pub use distributions::{brings, distribution_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use requirement::package_of;
 

@@ -63,6 +63,7 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
     let cases = [
         "# /// script\n# dependencies = []\n\nimport os\n",
         "# /// script\n# dependencies = []",
+        "# /// script\n# dependencies = []\n#\n# This tool looks for things.\n\nimport os\n",
         "# /// script \n# dependencies = []\n# ///\n",
         "#/// script\n# dependencies = []\n# ///\n",
         "# /// Script\n# dependencies = []\n# ///\n",
@@ -79,6 +80,7 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
     insta::assert_snapshot!(answers.join("\n"), @r"
     line 1: this header is never closed; write `# ///` on a line of its own before line 3
     line 1: this header is never closed; write `# ///` on a line of its own before the end of the file
+    line 1: this header is never closed; write `# ///` on a line of its own after line 2, the last that is TOML
     line 1: this looks like a header and has white space at its end; write exactly `# /// script`
     line 1: this looks like a header and is spaced differently; write exactly `# /// script`
     line 1: `Script` is not the block type `script`; write exactly `# /// script`
@@ -106,19 +108,31 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
         "[tool.hostler]\npack = \"my-pack\"\ntimeot = \"3s\"\ntimeout = true",
         "[tool.hosteler]\npack = \"x\"",
         "tool = 3",
+        "timeout = \"3s\"",
+        "[tool]\ntimeout = \"3s\"",
+        "[hostler]\ntimeout = \"3s\"",
+        "[tool.hostler]\ndependencies = []",
+        "[tool.hostler]\nlauncher = \"direct\"",
+        "[project]\ndependencies = []",
     ];
     let answers: Vec<String> = cases.iter().map(|toml| header(toml).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r#"
-    line 4: not valid TOML: unclosed array, expected `]`; correct this line
-    line 3: `dependencies`: the string "httpx" does not fit here; write a list: ["…"]
-    line 3: `dependencies`: a list does not fit here; write a string in quotes
+    line 3: not valid TOML: the list that begins on this line is never closed; write `# ]` on a line of its own after line 4
+    line 3: `dependencies`: the string "httpx" does not fit here; write a list: ["httpx"]
+    line 3: `dependencies`: a list does not fit here; one of its items is the number 3: write it in quotes: "3"
     line 5: `dependencies`: "git+https://example.org/x" is not a requirement: a package's name is followed by something that is no version, extra, marker or URL; write it like "httpx>=0.27" or "name @ https://…"
-    line 3: `requires-python`: the number 3.11 does not fit here; write a string in quotes
-    line 3: `requires-python`: "3.11" is not a version specifier; begin every clause with an operator: requires-python = ">=3.11"
+    line 3: `requires-python`: the number 3.11 does not fit here; write it in quotes and with a comparison: requires-python = ">=3.11"
+    line 3: `requires-python`: "3.11" is not a version specifier: begin every clause with an operator; write exactly `# requires-python = ">=3.11"`
     line 3: `dependancies`: unknown key; did you mean `dependencies`?
     line 4: `tool.hostler.pack`: "my-pack" cannot be a pack's name; use letters, digits and _ only, and no digit first: "my_pack"; line 5: `tool.hostler.timeot`: unknown key; did you mean `timeout`?; line 6: `tool.hostler.timeout`: true does not fit here; write a duration like "30s", "5m" or "1h 30m" (a bare number is seconds)
     line 3: `tool.hosteler`: unknown tool; did you mean [tool.hostler]?
     line 3: `tool`: the number 3 does not fit here; write it as a table: [tool]
+    line 3: `timeout`: this table has no such key; it belongs under [tool.hostler]
+    line 4: `tool.timeout`: this table has no such key; it belongs under [tool.hostler]
+    line 3: `hostler`: this table has no such key; the table is called [tool.hostler]
+    line 4: `tool.hostler.dependencies`: this table has no such key; it belongs above the first [table] of the header
+    line 4: `tool.hostler.launcher`: this table has no such key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
+    line 3: `project`: this table has no such key; a header has no [project]: `dependencies` and `requires-python` stand at its top
     "#);
 }
 
@@ -157,14 +171,18 @@ fn bytes_become_text_as_cpython_reads_them() {
         b"# coding: koi8-r\n",
         b"\xEF\xBB\xBF# coding: latin-1\n",
         b"\xFF\xFEx\0",
+        b"i\0m\0p\0",
+        b"\0i\0m\0p",
         b"# coding: cp1252\n\n\x81",
     ];
     let answers: Vec<String> = failures.iter().map(|bytes| decode(bytes).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r"
-    line 3: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1
+    line 3: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`
     line 2: the byte 0xe9 does not exist in ascii; save the file as UTF-8
     line 1: the encoding koi8-r is not read here; save the file as UTF-8
     line 1: a UTF-8 file that calls itself latin-1; remove the encoding line
+    line 1: the file is UTF-16; save the file as UTF-8
+    line 1: the file is UTF-16; save the file as UTF-8
     line 1: the file is UTF-16; save the file as UTF-8
     line 3: the byte 0x81 does not exist in cp1252; save the file as UTF-8
     ");

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::outcome::{Code, Details, Fault};
+use crate::outcome::{Code, Details, Fault, Lack};
 use crate::protocol::{MAX_FRAME, WireError, wire_code};
 
 /// Whether the answer says that the call was cancelled.
@@ -15,6 +15,7 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
     let details = Details {
         exception: error.detail("type").map(str::to_owned),
         traceback: error.detail("traceback").map(str::to_owned),
+        lack: lack(error),
         ..Details::default()
     };
     let text = &error.message;
@@ -28,6 +29,18 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
         _ => (Code::ToolError, text.clone()),
     };
     Fault::new(code, message).with(details)
+}
+
+/// What an answer says was not there.
+pub(super) fn lack(error: &WireError) -> Option<Lack> {
+    let told = |key| error.detail(key).map(str::to_owned);
+    let lacks = [
+        told("module").map(Lack::Module),
+        told("secret").map(Lack::Secret),
+        told("undeclared").map(Lack::Declaration),
+        told("variable").map(Lack::Variable),
+    ];
+    lacks.into_iter().flatten().next()
 }
 
 fn exhausted(tool: &str, error: &WireError) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::memory::Excess;
 use super::stack::Stack;
-use crate::outcome::{Code, Details, Fault};
+use crate::outcome::{Code, Details, Fault, Lack};
 use crate::process::Exit;
 
 /// The end of a worker's process.
@@ -43,7 +43,8 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
     };
     let next = "the next call starts a new worker";
     if let Some(excess) = death.excess {
-        return memory_fault(tool, excess).with(details);
+        // Where its limit stands is for those to say who know the settings.
+        return memory_fault(tool, excess).with(Details { lack: Some(Lack::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
         _ if death.hung_up => Fault::new(
@@ -69,8 +70,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
 
 fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
     let message = format!(
-        "{tool} held {} MB of memory and its limit is {} MB, so its worker was stopped; the next call starts a new one. \
-         Give it less at once, or raise `max_memory` in its header or under [tool] in hostler.toml",
+        "{tool} held {} MB of memory and its limit is {} MB, so its worker was stopped; the next call starts a new one",
         held / 1_000_000,
         limit / 1_000_000
     );

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
+use super::answer::lack;
 use super::life::Life;
 use super::news::{News, NewsSender, WorkerHandle};
 use super::reader::LinkReader;
@@ -267,6 +268,7 @@ impl Handshake {
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),
+            lack: lack(error),
             stderr: self.tail.lock().text(),
             ..Details::default()
         };
@@ -283,8 +285,11 @@ impl Handshake {
         );
         let tail = self.tail.lock().text();
         let last = tail.as_deref().and_then(|text| text.lines().last().map(|line| format!("; it last said: {line}")));
-        let text = format!("{how}{}", last.unwrap_or_default());
-        self.fault(&text, Details { stderr: tail, ..Details::default() })
+        let stack = self.stack.lock().clone();
+        let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();
+        let text = format!("{how}{place}{}", last.unwrap_or_default());
+        let traceback = stack.listing(&self.spec.file);
+        self.fault(&text, Details { stderr: tail, traceback, ..Details::default() })
     }
 
     async fn slow_fault(&self, limit: Duration) -> Fault {

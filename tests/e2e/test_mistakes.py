@@ -193,11 +193,28 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(undeclared.code, "TOOL_ERROR")
             self.assertIn("E2E_OTHER is not declared", undeclared.message)
 
+    async def test_a_variable_that_workers_do_not_have(self):
+        folder = scratch(self)
+        write_tool(folder, "looks", "import os\n\n\ndef up(name: str) -> str:\n    return os.environ[name]\n",
+                   header='# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["E2E_SECRET"]\n# ///\n')
+        async with connected(folder, env=environment(E2E_SECRET="pst-pst", E2E_HOME="here")) as hostler:
+            declared = await hostler.call("looks_up", name="E2E_SECRET")
+            self.assertIn('read it with `hostler.secret("E2E_SECRET")`', declared.message)
+            other = await hostler.call("looks_up", name="E2E_HOME")
+            for words in ("KeyError: 'E2E_HOME'", 'write line 4 as `# secrets = ["E2E_SECRET", "E2E_HOME"]`',
+                          '`pass_env = ["E2E_HOME"]` under [tool.looks]'):
+                self.assertIn(words, other.message)
+
     async def test_a_secret_put_into_its_file_is_found_by_the_next_call(self):
         folder = scratch(self)
         config = config_file(folder, '[secrets]\nE2E_SECRET = { file = "key" }\n')
         async with connected(config=config, env=environment(E2E_SECRET=None)) as hostler:
             self.assertEqual((await hostler.call("peek_secret_length")).code, "MISSING_CREDENTIALS")
+            (folder / "key").write_text("\n")
+            (folder / "key").chmod(0o600)
+            empty = await hostler.call("peek_secret_length")
+            self.assertEqual(empty.code, "MISSING_CREDENTIALS")
+            self.assertIn("key, which is empty: put it there", empty.message)
             (folder / "key").write_text("12345\n")
             (folder / "key").chmod(0o644)
             open_to_all = await hostler.call("peek_secret_length")

@@ -96,11 +96,11 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_dependency_that_does_not_exist(self):
         header = with_dependencies("hostler-has-no-such-package")
-        await self.mended("ENVIRONMENT_FAILED", "hostler-has-no-such-package was not found", "Correct the header of", header=header)
+        await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "was not found", "Correct the name", header=header)
 
     async def test_a_python_that_does_not_exist(self):
         header = with_dependencies(python=">=3.99")
-        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "widen requires-python in the header", header=header)
+        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "Widen it", header=header)
 
     async def test_nothing_is_left_of_a_build_that_failed(self):
         cache = scratch(self)
@@ -273,7 +273,7 @@ class Builds(unittest.IsolatedAsyncioTestCase):
         write_tool(self.tools, "one", "import markdown\n" + BODY, with_dependencies("markdown==3.7"))
         done = run("call", "--tools", self.tools, "one.well", env=self.env)
         self.assertEqual(done.returncode, 7)
-        self.assertIn(f"run `uv lock --script {path}`", done.stderr)
+        self.assertIn(f"Run `uv lock --script {path}`", done.stderr)
 
 
 if __name__ == "__main__":

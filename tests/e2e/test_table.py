@@ -69,7 +69,7 @@ ARGUMENTS = [
 ]
 SECRETS = [
     ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
-    ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`"], SAME),
+    ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`", "write line", "\"E2E_OTHER\"]`"], SAME),
     ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["[secret E2E_SECRET]"], SAME),
 ]
 ROWS = EXCEPTIONS + DEATHS + TOO_LONG + RESULTS + ARGUMENTS + SECRETS
@@ -173,6 +173,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
 
 
 MESSAGES = Path(__file__).with_name("messages.txt")
+MESSAGES_OF_FILES = Path(__file__).with_name("messages_of_files.txt")
 
 
 class Messages(unittest.IsolatedAsyncioTestCase):
@@ -196,6 +197,24 @@ class Messages(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(MESSAGES.read_text(encoding="utf-8"), text)
 
 
+    def test_messages_of_files_are_what_they_were(self):
+        """Files that cannot be served, as a person reads it; of uv's words, which change, only that they follow."""
+        tools = scratch(self) / "tools"
+        tools.mkdir()
+        told = []
+        for name, text in FILES.items():
+            (tools / f"{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
+            done = run("call", "--tools", tools, f"{name}.well")
+            said = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
+            said = re.sub(r"(uv said: ).*", r"\1…", said.replace(str(tools), "TOOLS"))
+            said = re.sub(r"not for \S+ \S+ \(Python [\d.]+\)", "not for HERE", said)
+            told.append(f"## {name}\n{said}\n")
+        text = "\n".join(told)
+        if os.environ.get("HOSTLER_UPDATE"):
+            MESSAGES_OF_FILES.write_text(text, encoding="utf-8")
+        self.assertEqual(MESSAGES_OF_FILES.read_text(encoding="utf-8"), text)
+
+
 # What these say depends on the interpreter, or on the moment.
 UNSTEADY = {"grouped", "overflows", "eats", "matches", "loops_in_c"}
 
@@ -213,6 +232,38 @@ BODY = "def well(number: int = 1) -> int:\n    return number\n"
 
 def header(*lines):
     return "# /// script\n" + "".join(f"# {line}".rstrip() + "\n" for line in lines) + "# ///\n"
+
+
+def toml(*lines):
+    return header(*lines) + BODY
+
+
+FILES = {
+    "never_closed": "# /// script\n# dependencies = []\n\n" + BODY,
+    "never_closed_prose": "# /// script\n# dependencies = []\n# What it is for.\n\n" + BODY,
+    "space_at_the_end": "# /// script \n# dependencies = []\n# ///\n" + BODY,
+    "two_blocks": HEADER + "\n" + HEADER + BODY,
+    "open_list": toml("dependencies = [", '  "httpx",', 'requires-python = ">=3.9"'),
+    "open_text": toml('requires-python = ">=3.9', "dependencies = []"),
+    "no_comma": toml("dependencies = [", '  "httpx"', '  "rich"', "]"),
+    "no_quotes": toml("dependencies = [httpx]"),
+    "colon": toml('dependencies: ["httpx"]'),
+    "text_for_list": toml('dependencies = "httpx"'),
+    "one_equals": toml('dependencies = ["markdown=3.5"]'),
+    "bare_python": toml('requires-python = "3.11"'),
+    "wrong_table": toml('timeout = "3s"'),
+    "latin": (HEADER + "# Größe\n" + BODY).encode("latin-1"),
+    "utf16": (HEADER + BODY).encode("utf-16-le"),
+    "unknown_package": toml('dependencies = ["no-such-package-in-the-shed"]'),
+    "unknown_version": toml('dependencies = ["markdown==99.1"]'),
+    "other_platform": toml('dependencies = ["pywin32"]'),
+    "no_python": toml('requires-python = ">=3.11,<3.11.0"'),
+    "undeclared": HEADER + "import yaml\n" + BODY,
+    "undeclared_internal": "import yaml\n" + BODY,
+    "raises": HEADER + "raise RuntimeError('no coal')\n" + BODY,
+    "exits": HEADER + "import sys\nsys.exit(4)\n" + BODY,
+    "crashes": HEADER + "import os\nos._exit(3)\n" + BODY,
+}
 
 
 class Files(unittest.IsolatedAsyncioTestCase):
@@ -247,7 +298,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
     async def test_headers(self):
         rows = [
             ("unclosed", "# /// script\n# dependencies = []\n\n" + BODY, "STARTUP_FAILED", ["line 1", "never closed", "`# ///`"]),
-            ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML"]),
+            ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML", "write exactly `# dependencies = []`"]),
             ("spaced", "# /// script \n# dependencies = []\n# ///\n" + BODY, "STARTUP_FAILED", ["line 1", "white space at its end", "`# /// script`"]),
             ("twice", HEADER + "\n" + HEADER + BODY, "STARTUP_FAILED", ["second `script` block", "line 1", "keep one"]),
         ]
@@ -275,9 +326,13 @@ class Files(unittest.IsolatedAsyncioTestCase):
         needs = lambda *names: header(f"dependencies = {list(names)!r}".replace("'", '"')) + BODY  # noqa: E731
         await self.rows([
             ("unknown", needs("no-such-package-in-the-shed"), "ENVIRONMENT_FAILED",
-             ["no-such-package-in-the-shed", "was not found", "the next call tries again"]),
-            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["markdown==99.1", "no version of markdown"]),
-            ("platform", needs("pywin32"), "ENVIRONMENT_FAILED", ["pywin32", "platform"]),
+             ["not be built: \"no-such-package-in-the-shed\" (", "unknown.py:2) was not found", "the next call tries again"]),
+            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["not be built: no version of markdown fits \"markdown==99.1\" (", "impossible.py:2)"]),
+            ("platform", needs("pywin32"), "ENVIRONMENT_FAILED",
+             ["not be built: pywin32 (", "platform.py:2) has packages for Windows only, not for", "\"pywin32; sys_platform == 'win32'\"", "uv said: "]),
+            ("python", HEADER.replace(">=3.9", ">=3.11,<3.11.0") + BODY, "ENVIRONMENT_FAILED",
+             ["no Python can fit requires-python", "python.py:2)"]),
+            ("slip", needs("markdown=3.5"), "STARTUP_FAILED", ["line 2", "write exactly `# dependencies = [\"markdown==3.5\"]`"]),
         ])
 
     async def test_an_index_that_cannot_be_reached(self):
@@ -327,8 +382,15 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_imports(self):
         await self.rows([
-            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5"]),
+            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5", "write line 3 as `# dependencies = [\"no_such_module\"]`"]),
+            ("undeclared", HEADER + "import yaml\n" + BODY, "STARTUP_FAILED",
+             ["`yaml` comes with the package \"pyyaml\": in the header, write line 3 as `# dependencies = [\"pyyaml\"]`"]),
+            ("internal", "import yaml\n" + BODY, "STARTUP_FAILED", ["the three lines `# /// script`, `# dependencies = [\"pyyaml\"]`"]),
+            ("late", HEADER + BODY.replace("    return", "    import bs4\n    return"), "TOOL_ERROR",
+             ["No module named 'bs4'", "\"beautifulsoup4\"", "write line 3 as"]),
             ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
+            ("crashing", HEADER + "import ctypes\nctypes.string_at(0)\n" + BODY, "STARTUP_FAILED", ["SIGSEGV before it was ready, at crashing.py:6"]),
+            ("dotted", HEADER + "from . import other\n" + BODY, "STARTUP_FAILED", ["import its neighbours by their names, without dots", "line 5"]),
             ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked, while it was imported, to exit with status 4", "move it into a function", "line 6"]),
             ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",
              ["not ready within 1s", "slow.py:7", "`startup_timeout`"]),

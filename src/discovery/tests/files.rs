@@ -110,7 +110,7 @@ fn a_broken_file_still_says_what_it_would_hold() {
 #[test]
 fn strange_texts_break_a_file_and_nothing_else() {
     insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @"line 1: the code nests too deeply here for any interpreter; take it apart");
-    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @"line 1: this line is not UTF-8; save the file as UTF-8, or name its encoding on line 1");
+    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @"line 1: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`");
     insta::assert_snapshot!(broken(&file("x = 1\0")), @"line 1: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
     insta::assert_snapshot!(broken(&file("def f(): ...\n# \0\n'\0'\n")), @"line 2: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
     assert_eq!(broken(&file("\u{feff}def f(): ...\r\n")), "ready");

@@ -83,9 +83,11 @@ config = _Config()
 def secret(name):
     """The value of a secret the header declares, during a call."""
     if name not in _state.secrets:
-        raise HostlerError(
+        error = HostlerError(
             "the secret %s is not declared; add it to `secrets = [...]` in the `[tool.hostler]` table of the "
             "file's header" % name)
+        error.undeclared = name
+        raise error
     params = _state.params
     if params is None:
         raise HostlerError("hostler.secret works during a call only; read it inside the function")

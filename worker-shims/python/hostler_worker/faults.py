@@ -55,7 +55,7 @@ def _raised(id, error):
         return reply(id, NO_SECRET, _text(error), {"secret": _shown(error.name)})
     if type(error) is TypeError and _never_entered(error):
         return reply(id, -32602, _text(error))
-    data = {"type": type_name(error), "traceback": traceback_of(error)}
+    data = {"type": type_name(error), "traceback": traceback_of(error), **_missing(error)}
     resource = _exhausted(error)
     if resource is not None:
         return reply(id, EXHAUSTED, describe(error), {**data, "resource": resource})
@@ -74,13 +74,39 @@ def _exhausted(error):
     return kinds.get(errno.errorcode.get(error.errno))
 
 
+def _missing(error):
+    """What was not there, for those who know where it comes from: a module, a declaration, a variable."""
+    hostler = sys.modules.get("hostler")
+    kind, name, what = type(error), None, None
+    if issubclass(kind, ModuleNotFoundError):
+        what, name = "module", ImportError.name.__get__(error)
+    elif hostler is not None and issubclass(kind, hostler.HostlerError):
+        what, name = "undeclared", getattr(error, "undeclared", None)
+    elif kind is KeyError and _raised_by_environ(error):
+        what, name = "variable", error.args[0]
+    return {what: name} if type(name) is str else {}
+
+
+def _raised_by_environ(error):
+    """Whether it was `os.environ` that had no such key."""
+    import os
+
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and frame.tb_frame.f_code is type(os.environ).__getitem__.__code__
+
+
 def import_failed(id, error):
-    data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file}
+    data = {"type": type_name(error), "traceback": traceback_of(error), "line": _line_of(error), "file": state.tool_file,
+            **_missing(error)}
     told = describe(error)
     if issubclass(type(error), SystemExit):
         # Neither of what helps within a call helps here.
         told = told.partition(";")[0].replace("the tool asked", "the file asked, while it was imported,") + \
             "; remove that, or move it into a function"
+    elif type(error) is ImportError and "relative import with no known parent" in told:
+        told += "; a tool file is no part of a package: import its neighbours by their names, without dots"
     return reply(id, IMPORT, told, data)
 
 

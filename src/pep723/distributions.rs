@@ -1,7 +1,7 @@
 //! Packages whose modules are called otherwise than they are.
 
 /// The name of a distribution as indexes compare it: `Ruamel.YAML` is `ruamel-yaml`.
-pub(super) fn normalised(name: &str) -> String {
+pub fn normalised(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
         let c = if matches!(c, '-' | '_' | '.') { '-' } else { c.to_ascii_lowercase() };
@@ -13,7 +13,7 @@ pub(super) fn normalised(name: &str) -> String {
 }
 
 /// Whether a package is known, or called so, that it brings a top-level module.
-pub(super) fn brings(package: &str, module: &str) -> bool {
+pub fn brings(package: &str, module: &str) -> bool {
     let package = normalised(package);
     let module_name = normalised(module);
     let others = OTHERWISE.iter().filter(|(name, _)| *name == package);
@@ -29,7 +29,7 @@ pub(super) fn brings(package: &str, module: &str) -> bool {
 }
 
 /// The package that brings a module, where it is called otherwise or is a namespace's.
-pub(super) fn distribution_of(module: &str) -> Option<&'static str> {
+pub fn distribution_of(module: &str) -> Option<&'static str> {
     OTHERWISE.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
 }
 
@@ -57,6 +57,8 @@ const OTHERWISE: &[(&str, &[&str])] = &[
     ("python-dotenv", &["dotenv"]), ("python-jose", &["jose"]), ("python-magic", &["magic"]), ("python-multipart", &["multipart"]),
     ("python-pptx", &["pptx"]), ("python-slugify", &["slugify"]), ("python-telegram-bot", &["telegram"]),
     ("pytorch-lightning", &["pytorch_lightning"]), ("pyusb", &["usb"]), ("pywavelets", &["pywt"]), ("pyyaml", &["yaml"]),
+    ("pywin32", &["win32api", "win32con", "win32gui", "win32file", "win32com", "win32clipboard", "win32event", "win32process",
+        "win32security", "win32service", "win32print", "pythoncom", "pywintypes"]),
     ("pyzmq", &["zmq"]), ("readability-lxml", &["readability"]), ("ruamel-yaml", &["ruamel"]), ("scikit-image", &["skimage"]),
     ("scikit-learn", &["sklearn"]), ("sentence-transformers", &["sentence_transformers"]), ("setuptools", &["setuptools", "pkg_resources"]),
     ("slack-sdk", &["slack_sdk"]), ("speechrecognition", &["speech_recognition"]), ("sqlalchemy", &["sqlalchemy"]),

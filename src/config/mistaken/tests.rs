@@ -1,0 +1,111 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use toml::de::DeTable;
+
+use super::{Mistake, explain};
+use crate::config::section::Source;
+
+fn told(text: &str) -> String {
+    let source = Source { file: Arc::new(PathBuf::from("a.py")), text: text.into(), first_line: 2, is_header: true };
+    let error = DeTable::parse(text).unwrap_err();
+    let Mistake { at, what, fix } = explain(&source, &error);
+    format!("{}: {what}; {fix}", source.line_at(at))
+}
+
+fn all(texts: &[&str]) -> String {
+    texts.iter().map(|text| told(text)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_never_closed_is_told_where_it_is_opened() {
+    let texts = [
+        "dependencies = [\"httpx\"\nrequires-python = \">=3.11\"",
+        "dependencies = [\n  \"httpx\",\n  \"rich\",\nrequires-python = \">=3.11\"",
+        "dependencies = [\n  \"httpx\",\n\n[tool.hostler]\ntimeout = \"3s\"",
+        "dependencies = [",
+        "requires-python = \">=3.11\ndependencies = []",
+        "requires-python = '>=3.11\ndependencies = []",
+        "requires-python = \">=3.11'\ndependencies = []",
+        "requires-python = \"\"\">=3.11\ndependencies = []",
+        "dependencies = [\"httpx]\nrequires-python = \">=3.11\"",
+        "dependencies = [\"httpx, \"rich\"]",
+        "dependencies = [\"httpx[http2,brotli]>=0.27,<1\", rich\"]",
+        "[tool]\nhostler = { timeout = \"3s\"",
+        "[tool.hostler\ntimeout = \"3s\"",
+    ];
+    insta::assert_snapshot!(all(&texts));
+}
+
+#[test]
+fn a_line_is_told_as_it_was_meant() {
+    let texts = [
+        "dependencies = [\n\"httpx\"\n\"rich\"\n]",
+        "dependencies = [\n\"httpx\" # the web\n\"rich\"\n]",
+        "dependencies = [\"httpx\" \"rich\"]",
+        "dependencies = [httpx>=0.27,<1, rich]  # two",
+        "dependencies = (\"httpx\", \"rich\")",
+        "dependencies = \"httpx\"]",
+        "dependencies: [\"httpx\"]",
+        "requires-python: \">=3.11\"\ndependencies = []",
+        "requires-python = >=3.11",
+        "requires-python = “>=3.11”",
+        "requires-python = \">=3.11\",",
+        "requires-python == \">=3.11\"",
+        "requires-python \">=3.11\"",
+        "requires-python = \">=3.11\" dependencies = []",
+        "dependencies = [] \\",
+        "dependencies = [] // none",
+        "dependencies = [\"x @ file:///C:\\new\\path\"]",
+        "[tool.hostler]\ntimeout = 30s",
+        "[tool.hostler]\nvalidate = True",
+        "[tool.hostler]\nmax queue = 3",
+        "[tool.hostler]\nmax_queue = 010",
+        "[tool.hostler]]\ntimeout = \"3s\"",
+    ];
+    insta::assert_snapshot!(all(&texts));
+}
+
+#[test]
+fn where_no_line_is_certain_it_is_told_what_toml_expects() {
+    let texts = [
+        "[tool.hostler]\ntimeout = None",
+        "requires-python =\ndependencies = []",
+        "dependencies",
+        "dependencies = []\nThis tool looks for things.",
+        "dependencies = []\ndependencies = [\"httpx\"]",
+        "[tool.hostler]\ntimeout = \"3s\"\n[tool.hostler]\npack = \"x\"",
+        "a = { b = \"3s\" c = \"x\" }",
+    ];
+    insta::assert_snapshot!(all(&texts));
+}
+
+#[test]
+fn what_may_be_a_secret_is_not_told() {
+    for text in [
+        "[secrets]\nKEY = s3cret\n",
+        "[secrets]\nKEY: \"s3cret\"\n",
+        "[secrets]\nKEY = \"s3cret\n",
+        "[secrets]\nA = { env = \"A\"\n[tool]\nx = \"s3cret\n",
+        "[environment.env]\nUV_INDEX_PASSWORD = s3cret\n",
+        "API_TOKEN = s3cret\n",
+        "API_TOKEN \"s3cret\"\n",
+        "[secrets]\ns3cret\n",
+    ] {
+        let told = told(text);
+        assert!(!told.contains("s3cret"), "{text:?}: {told}");
+    }
+    insta::assert_snapshot!(told("[secrets]\nKEY = s3cret\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_is_too_strange(text in "([a=\\[\\]{}\"'\\\\# \n,:“é]|\\[t\\]\n|\n\n){0,40}") {
+        if DeTable::parse(&text).is_err() {
+            told(&text);
+        }
+    }
+}
