@@ -113,6 +113,15 @@ impl Ground {
         command
     }
 
+    /// The same, with these settings.
+    pub fn serve_with(&self, folder: &str, settings: &str) -> Fallible<Command> {
+        let config = self.folder(&format!("{folder}.toml"));
+        fs::write(&config, settings)?;
+        let mut command = self.command(env!("CARGO_BIN_EXE_hostler"));
+        command.arg("serve").arg("--tools").arg(self.folder(folder)).arg("--config").arg(config);
+        Ok(command)
+    }
+
     /// hostler with one adding tool, greeted and warm.
     pub fn hostler(&self, streams: Streams) -> Fallible<Peer> {
         let mut peer = Peer::mcp(&mut self.serve("one"), streams)?;

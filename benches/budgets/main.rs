@@ -15,6 +15,7 @@ mod memory;
 mod one_shot;
 mod others;
 mod peer;
+mod pool;
 mod question;
 mod relay;
 mod reload;
@@ -48,10 +49,13 @@ const ROWS: &[(&str, Measure)] = &[
     ("cold", cold::cold),
     ("validate", validation::validation),
     ("reload", reload::reload),
+    ("workers", pool::workers),
+    ("crash", pool::crash),
     ("list", listing::listing),
     ("memory", memory::memory),
     ("crowd", load::crowd),
     ("spread", load::spread),
+    ("hundred", pool::hundred),
 ];
 
 struct Wanted {

@@ -44,6 +44,11 @@ fn after_a_call(ground: &Ground) -> Fallible<(f64, f64)> {
     Ok((resident(u64::from(peer.pid()))?, resident(worker)?))
 }
 
+/// The memory of a supervisor, in MB.
+pub fn supervisor(peer: &Peer) -> Fallible<f64> {
+    resident(u64::from(peer.pid()))
+}
+
 /// An interpreter that waits for its input, as a worker does.
 fn idle_interpreter(ground: &Ground) -> Fallible<std::process::Child> {
     let mut python: Command = ground.command(ground.python());

@@ -18,6 +18,21 @@ pub fn write_adder(folder: &Path, pack: &str) -> Fallible<()> {
     Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{ADD}"))?)
 }
 
+/// The same, and three milliseconds of a core for each sum.
+pub fn write_busy(folder: &Path, pack: &str) -> Fallible<()> {
+    fs::create_dir_all(folder)?;
+    let body = "import time\n\n\ndef add(a: int, b: int) -> int:\n    until = time.process_time() + 0.003\n    \
+                while time.process_time() < until:\n        pass\n    return a + b\n";
+    Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{body}"))?)
+}
+
+/// The same, and a function that ends its worker.
+pub fn write_mortal(folder: &Path, pack: &str) -> Fallible<()> {
+    fs::create_dir_all(folder)?;
+    let die = "\n\ndef die() -> None:\n    import os\n    os._exit(3)\n";
+    Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{ADD}{die}"))?)
+}
+
 /// The same under another function's name, saved as editors do: whoever reads it meanwhile gets the one before.
 pub fn write_adder_as(folder: &Path, pack: &str, function: &str) -> Fallible<()> {
     fs::create_dir_all(folder)?;
