@@ -11,6 +11,9 @@ use super::table::{self, Row};
 /// Between two looks at who is still dying.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// So many looks in a row that find nobody are believed, where there are children all the same: those that are spared.
+const QUIET: u32 = 2;
+
 /// What ending a family came to.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
@@ -28,6 +31,7 @@ pub(super) struct Ended {
 pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
     let began = Instant::now();
     let mut ended = Ended::default();
+    let mut quiet = 0;
     loop {
         for (pid, row) in kill_below(getpid(), spared) {
             if !ended.killed.iter().any(|(known, _)| *known == pid) {
@@ -36,11 +40,9 @@ pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
         }
         let has_children = reap_all();
         ended.left = table::descendants(getpid(), spared);
-        // Where the table cannot be read, nobody is to be found; who is a child all the same cannot be ended here.
-        if !has_children || ended.left.is_empty() {
-            return ended;
-        }
-        if began.elapsed() > limit {
+        quiet = if ended.left.is_empty() { quiet + 1 } else { 0 };
+        // The table may miss somebody while others come and go; where it cannot be read it shows nobody for ever.
+        if !has_children || quiet > QUIET || began.elapsed() > limit {
             return ended;
         }
         std::thread::sleep(LOOK);

@@ -37,8 +37,10 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
         let _ = rustix::stdio::dup2_stdout(&nothing);
     }
     let _ = rustix::thread::set_name(c"hostler-keeper");
+    let delivery = deliver();
+    // Last: what it took to get here is not needed again.
     small::give_back();
-    let exit = match deliver() {
+    let exit = match delivery {
         Ok(mut delivery) => watch(supervisor, words, limits, &mut delivery),
         Err(error) => {
             say(&format!("signals cannot be passed on: {error}"));
