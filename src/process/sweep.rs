@@ -31,6 +31,7 @@ pub fn sweep() -> usize {
             tracing::warn!(%pid, name = row.name, run = mark.run.pid, "ended what a killed hostler had left behind");
         }
     }
+    tracing::debug!(ended = swept.len(), "looked for what killed hostlers had left behind");
     swept.len()
 }
 

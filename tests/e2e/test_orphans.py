@@ -62,6 +62,16 @@ def busy(**options):
                 kill(pid, signal.SIGKILL)
 
 
+def swept(hostler):
+    """Waits until a hostler has looked for what others left; gives what it said till then."""
+    said = ""
+    while "looked for what killed hostlers had left behind" not in said:
+        line = hostler.process.stderr.readline().decode()
+        assert line, f"it ended before it looked: {said}"
+        said += line
+    return said
+
+
 class Asked(unittest.TestCase):
     """hostler is asked to end while a tool with a family runs and hears no polite request."""
 
@@ -156,12 +166,10 @@ class Killed(unittest.TestCase):
             launcher = next(pid for pid in family.all if pid not in {family.supervisor, *family.tools})
             eventually(gone(launcher), "what the supervisor started itself died with it", KILLED)
             self.assertTrue(all(map(alive, family.tools)), "the others do not know yet")
-            with Wire(TOOLS) as another:
+            with Wire(TOOLS, arguments=("-vv",)) as another:
                 another.open()
+                said = swept(another)
                 family.is_gone(KILLED)
-                another.end_input()
-                another.ended(LIMIT)
-                said = another.stderr()
             self.assertEqual(said.count("ended what a killed hostler had left behind"), len(family.tools), said)
 
     def test_both_at_once_and_idle_workers_leave_by_themselves(self):
@@ -331,9 +339,13 @@ class Neighbours(unittest.TestCase):
                 for number in (signal.SIGSTOP, signal.SIGKILL):
                     for pid in (dead.keeper, dead.supervisor):
                         os.kill(pid, number)
-                with Wire(TOOLS) as third:
+                with Wire(TOOLS, arguments=("-vv",)) as third:
                     third.open()
-                    dead.is_gone(KILLED)  # so the sweep was there
+                    swept(third)
+                    dead.is_gone(KILLED)
+                    third.end_input()
+                    third.ended(LIMIT)  # whoever was killed by mistake has died by now, too
+                self.assertEqual(another.value(1, "slow_echo", number=1)["number"], 1)
                 family.lives()
 
     def test_children_from_before_are_let_be(self):
@@ -491,6 +503,8 @@ class Container(unittest.TestCase):
             os.kill(served, signal.SIGKILL)
             self.assertEqual(hostler.ended(KILLED), 128 + signal.SIGKILL, "no signal of its own ends the first process")
             self.assertEqual(names([pid for pid in family if alive(pid)]), "")
+            # The kernel would kill them all with the first process, too; it was not left to that.
+            self.assertIn("killed what was left: ", hostler.stderr())
 
     def test_a_namespace_whose_table_shows_other_numbers_hits_nobody(self):
         # Without a /proc of its own, numbers read there are strangers'.
