@@ -4,9 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Notify;
-
 use crate::config::origin::Place;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
@@ -14,11 +11,15 @@ use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::Pools;
+use crate::process::{self, Signals};
 use crate::registry::{Catalogue, Registry, Watching};
 use crate::worker::{Shims, Sources};
 
 /// Workers of a finished command may run their exit handlers for this long.
 const FAREWELL: Duration = Duration::from_millis(400);
+
+/// What earlier runs left behind is looked for this long after the start, when whoever waits for it has been served.
+const SWEEP: Duration = Duration::from_millis(250);
 
 /// hostler, put together.
 pub struct App {
@@ -74,6 +75,28 @@ impl App {
         unmatched.map(say).collect()
     }
 
+    /// Sees to processes while hostler runs: what tools leave behind goes with their workers, and what killed runs of
+    /// hostler left behind goes now. For programs with a keeper; to be called on the main thread's runtime.
+    pub fn tidy() {
+        tokio::spawn(process::keep_house());
+        tokio::spawn(async {
+            tokio::time::sleep(SWEEP).await;
+            let _ = tokio::task::spawn_blocking(process::sweep).await;
+        });
+    }
+
+    /// As [`App::close`], but a second signal ends the workers at once.
+    pub async fn close_hearing(&self, signals: &Signals) {
+        tokio::select! {
+            () = self.close() => {}
+            name = signals.second() => {
+                tracing::warn!("{name}: the second signal; workers are killed");
+                self.dispatcher.pools.end();
+                let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
+            }
+        }
+    }
+
     /// Lets workers leave by themselves for a moment, then ends them.
     pub async fn close(&self) {
         self.dispatcher.pools.close();
@@ -95,19 +118,4 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
         keep: config.keep.value,
         hidden: declared.collect(),
     }
-}
-
-/// Told once for each TERM, INT, HUP or QUIT.
-pub fn on_signals() -> std::io::Result<Arc<Notify>> {
-    let told = Arc::new(Notify::new());
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
-        let mut signals = signal(kind)?;
-        let told = Arc::clone(&told);
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                told.notify_one();
-            }
-        });
-    }
-    Ok(told)
 }

@@ -22,6 +22,9 @@
 //! It wants a tokio runtime, best one of a single thread: a call passes through several tasks, and handing it between
 //! threads costs more than the work.
 //!
+//! A program that is killed cannot clean up. One that wants nobody left even then begins its `main` with
+//! [`process::keeper::start`], which says what there is without.
+//!
 //! The modules stand in floor order: each may import those below it, never those above.
 
 pub mod cli;

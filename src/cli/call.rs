@@ -10,9 +10,10 @@ use super::arguments::{self, BadArgument};
 use super::hearing::Talk;
 use super::options::Call;
 use super::{exit, files, pretty, signature, style};
-use crate::app::{App, on_signals};
+use crate::app::App;
 use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault, Outcome};
+use crate::process::Signals;
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     if wanted.help {
@@ -22,23 +23,26 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
-    let signalled = match on_signals() {
-        Ok(signalled) => signalled,
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     let talk = Arc::new(Talk::new());
     let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(wanted.tool.clone(), arguments) };
     let outcome = tokio::select! {
-        outcome = app.dispatcher.call(request) => Some(outcome),
-        () = signalled.notified() => None,
+        outcome = app.dispatcher.call(request) => Ok(outcome),
+        name = signals.first() => Err(name),
     };
     talk.end();
     let code = match outcome {
-        Some(outcome) => report(&outcome, wanted.json, &talk),
-        None => exit::complain(exit::CANCELLED, &format!("CANCELLED: the call of {} was interrupted", wanted.tool)),
+        Ok(outcome) => report(&outcome, wanted.json, &talk),
+        Err(name) => {
+            let message = format!("CANCELLED: the call of {} was interrupted by {name}", wanted.tool);
+            exit::complain(exit::CANCELLED, &message)
+        }
     };
-    app.close().await;
+    app.close_hearing(&signals).await;
     code
 }
 

@@ -12,11 +12,12 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use super::hearing::Talk;
 use super::options::Dev;
 use super::{arguments, call, check, exit, show, status, style};
-use crate::app::{App, on_signals};
+use crate::app::App;
 use crate::check::{Interpreters, Surroundings};
 use crate::config::{Config, Wanted};
 use crate::dispatch::CallRequest;
 use crate::outcome::Outcome;
+use crate::process::Signals;
 use crate::registry::{FileEntry, Tool};
 
 /// How often the file is looked at. A person saves and looks up; this is sooner.
@@ -45,17 +46,17 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
-    let signalled = match on_signals() {
-        Ok(signalled) => signalled,
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     let lines = BufReader::new(tokio::io::stdin()).lines();
     let mut bench = Bench { app, file, config, directory: directory.to_owned(), lines, seen: None };
     tokio::select! {
         () = bench.work() => {}
-        () = signalled.notified() => {}
+        name = signals.first() => style::note(&format!("{name}: ending; a second one ends at once")),
     }
-    bench.app.close().await;
+    bench.app.close_hearing(&signals).await;
     ExitCode::SUCCESS
 }
 

@@ -21,19 +21,32 @@ mod warm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::app::{App, on_signals};
+use crate::app::App;
 use crate::mcp;
+use crate::process::{Signals, keeper};
 use crate::telemetry;
 use options::{Command, Options};
+
+/// How long hostler may take to end before its keeper loses patience. It needs a second, and after a second signal next to
+/// nothing; what takes longer is stuck.
+const PATIENCE: keeper::Limits =
+    keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
 /// Runs the program.
 pub fn main() -> ExitCode {
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options = Options::parse();
+    // First of all, while there is one thread: from here on this is the keeper's child.
+    if options.command.starts_processes()
+        && let Err(error) = keeper::start(PATIENCE)
+    {
+        style::warn(&format!("nobody will clean up should hostler be killed: {error}"));
+    }
     // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
@@ -43,10 +56,14 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(run(options));
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
+    keeper::finish();
     if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
 }
 
 async fn run(options: Options) -> ExitCode {
+    if keeper::is_kept() {
+        App::tidy();
+    }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // What must work without a sound configuration.
     match &options.command {
@@ -83,8 +100,8 @@ async fn run(options: Options) -> ExitCode {
 }
 
 async fn serve(app: &App) -> ExitCode {
-    let signalled = match on_signals() {
-        Ok(signalled) => signalled,
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     if app.dispatcher.registry.catalogue().files.is_empty() {
@@ -92,7 +109,7 @@ async fn serve(app: &App) -> ExitCode {
     }
     status::tell_when_asked(&app.dispatcher);
     let watching = app.watch();
-    let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signalled).await;
+    let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signals).await;
     drop(watching);
     app.dispatcher.registry.saved();
     match ended {

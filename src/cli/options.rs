@@ -68,6 +68,13 @@ pub(super) enum Command {
     Warm(Warm),
 }
 
+impl Command {
+    /// Whether processes may be started for it: workers, builds, a look at uv.
+    pub fn starts_processes(&self) -> bool {
+        matches!(self, Self::Serve | Self::Call(_) | Self::Dev(_) | Self::Doctor(_) | Self::Warm(_))
+    }
+}
+
 const CALL_AFTER: &str = "\
 Arguments become what the tool takes: count=3 is a number where it wants one; key:=JSON is taken
 as it is. The result goes to standard output, everything else to standard error.

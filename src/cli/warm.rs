@@ -10,8 +10,10 @@ use super::hearing::Talk;
 use super::options::Warm;
 use super::{exit, style};
 use crate::app::App;
+use crate::environment::Lease;
 use crate::outcome::Fault;
 use crate::pool::Listener;
+use crate::process::Signals;
 use crate::registry::FileEntry;
 
 /// What became of one tool file.
@@ -28,10 +30,39 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
             return exit::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));
         }
     };
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
     let talk = Talk::new();
-    let mut warmed = Vec::new();
+    let done = tokio::select! {
+        done = warm(app, files, &talk) => Ok(done),
+        // Dropped, a build is killed and what it made is thrown away.
+        name = signals.first() => Err(name),
+    };
     // What was asked for is in use until pruning is over.
-    let mut leases = Vec::new();
+    let (warmed, leases) = match done {
+        Ok(done) => done,
+        Err(name) => {
+            talk.end();
+            return exit::complain(exit::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
+        }
+    };
+    let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
+    drop(leases);
+    talk.end();
+    if wanted.json {
+        style::answer(&as_json(&warmed, pruned.as_ref()));
+    } else {
+        as_text(&warmed, pruned.as_ref());
+    }
+    let failed = warmed.iter().find_map(|one| one.built.as_ref().err());
+    failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status()))
+}
+
+/// Builds one after the other; the environments are leased for as long as what this gives is held.
+async fn warm(app: &App, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed>, Vec<Lease>) {
+    let (mut warmed, mut leases) = (Vec::new(), Vec::new());
     for entry in files {
         let began = Instant::now();
         let lease = match entry.broken() {
@@ -46,16 +77,7 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
         let seconds = began.elapsed().as_secs_f64();
         warmed.push(Warmed { pack: entry.file.pack.clone(), seconds, built });
     }
-    let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
-    drop(leases);
-    talk.end();
-    if wanted.json {
-        style::answer(&as_json(&warmed, pruned.as_ref()));
-    } else {
-        as_text(&warmed, pruned.as_ref());
-    }
-    let failed = warmed.iter().find_map(|one| one.built.as_ref().err());
-    failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status()))
+    (warmed, leases)
 }
 
 fn chosen(app: &App, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {

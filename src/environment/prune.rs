@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::build::STAGING;
 use super::marker::MARKER;
 
 /// A staging folder this old belongs to no build that still runs.
@@ -25,7 +26,7 @@ pub(super) fn prune(folder: &Path, unused_for: Duration) -> Pruned {
     for entry in entries.flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        if name.starts_with(".staging.") {
+        if name.starts_with(STAGING) {
             if age(&path).is_some_and(|age| age > STALE_STAGING) {
                 let _ = std::fs::remove_dir_all(&path);
             }

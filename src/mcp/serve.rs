@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use rmcp::service::{ServerInitializeError, ServiceExt};
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::changes::tell_unasked;
@@ -15,6 +14,7 @@ use super::listed::Listed;
 use super::outbox::Stream;
 use super::stdio::{Stdio, has_lane, open_stdio};
 use crate::dispatch::Dispatcher;
+use crate::process::Signals;
 
 /// How long calls under way may still take once the client has gone or hostler is told to go.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -36,8 +36,8 @@ pub enum Ended {
     NotMcp(String),
 }
 
-/// Serves one client until it goes or `signalled` says so. When this returns, every worker is gone.
-pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended {
+/// Serves one client until it goes or a signal asks for the end. When this returns, every worker is gone.
+pub async fn serve(dispatcher: Arc<Dispatcher>, signals: Signals) -> Ended {
     let Stdio { input, outbox, ended: gone, hang_up } = open_stdio();
     let face = Arc::new(Face::new(Arc::clone(&dispatcher), outbox.clone()));
     let lane = Express::new(Arc::clone(&face), outbox.clone());
@@ -54,12 +54,12 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
                 }
                 tokio::select! {
                 () = gone.notified() => (Ended::ClientGone, Some(running)),
-                () = signalled.notified() => (Ended::Signalled, Some(running)),
+                name = signals.first() => (told(&name), Some(running)),
             }}
             Err(ServerInitializeError::ConnectionClosed(_)) => (Ended::ClientGone, None),
             Err(error) => (Ended::NotMcp(error.to_string()), None),
         },
-        () = signalled.notified() => (Ended::Signalled, None),
+        name = signals.first() => (told(&name), None),
     };
     face.end();
     // Without input rmcp only waits for the calls under way and writes their answers, longer than we may.
@@ -73,10 +73,16 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
     });
     let over = tokio::select! {
         ended = timeout(DRAIN, &mut drained) => ended.is_ok(),
-        // A second signal ends the wait.
-        () = signalled.notified() => false,
+        name = signals.second() => {
+            tracing::warn!("{name}: the second signal; calls under way are ended at once");
+            false
+        }
     };
-    tracing::info!(?ended, "serving ended; stopping workers");
+    if over {
+        tracing::info!(?ended, "serving ended; stopping workers");
+    } else {
+        tracing::warn!("calls were still under way; their workers are killed");
+    }
     dispatcher.pools.end();
     let farewell = async {
         dispatcher.pools.emptied().await;
@@ -89,4 +95,11 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signalled: Arc<Notify>) -> Ended
         tracing::warn!("workers were still dying when hostler left");
     }
     ended
+}
+
+/// The first signal's step.
+fn told(name: &str) -> Ended {
+    let limit = DRAIN.as_millis();
+    tracing::warn!("{name}: ending; calls under way have {limit} ms, or until a second signal");
+    Ended::Signalled
 }

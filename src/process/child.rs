@@ -5,12 +5,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
+#[cfg(target_os = "linux")]
+use rustix::process::{getpid, getppid, set_parent_process_death_signal};
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 
 use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
+use super::lineage::{self, Mark};
+use super::{family, household, keeper};
 
 /// A process that hostler started. Dropping it kills its whole group.
 #[derive(Debug)]
@@ -27,25 +33,35 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a process. Call it on the runtime's own thread, which lives as long as hostler does.
+    /// Starts a process. Under a keeper, call it on the main thread alone: what was started there dies with it, and what
+    /// another thread starts would die with that thread, which may be long before.
     pub fn spawn(launch: &Launch) -> Result<Self, SpawnError> {
         let failed = |source| SpawnError { program: launch.program.display().to_string(), source };
+        // Once hostler has to go at once, nothing is started any more: this waits until it has gone.
+        let _open = keeper::open_for_starts();
+        let mark = Mark::next();
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear().envs(&launch.env).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(directory) = &launch.directory {
             command.current_dir(directory);
         }
+        if let Some(mark) = &mark {
+            command.env(lineage::VARIABLE, mark.to_string());
+        }
+        die_with_us(&mut command);
         let mut started = command.spawn().map_err(failed)?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(failed(io::Error::other("its pipes were not made")));
         };
         let pid = Pid::from_child(&started);
+        household::enter(pid, mark.as_ref());
         let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into());
         child.map_err(|error| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = started.wait();
+            household::forget(pid);
             failed(error)
         })
     }
@@ -83,14 +99,25 @@ impl Child {
         }
     }
 
-    /// Kills what is left of its group and takes it off the process table.
+    /// Kills it with its group, and what descends from it wherever that went.
+    pub fn kill(&self) {
+        if !self.reaped {
+            family::kill_below(self.pid, &[]);
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+    }
+
+    /// Kills what is left of it and takes it off the process table. What lost its way to it is looked for afterwards.
     pub fn clean_up(&mut self) {
         if self.reaped {
             return;
         }
-        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.kill();
         self.reaped = true;
-        if !exit::reap(self.pid) {
+        household::has_ended(self.pid);
+        if exit::reap(self.pid) {
+            household::forget(self.pid);
+        } else {
             reap_later(self.pid);
         }
     }
@@ -108,9 +135,36 @@ fn reap_later(pid: Pid) {
         runtime.spawn(async move {
             watch.died().await;
             exit::reap(pid);
+            household::forget(pid);
         });
     }
 }
+
+/// Has the kernel kill the process when the thread that starts it ends. Only the main thread is sure to last, so what any
+/// other starts is not asked for: a program that embeds hostler may start from threads that come and go.
+#[cfg(target_os = "linux")]
+fn die_with_us(command: &mut Command) {
+    let own = getpid();
+    if rustix::thread::gettid() != own {
+        debug_assert!(!keeper::is_kept(), "under a keeper only the main thread starts processes");
+        return;
+    }
+    let arrange = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // hostler may have died before that, and the signal would never come. Its number is compared, and not with 1: an
+        // orphan's new parent is anybody, and in a container hostler may be 1 itself.
+        if getppid() == Some(own) { Ok(()) } else { Err(io::Error::from_raw_os_error(Errno::SRCH.raw_os_error())) }
+    };
+    // SAFETY: between fork and exec only system calls are made: prctl and getppid, and an error of a bare number. Nothing
+    // is allocated, no lock is taken and no environment is read.
+    #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
+    unsafe {
+        command.pre_exec(arrange);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_us(_: &mut Command) {}
 
 /// A process behind a launcher: not our child, but watched and signalled as exactly as one.
 #[derive(Debug)]

@@ -102,6 +102,20 @@ mod watch {
 
     use super::{Pid, Signal, io};
 
+    /// A process held on to: signals reach this very one, even if its number has passed to another.
+    #[derive(Debug)]
+    pub struct Held(OwnedFd);
+
+    impl Held {
+        pub fn on(pid: Pid) -> io::Result<Self> {
+            Ok(Self(pidfd_open(pid, PidfdFlags::NONBLOCK)?))
+        }
+
+        pub fn signal(&self, signal: Signal) {
+            let _ = pidfd_send_signal(&self.0, signal);
+        }
+    }
+
     /// Tells when a process has died. Works for any process, not only for children.
     #[derive(Debug)]
     pub struct DeathWatch {
@@ -135,6 +149,20 @@ mod watch {
 
     use super::{Pid, Signal, io};
 
+    /// A process by its number: this system has no way to hold on to one.
+    #[derive(Debug)]
+    pub struct Held(Pid);
+
+    impl Held {
+        pub fn on(pid: Pid) -> io::Result<Self> {
+            Ok(Self(pid))
+        }
+
+        pub fn signal(&self, signal: Signal) {
+            let _ = rustix::process::kill_process(self.0, signal);
+        }
+    }
+
     /// Tells when a process has died, by asking: there is no pidfd on this system.
     #[derive(Debug)]
     pub struct DeathWatch {
@@ -159,7 +187,7 @@ mod watch {
     }
 }
 
-pub(super) use watch::DeathWatch;
+pub(super) use watch::{DeathWatch, Held};
 
 #[cfg(test)]
 mod tests {

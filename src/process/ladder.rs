@@ -42,7 +42,7 @@ async fn climb(child: &Child, grace: Grace) -> Exit {
             return exit;
         }
     }
-    child.signal_group(Signal::KILL);
+    child.kill();
     child.exited().await
 }
 

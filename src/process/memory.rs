@@ -5,7 +5,9 @@
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> Option<usize> {
     let own = resident_alone(pid)?;
-    Some(descendants(pid).into_iter().filter_map(resident_alone).fold(own, usize::saturating_add))
+    let below = rustix::process::Pid::from_raw(pid.cast_signed()).map(|pid| super::table::descendants(pid, &[]));
+    let below = below.into_iter().flatten().filter_map(|pid| resident_alone(pid.as_raw_pid().cast_unsigned()));
+    Some(below.fold(own, usize::saturating_add))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -18,24 +20,6 @@ fn resident_alone(pid: u32) -> Option<usize> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: usize = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size())
-}
-
-#[cfg(target_os = "linux")]
-fn descendants(pid: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut waiting = vec![pid];
-    // A tool that forks on and on is not followed for ever.
-    while let Some(next) = waiting.pop().filter(|_| found.len() < 1000) {
-        // Each thread has children of its own.
-        let threads = std::fs::read_dir(format!("/proc/{next}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children: Vec<u32> = children.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-            found.extend_from_slice(&children);
-            waiting.extend(children);
-        }
-    }
-    found
 }
 
 #[cfg(all(test, target_os = "linux"))]

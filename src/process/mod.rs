@@ -5,14 +5,24 @@
 
 mod child;
 mod exit;
+mod family;
+mod household;
+pub mod keeper;
 mod ladder;
 mod launch;
+mod lineage;
 mod memory;
 mod run;
+mod signals;
+mod sweep;
+mod table;
 
 pub use child::{Child, Tracked};
 pub use exit::Exit;
+pub use household::keep_house;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, worker_environment};
 pub use memory::resident;
 pub use run::{Finished, run};
+pub use signals::Signals;
+pub use sweep::sweep;

@@ -123,6 +123,14 @@ mod tests {
     #[tokio::test]
     async fn nothing_of_our_environment_is_inherited_by_accident() {
         let done = run(&Launch::new("/usr/bin/env").env("ONE", "1"), Duration::from_secs(10), |_| {}).await.unwrap();
-        assert_eq!(done.stdout, "ONE=1\n");
+        let variables: Vec<&str> = done.stdout.lines().filter(|line| !line.starts_with("HOSTLER_RUN=")).collect();
+        assert_eq!(variables, ["ONE=1"]);
+        let marks = done.stdout.lines().count() - 1;
+        assert_eq!(
+            marks,
+            usize::from(cfg!(target_os = "linux")),
+            "what everything of hostler's carries: {}",
+            done.stdout
+        );
     }
 }

@@ -213,6 +213,21 @@ def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def children(pid):
+    """The living children of a process."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (thread / "children").read_text().split())
+    return [child for child in found if alive(child)]
+
+
+def supervisor(keeper):
+    """The process below the one that was started: that one only keeps watch."""
+    eventually(lambda: children(keeper), "the keeper has a supervisor")
+    found, = children(keeper)
+    return found
+
+
 def eventually(holds, what, limit=10.0):
     """Polls what only the system can tell."""
     deadline = time.monotonic() + limit
@@ -256,6 +271,6 @@ class Gate:
 
 __all__ = [
     "Answer", "CACHE", "DATA", "EXAMPLES", "Gate", "HEADER", "HOSTLER", "MCPError", "META", "PATIENCE", "Progress", "ROOT",
-    "Session", "TARGET", "TOOLS", "alive", "config_file", "connected", "environment", "eventually", "eventually_async", "gone",
-    "parent", "run", "scratch", "write_tool",
+    "Session", "TARGET", "TOOLS", "alive", "children", "config_file", "connected", "environment", "eventually", "eventually_async", "gone",
+    "parent", "run", "scratch", "supervisor", "write_tool",
 ]

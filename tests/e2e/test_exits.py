@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import HOSTLER, ROOT, TOOLS, alive, environment, eventually, gone, parent, scratch, write_tool
+from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent, scratch, write_tool
 from wire import OPENING, Wire, call
 
 LIMIT = 1.0  # seconds; clients send TERM after two
@@ -25,7 +25,7 @@ class Ends(unittest.TestCase):
             hostler.open()
             worker = hostler.worker(1, "slow_echo", number=1)
             launcher = parent(worker)
-            self.assertNotEqual(launcher, hostler.process.pid, "uv stands between")
+            self.assertNotEqual(launcher, hostler.supervisor, "uv stands between")
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
             eventually(gone(worker, launcher), "worker and launcher are gone", limit=1)
@@ -75,7 +75,7 @@ class Ends(unittest.TestCase):
                     hostler.send(call(number, "big_text", megabytes=17))
                 hostler.send(call(4, "big_mark", path=str(mark)))
                 eventually(mark.exists, "the answers were given", limit=30)
-                eventually(lambda: sleeps(hostler.process.pid), "hostler has nothing left to do", limit=30)
+                eventually(lambda: sleeps(hostler.supervisor), "hostler has nothing left to do", limit=30)
                 # Unheard: hostler reads no further until its answers are read.
                 hostler.send(call(5, "big_mark", path=str(folder / "unheard")))
                 hostler.end_input()
@@ -92,7 +92,8 @@ class Ends(unittest.TestCase):
     def test_signals_before_anything_was_said(self):
         with Wire() as hostler:
             hostler.process.stderr.read(0)
-            eventually(lambda: listens(hostler.process.pid, signal.SIGTERM), "hostler listens for signals")
+            eventually(lambda: listens(hostler.process.pid, signal.SIGTERM), "the keeper listens for signals")
+            eventually(lambda: listens(hostler.supervisor, signal.SIGTERM), "hostler listens for signals")
             hostler.process.send_signal(signal.SIGTERM)
             self.assertEqual(hostler.ended(LIMIT), 0)
 
@@ -245,8 +246,7 @@ class Lines(unittest.TestCase):
             hostler.open()
             hostler.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
             self.assertIn("result", hostler.answer(1))
-            with open(f"/proc/{hostler.process.pid}/task/{hostler.process.pid}/children", encoding="utf-8") as children:
-                self.assertEqual(children.read().split(), [])
+            self.assertEqual(children(hostler.supervisor), [])
             self.assertTrue(alive(hostler.process.pid))
 
 

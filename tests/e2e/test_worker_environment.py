@@ -26,7 +26,7 @@ class WorkerEnvironment(unittest.IsolatedAsyncioTestCase):
                      "LD_LIBRARY_PATH", "E2E_SECRET", "UV_CONCURRENT_DOWNLOADS", "UV_CACHE_DIR", "XDG_CACHE_HOME"):
             self.assertNotIn(name, seen)
         self.assertEqual([name for name in seen if name.startswith("UV")], [], "neither the person's nor what `uv run` adds")
-        known = {"HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "VIRTUAL_ENV"}
+        known = {"HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "VIRTUAL_ENV", "HOSTLER_RUN"}
         self.assertEqual([name for name in seen if name not in known and not name.startswith("LC_")], [])
 
     async def test_started_directly_it_is_the_same(self):

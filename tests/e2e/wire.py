@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from harness import HOSTLER, META, PATIENCE, ROOT, TOOLS, environment
+from harness import HOSTLER, META, PATIENCE, ROOT, TOOLS, environment, supervisor
 
 REVISION = "2025-11-25"
 HELLO = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
@@ -71,6 +71,11 @@ class Wire:
             self.input.close()
         self.output.close()
         self.process.stderr.close()
+
+    @property
+    def supervisor(self):
+        """The process that serves; the one that was started is its keeper."""
+        return supervisor(self.process.pid)
 
     def send(self, data):
         view = memoryview(data)

@@ -1,0 +1,165 @@
+//! Who belongs to whom below this process: children that hostler started, and orphans that came to it because it adopts
+//! what loses its parent further down. A worker's orphans live as long as the worker does.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, getpid};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use super::exit;
+use super::family;
+use super::lineage::{Mark, Run, Standing};
+use super::table;
+
+/// Children that hostler started and has not reaped yet.
+static HOUSEHOLD: LazyLock<Mutex<Household>> = LazyLock::new(Mutex::default);
+/// Told when one of them has ended, so that its orphans are looked for.
+static ENDED: Notify = Notify::const_new();
+
+/// The books. Held only to read or to change an entry.
+#[derive(Debug, Default)]
+struct Household {
+    children: HashMap<Pid, Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The number in its mark.
+    child: Option<u64>,
+    /// It is over for hostler, though perhaps not reaped yet: what it left behind is to go.
+    has_ended: bool,
+}
+
+/// What is to become of a child of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Somebody waits for it, or its worker lives, or nobody knows whose it is: those go when hostler goes.
+    Leave,
+    /// An adopted one that is dead.
+    Reap,
+    /// The orphan of somebody who is gone.
+    Kill,
+}
+
+impl Household {
+    fn lives(&self, child: u64) -> bool {
+        self.children.values().any(|entry| entry.child == Some(child) && !entry.has_ended)
+    }
+
+    /// Decides over a child: whether it is dead, and the mark it carries, with how it stands with that mark's run.
+    fn fate(&self, pid: Pid, is_dead: bool, mark: Option<&Mark>, standing: Standing, own: &Run) -> Fate {
+        if self.children.contains_key(&pid) {
+            return Fate::Leave;
+        }
+        if is_dead {
+            return Fate::Reap;
+        }
+        let Some(mark) = mark else { return Fate::Leave };
+        let is_orphan = if mark.run == *own { !self.lives(mark.child) } else { standing == Standing::Over };
+        if is_orphan { Fate::Kill } else { Fate::Leave }
+    }
+}
+
+/// Enters a child that was just started.
+pub(super) fn enter(pid: Pid, mark: Option<&Mark>) {
+    let entry = Entry { child: mark.map(|mark| mark.child), has_ended: false };
+    HOUSEHOLD.lock().children.insert(pid, entry);
+}
+
+/// A child is over for hostler: whatever carries its mark is to go too.
+pub(super) fn has_ended(pid: Pid) {
+    if let Some(entry) = HOUSEHOLD.lock().children.get_mut(&pid) {
+        entry.has_ended = true;
+    }
+    ENDED.notify_one();
+}
+
+/// A child was reaped; its number may be anybody's from now on.
+pub(super) fn forget(pid: Pid) {
+    HOUSEHOLD.lock().children.remove(&pid);
+}
+
+/// Ends orphans when their worker has ended, and reaps what was adopted, for as long as hostler lives. To be run on the
+/// thread that starts processes: between a start and its entry nobody may look.
+pub async fn keep_house() {
+    let Ok(mut deaths) = signal(SignalKind::child()) else {
+        tracing::warn!("deaths of processes cannot be heard of; what tools leave behind stays until hostler ends");
+        return;
+    };
+    loop {
+        tokio::select! {
+            told = deaths.recv() => if told.is_none() { return },
+            () = ENDED.notified() => {}
+        }
+        look();
+    }
+}
+
+fn look() {
+    let Some(own) = Run::own() else { return };
+    for pid in table::children(getpid()) {
+        let Some(row) = table::row(pid) else { continue };
+        let mark = table::mark(pid);
+        let standing = mark.as_ref().map_or(Standing::Elsewhere, |mark| own.standing_now(&mark.run));
+        let fate = HOUSEHOLD.lock().fate(pid, row.is_dead, mark.as_ref(), standing, own);
+        match fate {
+            Fate::Leave => {}
+            Fate::Reap => {
+                exit::reap(pid);
+            }
+            Fate::Kill => {
+                // Those below it first: once it is dead they are ours as well, and perhaps nobody can tell whose.
+                let below = family::kill_below(pid, &[]).len();
+                family::kill_if(pid, |now| now.started == row.started);
+                tracing::info!(%pid, name = row.name, below, "ended what a tool had left behind");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lineage::tests::run;
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    fn household(entries: &[(i32, u64, bool)]) -> Household {
+        let entry = |(number, child, has_ended): &(i32, u64, bool)| {
+            (pid(*number), Entry { child: Some(*child), has_ended: *has_ended })
+        };
+        Household { children: entries.iter().map(entry).collect() }
+    }
+
+    #[test]
+    fn an_orphan_lives_as_long_as_its_worker() {
+        let (own, house) = (run(1, 1), household(&[(10, 1, false), (11, 2, true)]));
+        let fate = |number, dead, child: Option<u64>| {
+            let mark = child.map(|child| Mark { run: own.clone(), child });
+            house.fate(pid(number), dead, mark.as_ref(), Standing::Living, &own)
+        };
+        assert_eq!(fate(10, false, Some(1)), Fate::Leave, "a worker");
+        assert_eq!(fate(11, true, Some(2)), Fate::Leave, "a dead worker that somebody is about to reap");
+        assert_eq!(fate(20, false, Some(1)), Fate::Leave, "a daemon of a live worker");
+        assert_eq!(fate(20, false, Some(2)), Fate::Kill, "a daemon of an ended worker");
+        assert_eq!(fate(20, false, Some(3)), Fate::Kill, "a daemon of one that was reaped long ago");
+        assert_eq!(fate(20, true, Some(1)), Fate::Reap);
+        assert_eq!(fate(20, true, None), Fate::Reap, "a dead process shows no mark");
+        assert_eq!(fate(20, false, None), Fate::Leave, "nobody knows whose it is");
+    }
+
+    #[test]
+    fn orphans_of_a_hostler_that_a_tool_ran_go_with_that_hostler() {
+        let (own, house) = (run(1, 1), household(&[(10, 1, false)]));
+        let mark = Mark { run: run(50, 5), child: 1 };
+        let fate = |standing| house.fate(pid(20), false, Some(&mark), standing, &own);
+        assert_eq!(fate(Standing::Living), Fate::Leave);
+        assert_eq!(fate(Standing::Over), Fate::Kill);
+        assert_eq!(fate(Standing::Elsewhere), Fate::Leave);
+    }
+}

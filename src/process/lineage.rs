@@ -1,0 +1,183 @@
+//! Whose a process is: the mark that everything hostler starts carries among its variables, and what descends from it
+//! inherits.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::table::{self, Row};
+
+/// The variable that carries the mark.
+pub(super) const VARIABLE: &str = "HOSTLER_RUN";
+
+/// One run of hostler: its supervisor, and no other process before or after it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Run {
+    /// The kernel's name for the time since the machine was started.
+    boot: String,
+    /// The namespace that the number below counts in.
+    namespace: u64,
+    pub pid: i32,
+    started: u64,
+}
+
+/// What one child of a run is marked with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub run: Run,
+    /// Which child of that run; never used twice.
+    pub child: u64,
+}
+
+/// How it stands with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Its supervisor lives.
+    Living,
+    /// Its supervisor is dead.
+    Over,
+    /// It counts its processes in another namespace, or before another start of the machine: nobody here can tell.
+    Elsewhere,
+}
+
+impl Run {
+    /// This process as a run; none where the system does not tell who is who.
+    pub(super) fn own() -> Option<&'static Self> {
+        static OWN: OnceLock<Option<Run>> = OnceLock::new();
+        OWN.get_or_init(|| {
+            let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+            let pid = rustix::process::getpid();
+            Some(Self { boot, namespace: namespace()?, pid: pid.as_raw_pid(), started: table::row(pid)?.started })
+        })
+        .as_ref()
+    }
+
+    /// How it stands with another run, by what the table says of the process with its number.
+    pub(super) fn standing(&self, other: &Self, row: Option<&Row>) -> Standing {
+        if self.boot != other.boot || self.namespace != other.namespace {
+            return Standing::Elsewhere;
+        }
+        match row {
+            Some(row) if !row.is_dead && row.started == other.started => Standing::Living,
+            _ => Standing::Over,
+        }
+    }
+
+    /// How it stands with another run now.
+    pub(super) fn standing_now(&self, other: &Self) -> Standing {
+        let pid = rustix::process::Pid::from_raw(other.pid);
+        self.standing(other, pid.and_then(table::row).as_ref())
+    }
+}
+
+/// The number of the namespace that this process counts processes in.
+fn namespace() -> Option<u64> {
+    let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+impl Mark {
+    /// A mark for the next child of this run.
+    pub(super) fn next() -> Option<Self> {
+        static CHILDREN: AtomicU64 = AtomicU64::new(1);
+        let run = Run::own()?.clone();
+        Some(Self { run, child: CHILDREN.fetch_add(1, Ordering::Relaxed) })
+    }
+
+    /// Finds the mark among the variables of a process, as the system keeps them: one after the other, each with a NUL.
+    pub(super) fn among(variables: &[u8]) -> Option<Self> {
+        let name = [VARIABLE, "="].concat();
+        let value = variables.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(name.as_bytes()))?;
+        Self::parse(std::str::from_utf8(value).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let boot = parts.next().filter(|boot| !boot.is_empty())?.to_owned();
+        let namespace = parts.next()?.parse().ok()?;
+        let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0)?;
+        let started = parts.next()?.parse().ok()?;
+        let child = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(Self { run: Run { boot, namespace, pid, started }, child })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Run { boot, namespace, pid, started } = &self.run;
+        write!(f, "{boot}:{namespace}:{pid}:{started}:{}", self.child)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::*;
+
+    pub(in crate::process) fn run(pid: i32, started: u64) -> Run {
+        Run { boot: "b-1".to_owned(), namespace: 7, pid, started }
+    }
+
+    fn row(started: u64, is_dead: bool) -> Row {
+        Row { parent: 1, started, is_dead, name: "x".to_owned() }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(pid in 1..i32::MAX, started in any::<u64>(), child in any::<u64>()) {
+            let mark = Mark { run: run(pid, started), child };
+            assert_eq!(Mark::parse(&mark.to_string()), Some(mark));
+        }
+
+        #[test]
+        fn nothing_else_is_taken_for_a_mark(text in "[a-z0-9:=-]{0,40}") {
+            if let Some(mark) = Mark::parse(&text) {
+                // Only what a mark could have been written as, but for zeros in front and a sign.
+                assert_eq!(text.split(':').count(), 5, "{mark}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_is_found_among_other_variables() {
+        let mark = Mark { run: run(5, 9), child: 3 };
+        let block = format!("A=1\0NOT_HOSTLER_RUN=x\0HOSTLER_RUN={mark}\0B=2\0");
+        assert_eq!(Mark::among(block.as_bytes()), Some(mark));
+        for none in
+            ["", "A=HOSTLER_RUN=b:1:2:3:4\0", "HOSTLER_RUN=\0", "HOSTLER_RUN=b:1:0:3:4\0", "HOSTLER_RUN=b:1:2:3:4:5\0"]
+        {
+            assert_eq!(Mark::among(none.as_bytes()), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_passed_to_another_process_does_not_make_a_run_live() {
+        let own = run(100, 1);
+        let other = run(5, 9);
+        assert_eq!(own.standing(&other, Some(&row(9, false))), Standing::Living);
+        assert_eq!(own.standing(&other, Some(&row(10, false))), Standing::Over, "another process");
+        assert_eq!(own.standing(&other, Some(&row(9, true))), Standing::Over, "a zombie");
+        assert_eq!(own.standing(&other, None), Standing::Over);
+    }
+
+    #[test]
+    fn a_run_that_counts_otherwise_is_nobodys_here() {
+        let own = run(100, 1);
+        let container = Run { namespace: 8, ..run(5, 9) };
+        let before = Run { boot: "b-0".to_owned(), ..run(5, 9) };
+        for other in [container, before] {
+            assert_eq!(own.standing(&other, None), Standing::Elsewhere);
+            assert_eq!(own.standing(&other, Some(&row(9, false))), Standing::Elsewhere);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_run_lives() {
+        let own = Run::own().unwrap();
+        assert_eq!(own.standing_now(own), Standing::Living);
+        let (one, two) = (Mark::next().unwrap(), Mark::next().unwrap());
+        assert!(one.run == *own && one.child != two.child);
+    }
+}

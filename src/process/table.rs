@@ -1,0 +1,172 @@
+//! The system's table of processes as `/proc` shows it: who descends from whom, and with which variables it was started.
+//!
+//! Everything read here may be over by the time it is looked at; whoever kills by it holds a pidfd first and asks again.
+
+use rustix::process::{Pid, getpid};
+
+use super::lineage::Mark;
+
+/// As many descendants are told at once. Whoever wants to be rid of more asks again.
+const MOST: usize = 4096;
+
+/// What the table says of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub parent: i32,
+    /// When it was started, in the kernel's ticks since boot: with the number, who it is.
+    pub started: u64,
+    /// It has ended and waits to be reaped.
+    pub is_dead: bool,
+    /// Its name, as the kernel knows it.
+    pub name: String,
+}
+
+/// Reads a line of `/proc/PID/stat`. The name comes second, in brackets, and may hold anything, brackets too.
+fn parse(line: &str) -> Option<Row> {
+    let (before, rest) = line.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let mut words = rest.split_ascii_whitespace();
+    let state = words.next()?;
+    let parent = words.next()?.parse().ok()?;
+    // State and parent are the third and fourth word of the line, the start is the twenty-second.
+    let started = words.nth(17)?.parse().ok()?;
+    Some(Row { parent, started, is_dead: matches!(state, "Z" | "X"), name })
+}
+
+/// All descendants of a process, parents before children, without `spared` and what descends from them.
+pub(super) fn descendants(of: Pid, spared: &[Pid]) -> Vec<Pid> {
+    let mut found = children(of);
+    found.retain(|pid| !spared.contains(pid));
+    let mut next = 0;
+    while next < found.len() && found.len() < MOST {
+        let more = children(found[next]);
+        let new: Vec<Pid> = more.into_iter().filter(|pid| !spared.contains(pid) && !found.contains(pid)).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
+/// Whether a process descends from another, now.
+pub(super) fn is_below(pid: Pid, root: Pid) -> bool {
+    ancestors(pid).contains(&root)
+}
+
+/// The parent of a process, its parent, and so on.
+pub(super) fn ancestors(of: Pid) -> Vec<Pid> {
+    let mut found = Vec::new();
+    let mut at = of;
+    // A chain that is longer than this changed while it was followed.
+    while let Some(parent) = row(at).and_then(|row| Pid::from_raw(row.parent)).filter(|_| found.len() < MOST) {
+        found.push(parent);
+        at = parent;
+    }
+    found
+}
+
+/// Whether the table's numbers are ours: in a namespace of processes without a `/proc` of its own they are others', and
+/// to go by them would hit strangers.
+fn is_ours() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    own.and_then(|own| own.to_str()?.parse().ok()) == Some(getpid().as_raw_pid())
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::collections::HashMap;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::{Mark, Pid, Row, is_ours, parse};
+
+    pub fn row(pid: Pid) -> Option<Row> {
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        parse(&String::from_utf8_lossy(&text))
+    }
+
+    /// The children of a process. Where they come and go meanwhile, one may be missed.
+    pub fn children(of: Pid) -> Vec<Pid> {
+        if !is_ours() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        // Each thread has children of its own.
+        for thread in std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+            let Ok(text) = std::fs::read_to_string(thread.path().join("children")) else {
+                // The thread has just ended, or the kernel was built without these lists.
+                if thread.path().exists() {
+                    return children_by_parent(of);
+                }
+                continue;
+            };
+            found.extend(text.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)));
+        }
+        found
+    }
+
+    fn children_by_parent(of: Pid) -> Vec<Pid> {
+        let rows: HashMap<Pid, Row> = all().into_iter().filter_map(|pid| Some((pid, row(pid)?))).collect();
+        rows.into_iter().filter(|(_, row)| row.parent == of.as_raw_pid()).map(|(pid, _)| pid).collect()
+    }
+
+    /// Every process of this user.
+    pub fn all() -> Vec<Pid> {
+        let user = rustix::process::geteuid().as_raw();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(|_| is_ours());
+        let own = entries.filter(|entry| entry.metadata().is_ok_and(|data| data.uid() == user));
+        own.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
+    }
+
+    /// The mark that a process was started with; none where it has none, or may not be asked.
+    pub fn mark(pid: Pid) -> Option<Mark> {
+        Mark::among(&std::fs::read(format!("/proc/{pid}/environ")).ok()?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use super::{Mark, Pid, Row};
+
+    pub fn row(_: Pid) -> Option<Row> {
+        None
+    }
+
+    pub fn children(_: Pid) -> Vec<Pid> {
+        Vec::new()
+    }
+
+    pub fn all() -> Vec<Pid> {
+        Vec::new()
+    }
+
+    pub fn mark(_: Pid) -> Option<Mark> {
+        None
+    }
+}
+
+pub(super) use system::{all, children, mark, row};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = "17 (a) R (b c) Z 4 17 17 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        let row = parse(line).unwrap();
+        assert_eq!((row.parent, row.started, row.is_dead, row.name.as_str()), (4, 12345, true, "a) R (b c"));
+        assert_eq!(parse("17 (cut"), None);
+        assert_eq!(parse("17 (cut) S 4"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_is_in_the_table() {
+        let own = getpid();
+        let row = row(own).unwrap();
+        assert!(!row.is_dead && row.started > 0, "{row:?}");
+        assert_eq!(Pid::from_raw(row.parent), rustix::process::getppid());
+        assert!(all().contains(&own));
+        assert!(is_below(own, Pid::from_raw(row.parent).unwrap()) && !is_below(own, own));
+    }
+}
