@@ -26,6 +26,9 @@ pub struct Details {
     /// The signal that ended a process: `SIGKILL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// The most memory a process that died ever held, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory: Option<usize>,
     /// The last lines on the process's standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,

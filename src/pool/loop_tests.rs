@@ -58,6 +58,7 @@ async fn live(
             stderr: Some("last words".to_owned()),
             stack: crate::worker::Stack::default(),
             excess: None,
+            peak_memory: None,
             hung_up: false,
         }));
     };

@@ -30,6 +30,7 @@ pub struct Child {
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
     reaped: bool,
+    peak: Option<usize>,
 }
 
 impl Child {
@@ -74,12 +75,18 @@ impl Child {
             stdout: Some(pipe::Receiver::from_owned_fd(stdout)?),
             stderr: Some(pipe::Receiver::from_owned_fd(stderr)?),
             reaped: false,
+            peak: None,
         })
     }
 
     /// The process id of what was started; behind a launcher, the launcher's.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
+    }
+
+    /// The most memory that it or a process it waited for ever held, in bytes; known once it was cleaned up.
+    pub fn peak_memory(&self) -> Option<usize> {
+        self.peak
     }
 
     /// Waits for its death. The process stays on the table until [`Child::clean_up`], so its group is still its own.
@@ -115,7 +122,9 @@ impl Child {
         self.kill();
         self.reaped = true;
         household::has_ended(self.pid);
-        if exit::reap(self.pid) {
+        let (reaped, peak) = exit::reap_and_weigh(self.pid);
+        self.peak = peak;
+        if reaped {
             household::forget(self.pid);
         } else {
             reap_later(self.pid);

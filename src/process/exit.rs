@@ -84,6 +84,22 @@ pub(super) fn reap(pid: Pid) -> bool {
     status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG).is_some()
 }
 
+/// The same, and the most memory that it or a descendant it waited for ever held, in bytes.
+pub(super) fn reap_and_weigh(pid: Pid) -> (bool, Option<usize>) {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are to values of our own that live past the call; zeroes are a sound `rusage`.
+    #[expect(unsafe_code, reason = "wait4 is the only call that tells of memory; argued above")]
+    let (reaped, usage) = unsafe {
+        let reaped = libc::wait4(pid.as_raw_pid(), &raw mut status, libc::WNOHANG, usage.as_mut_ptr());
+        (reaped, usage.assume_init())
+    };
+    // macOS counts bytes, others kilobytes.
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+    let peak = usize::try_from(usage.ru_maxrss).ok().map(|size| size * unit).filter(|size| *size > 0 && reaped > 0);
+    (reaped != 0, peak)
+}
+
 fn status_of(pid: Pid, options: WaitIdOptions) -> Option<Exit> {
     match waitid(WaitId::Pid(pid), options) {
         Ok(Some(status)) => Some(status.into()),

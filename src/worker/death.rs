@@ -19,6 +19,8 @@ pub struct Death {
     pub stack: Stack,
     /// Why hostler ended it, when it held too much memory.
     pub excess: Option<Excess>,
+    /// The most memory it ever held, in bytes.
+    pub peak_memory: Option<usize>,
     /// Whether hostler ended it because it had closed its output, and lived on.
     pub hung_up: bool,
 }
@@ -39,6 +41,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
         exit_code: death.exit.code(),
         signal: signal.clone(),
         stderr: death.stderr.clone(),
+        peak_memory: death.peak_memory,
         ..Details::default()
     };
     let next = "the next call starts a new worker";

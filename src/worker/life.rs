@@ -14,7 +14,7 @@ use super::memory::{Excess, exceeded};
 use super::news::{Control, News, NewsSender};
 use super::stack::Stack;
 use super::stderr::Tail;
-use crate::process::{Child, Exit, Grace, Tracked, stop};
+use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, stop};
 
 /// How long a launcher may outlive its interpreter.
 const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
@@ -36,8 +36,18 @@ pub(super) struct Life {
     pub stack: Arc<Mutex<Stack>>,
     /// The most memory it may hold, in bytes.
     pub memory_limit: Option<usize>,
+    /// Its output, where a launcher holds that open too.
+    pub output: Option<PipeEnd>,
     /// It closed its output and did not die of that.
     pub hung_up: bool,
+}
+
+/// Waits until the interpreter has closed its output behind its launcher's back.
+async fn closed(output: Option<PipeEnd>, interpreter: u32) {
+    match output {
+        Some(output) => output.closed_by(interpreter).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Life {
@@ -54,7 +64,8 @@ impl Life {
         let stderr = self.tail.lock().text();
         let stack = self.stack.lock().clone();
         let hung_up = self.hung_up;
-        self.news.send(News::Died(Death { exit: self.told(exit), stderr, stack, excess, hung_up }));
+        let peak_memory = self.child.peak_memory();
+        self.news.send(News::Died(Death { exit: self.told(exit), stderr, stack, excess, peak_memory, hung_up }));
     }
 
     /// A launcher's exit status speaks of the process it launched; without one it is what it is.
@@ -73,8 +84,11 @@ impl Life {
     }
 
     async fn until_death(&mut self) -> Exit {
+        let closed = closed(self.output, self.interpreter.pid());
+        tokio::pin!(closed);
         loop {
             tokio::select! {
+                () = &mut closed => return self.silent().await,
                 () = self.interpreter.died() => break,
                 exit = self.child.exited() => return exit,
                 _ = &mut self.reader => return self.silent().await,
@@ -101,7 +115,10 @@ impl Life {
 
     /// A worker without standard output can never answer again.
     async fn silent(&mut self) -> Exit {
-        self.reader = tokio::spawn(async {});
+        // A task that was waited for must not be waited for again.
+        if self.reader.is_finished() {
+            self.reader = tokio::spawn(async {});
+        }
         if let Ok(exit) = timeout(SILENT_GRACE, self.child.exited()).await {
             return exit;
         }

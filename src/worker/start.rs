@@ -25,7 +25,7 @@ use super::writer::{LinkWriter, start_writer};
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Child, Launch, Tracked, worker_environment};
+use crate::process::{Child, Launch, PipeEnd, Tracked, worker_environment};
 use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
 
 /// Something that happens on the way to a running worker, for people who wait.
@@ -178,6 +178,7 @@ impl Handshake {
                 )
                 .frame(),
         );
+        let output = PipeEnd::beyond(&stdout);
         let mut reader = LinkReader::new(stdout);
         let limit = self.spec.startup_timeout;
         let answer = tokio::time::timeout(limit, self.await_hello(&mut reader)).await;
@@ -187,7 +188,7 @@ impl Handshake {
             Ok(None) => return Err(self.death_fault(stderr).await),
             Err(_) => return Err(self.slow_fault(limit).await),
         };
-        self.settle(&hello, writer, reader, stderr)
+        self.settle(&hello, writer, (reader, output), stderr)
     }
 
     /// Waits for the answer to `hello`; `None` when the pipe ended first.
@@ -220,7 +221,7 @@ impl Handshake {
         self,
         hello: &HelloReply,
         writer: LinkWriter,
-        mut reader: LinkReader<pipe::Receiver>,
+        (mut reader, output): (LinkReader<pipe::Receiver>, Option<PipeEnd>),
         stderr: tokio::task::JoinHandle<()>,
     ) -> Result<WorkerHandle, Fault> {
         if hello.protocol != VERSION {
@@ -245,6 +246,8 @@ impl Handshake {
             }
         });
         let pid = interpreter.pid();
+        // Without a launcher, the end of the pipe tells.
+        let output = output.filter(|_| self.child.pid() != pid);
         let life = Life {
             child: self.child,
             interpreter,
@@ -254,6 +257,7 @@ impl Handshake {
             news: self.news,
             tail: self.tail,
             stack: Arc::clone(&self.stack),
+            output,
             hung_up: false,
             memory_limit: self.spec.max_memory,
         };

@@ -73,7 +73,7 @@ ROWS = {
         "import itertools\n" + function("all(itertools.repeat(True))"),
         code="TOOL_TIMEOUT", says="act", settings='timeout = "500ms"'),
     "closes its own output": Row(
-        function("os.closerange(1, 256)\ntime.sleep(600)"), code="TOOL_CRASHED", says="closed its standard output"),
+        function("os.closerange(1, 256)\ntime.sleep(600)"), code="TOOL_CRASHED", says="closed its connection"),
     "writes frames that are none": Row(
         PROTOCOL + function("_frame('no json at all\\n{\"jsonrpc\":\\n[1,2\\n\\xff\\n{}\\n{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":7}\\n')\nreturn 'done'"),
         stays=True),
@@ -140,6 +140,8 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
                 self.assertLess(took, row.limit)
                 if code is not None:
                     self.assertIn(row.says, answer.message)
+                if code == "TOOL_CRASHED":
+                    self.assertGreater(answer.details["peak_memory"], 5_000_000)
             if code != "STARTUP_FAILED":
                 after = await hostler.call("bad_well")
                 self.assertFalse(after.failed, after.text)
