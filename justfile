@@ -15,6 +15,10 @@ test:
 bench *options:
     cargo bench --bench budgets -- {{options}}
 
+# Calls in flight while workers, files and hostler itself are struck at random, e.g. `just storm 40 7`
+storm *rounds:
+    scripts/storm {{rounds}}
+
 # What continuous integration refuses
 lint:
     cargo fmt --all --check
