@@ -31,7 +31,7 @@ pub(super) fn as_text(status: &Status) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !status.pools.is_empty() {
         rows.push(
-            ["tool file", "state", "pid", "up", "calls", "failed", "p50", "p95", "memory", ""]
+            ["tool file", "state", "pid", "up", "calls", "failed", "p50", "p95", "cpu", "memory", ""]
                 .map(str::to_owned)
                 .into(),
         );
@@ -69,6 +69,7 @@ fn pool_row(file: &FileStatus) -> Vec<String> {
         time(pool.p50_ms),
         time(pool.p95_ms),
         none(),
+        none(),
         remarks.join("; "),
     ]
 }
@@ -87,6 +88,7 @@ fn worker_row(worker: &WorkerStatus) -> Vec<String> {
         none(),
         none(),
         none(),
+        worker.cpu_s.map(|time| format!("{time:.1} s")).unwrap_or_default(),
         memory,
         running.unwrap_or_default(),
     ]

@@ -55,6 +55,8 @@ struct Place {
 struct Share {
     cap: usize,
     used: usize,
+    /// Of those, each pool's.
+    used_by: BTreeMap<PoolId, usize>,
     queue: VecDeque<PoolId>,
     /// Handed on to pools that have not taken it yet.
     kept: BTreeMap<PoolId, usize>,
@@ -79,8 +81,28 @@ impl Share {
             self.wait(pool);
             return false;
         }
-        self.used += 1;
+        self.lend(pool);
         true
+    }
+
+    fn lend(&mut self, pool: PoolId) {
+        self.used += 1;
+        *self.used_by.entry(pool).or_default() += 1;
+    }
+
+    /// One is free again. What a pool does not hold it cannot give.
+    fn give(&mut self, pool: PoolId) {
+        if let Some(held) = self.used_by.get_mut(&pool).filter(|held| **held > 0) {
+            *held -= 1;
+            self.used -= 1;
+        }
+    }
+
+    /// A pool is gone, with whatever it held.
+    fn forget(&mut self, pool: PoolId, pokes: &mut Vec<Poke>) {
+        self.used -= self.used_by.remove(&pool).unwrap_or_default();
+        self.forgo(pool, pokes);
+        self.hand_on(pokes);
     }
 
     fn wait(&mut self, pool: PoolId) {
@@ -115,7 +137,7 @@ pub struct Commons {
     caps: Caps,
     seats: Share,
     turns: Share,
-    waiting: usize,
+    waiting: BTreeMap<PoolId, usize>,
     places: BTreeMap<(PoolId, WorkerId), Place>,
     /// All workers together hold more memory than they may.
     is_over: bool,
@@ -129,7 +151,7 @@ impl Commons {
             caps,
             seats: Share::new(caps.workers),
             turns: Share::new(caps.running),
-            waiting: 0,
+            waiting: BTreeMap::new(),
             places: BTreeMap::new(),
             is_over: false,
             pokes: Vec::new(),
@@ -158,15 +180,23 @@ impl Commons {
 
     /// Calls waiting now.
     pub fn waiting(&self) -> usize {
-        self.waiting
+        self.waiting.values().sum()
     }
 
     pub(super) fn is_full_of_waiting(&self) -> bool {
-        self.waiting >= self.caps.waiting
+        self.waiting() >= self.caps.waiting
     }
 
-    pub(super) fn count_waiting(&mut self, before: usize, now: usize) {
-        self.waiting = self.waiting + now - before;
+    pub(super) fn count_waiting(&mut self, pool: PoolId, waiting: usize) {
+        self.waiting.insert(pool, waiting);
+    }
+
+    /// A pool is gone, in order or not: whatever it held is there for others.
+    pub(super) fn forget(&mut self, pool: PoolId) {
+        self.waiting.remove(&pool);
+        self.places.retain(|(of, _), _| *of != pool);
+        self.turns.forget(pool, &mut self.pokes);
+        self.seats.forget(pool, &mut self.pokes);
     }
 
     /// A turn for one running call; without one the pool is poked when it may take it.
@@ -174,8 +204,8 @@ impl Commons {
         self.turns.take(pool)
     }
 
-    pub(super) fn give_turn(&mut self) {
-        self.turns.used = self.turns.used.saturating_sub(1);
+    pub(super) fn give_turn(&mut self, pool: PoolId) {
+        self.turns.give(pool);
         self.turns.hand_on(&mut self.pokes);
     }
 
@@ -206,7 +236,7 @@ impl Commons {
     pub(super) fn take_spare_seat(&mut self, pool: PoolId, worker: WorkerId) -> bool {
         let spare = self.seats.queue.is_empty() && self.seats.free() && !self.is_over;
         if spare {
-            self.seats.used += 1;
+            self.seats.lend(pool);
             self.sit(pool, worker);
         }
         spare
@@ -224,7 +254,7 @@ impl Commons {
     /// A worker is gone for good.
     pub(super) fn give_seat(&mut self, pool: PoolId, worker: WorkerId) {
         if self.places.remove(&(pool, worker)).is_some() {
-            self.seats.used = self.seats.used.saturating_sub(1);
+            self.seats.give(pool);
             if self.places.is_empty() {
                 self.is_over = false;
             }

@@ -25,6 +25,8 @@ use crate::worker::{Control, Death, Launcher, LinkWriter, News, NewsSender, Star
 struct MemoryLauncher {
     launched: AtomicU32,
     refuse: bool,
+    /// A fault of ours, in the middle of the loop.
+    panics: bool,
 }
 
 impl Launcher for MemoryLauncher {
@@ -34,6 +36,7 @@ impl Launcher for MemoryLauncher {
 
     fn launch(&self, news: NewsSender, _notes: StartNotes) -> Starting {
         let pid = 100 + self.launched.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.panics, "a fault in the loop");
         let refuse = self.refuse;
         Box::pin(async move {
             if refuse {
@@ -191,6 +194,21 @@ async fn a_worker_that_does_not_start_is_told_with_its_reason() {
     let pool = Pool::start(PathBuf::from("/t/memory.py"), &Rules::default(), launcher, shared());
     let fault = pool.call(job("echo", 1)).await.ended.unwrap_err();
     assert_eq!((fault.code, fault.message.as_str()), (Code::StartupFailed, "memory is gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_panics_is_told_and_takes_nothing_with_it() {
+    let shared = shared();
+    let launcher = Arc::new(MemoryLauncher { panics: true, ..MemoryLauncher::default() });
+    let pool = Pool::start(PathBuf::from("/t/broken.py"), &Rules::default(), launcher, Arc::clone(&shared));
+    let fault = pool.call(job("echo", 1)).await.ended.unwrap_err();
+    assert_eq!(fault.code, Code::SystemError);
+    assert!(fault.message.contains("the next call starts a new one"), "{fault}");
+    let usage = shared.usage();
+    assert_eq!((usage.workers, usage.running, usage.waiting), (0, 0, 0), "what it held is there for others");
+    let launcher = Arc::new(MemoryLauncher::default());
+    let other = Pool::start(PathBuf::from("/t/sound.py"), &Rules::default(), launcher, shared);
+    assert!(other.call(job("echo", 2)).await.ended.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -71,6 +71,12 @@ impl Shared {
 
     pub(super) fn leave(&self, pool: PoolId) {
         self.ways.lock().remove(&pool);
+        let pokes = {
+            let mut commons = self.commons.lock();
+            commons.forget(pool);
+            commons.take_pokes()
+        };
+        self.deliver(pokes);
     }
 
     pub(super) fn deliver(&self, pokes: Vec<Poke>) {

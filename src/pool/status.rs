@@ -4,7 +4,7 @@ use super::actor::{Actor, Held};
 use super::event::{Decision, WhyStart, WhyStop};
 use super::machine::{Resting, WorkerView};
 use super::tally::{PoolStatus, WorkerStatus};
-use crate::process::resident;
+use crate::process::{processor_time, resident};
 
 impl Actor {
     /// How the pool stands.
@@ -24,6 +24,7 @@ impl Actor {
             calls: view.calls,
             running: running.map(|open| open.job.function.clone()),
             holds: view.holds,
+            cpu_s: pid.and_then(processor_time),
             rss: pid.and_then(resident),
         }
     }

@@ -47,6 +47,8 @@ pub struct WorkerStatus {
     pub running: Option<String>,
     /// Calls it holds, those not begun included.
     pub holds: usize,
+    /// Seconds of processor time it has used.
+    pub cpu_s: Option<f64>,
     /// What it and its children hold, in bytes.
     pub rss: Option<usize>,
 }

@@ -23,7 +23,7 @@ pub use exit::Exit;
 pub use household::keep_house;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, worker_environment};
-pub use memory::resident;
+pub use memory::{processor_time, resident};
 pub use pipe_end::PipeEnd;
 pub use run::{Finished, run};
 pub use signals::Signals;

@@ -111,6 +111,9 @@ class Client:
         self.next, self.lock, self.over = 1, threading.Lock(), False
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
+        # Read, so that it never waits; what hostler itself did wrong is told there.
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
 
     def read(self):
         with contextlib.suppress(OSError, ValueError), os.fdopen(os.dup(self.wire.output.fileno()), "rb") as stream:
@@ -121,6 +124,13 @@ class Client:
                     if self.sabotage == "twice" and self.told.answered % 50 == 3:
                         self.take(message)
         self.over = True
+
+    def listen(self):
+        with contextlib.suppress(OSError, ValueError), os.fdopen(os.dup(self.wire.process.stderr.fileno()), "rb") as stream:
+            for text in stream:
+                if b"panicked" in text:
+                    place = text.decode(errors="replace").strip()
+                    self.told.wrong.append(f"{place}: {next(stream, b'').decode(errors='replace').strip()}")
 
     def take(self, message):
         with self.lock:

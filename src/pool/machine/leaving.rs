@@ -141,7 +141,7 @@ impl Machine {
         slots.extend(self.workers.values_mut().flat_map(|seat| seat.line.drain(..)));
         for slot in slots {
             if slot.has_turn {
-                commons.give_turn();
+                commons.give_turn(self.id);
             }
             if !slot.settled {
                 effects.push(Effect::Finish { call: slot.call(), verdict: Verdict::ShuttingDown });

@@ -118,7 +118,7 @@ impl Machine {
             line.and_then(|line| line.iter_mut().take(concurrency).find(|slot| !slot.has_turn && !slot.wish.nested));
         match heir {
             Some(heir) => heir.has_turn = true,
-            None => commons.give_turn(),
+            None => commons.give_turn(self.id),
         }
     }
 
@@ -147,7 +147,7 @@ impl Machine {
         let mut untouched = Vec::new();
         for (place, mut slot) in line.into_iter().enumerate() {
             if std::mem::take(&mut slot.has_turn) && !sabotaged!(self, LeakTurn) {
-                commons.give_turn();
+                commons.give_turn(self.id);
             }
             if place < self.rules.concurrency {
                 begun.push(slot);

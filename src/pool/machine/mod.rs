@@ -228,8 +228,10 @@ impl Machine {
         if !self.waits.turn {
             commons.wants_no_turn(self.id);
         }
-        commons.count_waiting(self.counted, self.waiting.len());
-        self.counted = self.waiting.len();
+        if self.counted != self.waiting.len() {
+            self.counted = self.waiting.len();
+            commons.count_waiting(self.id, self.counted);
+        }
     }
 
     fn tell(effects: &mut Vec<Effect>, decision: Decision) {
