@@ -2,8 +2,6 @@
 all answered meanwhile. Each row has a hostler of its own; in the end nothing of it may be left."""
 
 import asyncio
-import os
-import re
 import time
 import unittest
 from pathlib import Path
@@ -120,7 +118,8 @@ def of_run(notes):
 
 
 class Hostile(unittest.IsolatedAsyncioTestCase):
-    async def row(self, row):
+    async def row(self, name):
+        row = ROWS[name]
         folder = scratch(self)
         write_tool(folder / "tools", "bad", row.body, header(row.settings))
         write_tool(folder / "tools", "good", NEIGHBOUR)
@@ -161,17 +160,65 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
             count += 1
         return wrong
 
+    async def test_it_ignores_term(self):
+        await self.row("ignores TERM")
 
-def case(name, row):
-    async def test(self):
-        await self.row(row)
+    async def test_it_forks_a_daemon(self):
+        await self.row("forks a daemon")
 
-    test.__doc__ = name
-    return test
+    async def test_it_spawns_grandchildren_that_hold_the_pipes(self):
+        await self.row("spawns grandchildren that hold the pipes")
 
+    async def test_it_allocates_without_end(self):
+        await self.row("allocates without end")
 
-for name, row in ROWS.items():
-    setattr(Hostile, "test_it_" + re.sub(r"\W+", "_", name.lower()), case(name, row))
+    async def test_it_fills_its_descriptors(self):
+        await self.row("fills its descriptors")
+
+    async def test_it_holds_the_interpreter_in_an_expression_for_ever(self):
+        await self.row("holds the interpreter in an expression for ever")
+
+    async def test_it_holds_the_interpreter_in_c_for_ever(self):
+        await self.row("holds the interpreter in C for ever")
+
+    async def test_it_closes_its_own_output(self):
+        await self.row("closes its own output")
+
+    async def test_it_writes_frames_that_are_none(self):
+        await self.row("writes frames that are none")
+
+    async def test_it_answers_twice(self):
+        await self.row("answers twice")
+
+    async def test_it_answers_what_nobody_asked(self):
+        await self.row("answers what nobody asked")
+
+    async def test_it_dies_in_hello(self):
+        await self.row("dies in hello")
+
+    async def test_it_hangs_in_hello(self):
+        await self.row("hangs in hello")
+
+    async def test_it_takes_longer_to_import_than_its_calls_may_take(self):
+        await self.row("takes longer to import than its calls may take")
+
+    async def test_it_dies_at_every_second_call(self):
+        await self.row("dies at every second call")
+
+    async def test_it_leaks_a_megabyte_at_each_call(self):
+        await self.row("leaks a megabyte at each call")
+
+    async def test_it_sits_in_a_read_that_heeds_no_signal(self):
+        await self.row("sits in a read that heeds no signal")
+
+    async def test_it_throws_away_what_interrupts_it(self):
+        await self.row("throws away what interrupts it")
+
+    async def test_it_kills_its_own_group(self):
+        await self.row("kills its own group")
+
+    async def test_it_stops_itself(self):
+        await self.row("stops itself")
 
 
 if __name__ == "__main__":

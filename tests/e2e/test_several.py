@@ -55,11 +55,13 @@ class Growth(unittest.IsolatedAsyncioTestCase):
         folder = scratch(self)
         gate = folder / "gate"
         write_tool(folder / "tools", "many", WAITS, header("max_workers = 3"))
-        async with connected(folder / "tools") as hostler:
+        async with connected(folder / "tools", verbose=True) as hostler:
             begun = [await hostler.start("many_wait_at", gate=str(gate)) for _ in range(3)]
             self.assertEqual(len({worker for _, worker in begun}), 3)
             gate.touch()
             self.assertEqual([(await task).value for task, _ in begun], [worker for _, worker in begun])
+            for reason in ("a call waits and none is there", "calls wait longer than they should"):
+                self.assertIn(reason, hostler.stderr())
 
     async def test_short_calls_need_no_second_worker(self):
         folder = scratch(self)
@@ -112,11 +114,13 @@ class Caps(unittest.IsolatedAsyncioTestCase):
         for name in ("a", "b", "c"):
             write_tool(folder / "tools", name, WAITS)
         config = config_file(folder, "[limits]\nmax_workers = 2\n")
-        async with connected(folder / "tools", config=config) as hostler:
+        async with connected(folder / "tools", config=config, verbose=True) as hostler:
             first, second = await hostler.value("a_pid"), await hostler.value("b_pid")
             self.assertEqual(await hostler.value("a_pid"), first)
             third = await hostler.value("c_pid")
             self.assertEqual((alive(first), alive(second), alive(third)), (True, False, True))
+            for reason in ("as many are alive as may be", "another tool needed its place"):
+                self.assertIn(reason, hostler.stderr())
 
     async def test_the_largest_idle_worker_leaves_when_all_hold_too_much(self):
         folder = scratch(self)
@@ -135,7 +139,7 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
     async def test_a_worker_that_made_its_calls_is_replaced_and_nobody_waits_for_that(self):
         folder = scratch(self)
         write_tool(folder / "tools", "many", WAITS, header("max_calls = 3"))
-        async with connected(folder / "tools") as hostler:
+        async with connected(folder / "tools", verbose=True) as hostler:
             first = await hostler.call("many_pid")
             seen, colds = {first.worker}, 0
 
@@ -151,6 +155,8 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
                     await another()
             self.assertEqual(colds, 0, "the successor was ready each time")
             await eventually_async(gone(first.worker), "the first has left")
+            for reason in ("it made as many calls as max_calls says", "another is about to leave"):
+                self.assertIn(reason, hostler.stderr())
 
     async def test_a_worker_that_leaks_is_replaced(self):
         folder = scratch(self)
@@ -191,7 +197,7 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             self.assertFalse((await hostler.call("dies_well")).failed)
             again = await hostler.call("dies_always")
             self.assertIsNotNone(again.worker, "the row has ended")
-            for words in ("calls are refused for a while", "a call was answered again"):
+            for words in ("the next one waits a little", "calls are refused for a while", "trying one call", "a call was answered again"):
                 self.assertIn(words, hostler.stderr())
 
 
