@@ -10,6 +10,7 @@ pub fn resident(pid: u32) -> Option<usize> {
     Some(below.fold(own, usize::saturating_add))
 }
 
+/// Resident bytes of a process and its descendants: this system does not tell.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_: u32) -> Option<usize> {
     None

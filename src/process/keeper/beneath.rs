@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::keep::die_of;
 use super::say::{say, told};
-use crate::process::family;
+use crate::process::{family, household, table};
 
 /// Who is told of signals that the keeper passes on.
 type Heard = Box<dyn Fn(i32) + Send>;
@@ -70,6 +70,9 @@ fn attend(words: &OwnedFd, keeper: Pid) {
         }
     }
     close();
+    if table::children(getpid()).is_empty() {
+        household::kill_groups();
+    }
     let ended = family::end_all(&[], CLEAN_UP);
     let text = told(&ended).map(|text| format!("; {text}")).unwrap_or_default();
     say(&format!("its keeper ({keeper}) was killed, so hostler ends at once{text}"));
