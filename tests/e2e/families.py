@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from harness import TOOLS, alive, children, eventually, parent
+from harness import TOOLS, alive, children, eventually, gone, parent
 from wire import Wire
 
 MARK = b"HOSTLER_RUN="
@@ -72,6 +72,20 @@ def kill(pid, number):
     return True
 
 
+def state(pid):
+    """What a process does, in the kernel's letter."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def kill_both(keeper, supervisor):
+    """Kills hostler's two processes so that neither can clean up after the other."""
+    os.kill(keeper, signal.SIGSTOP)
+    eventually(lambda: state(keeper) == "T", "the keeper is stopped")
+    os.kill(supervisor, signal.SIGKILL)
+    eventually(gone(supervisor), "the supervisor is dead")
+    os.kill(keeper, signal.SIGKILL)
+
+
 class Family:
     """A hostler with a call under way, and everybody who belongs to it."""
 
@@ -120,4 +134,4 @@ def swept(hostler):
     return said
 
 
-__all__ = ["Family", "KILLED", "below", "busy", "kill", "marked", "names", "swept", "zombies"]
+__all__ = ["Family", "KILLED", "below", "busy", "kill", "kill_both", "marked", "names", "state", "swept", "zombies"]

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from families import KILLED, below, busy, kill, marked, names, swept, zombies
+from families import KILLED, below, busy, kill, kill_both, marked, names, state, swept, zombies
 from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent
 from orphan_storm import storm
 from wire import Wire, call
@@ -82,6 +82,14 @@ class Killed(unittest.TestCase):
             family.is_gone(KILLED)
             self.assertIn("was killed, so hostler ends at once; killed what was left: ", hostler.stderr())
 
+    def test_the_keeper_of_a_supervisor_that_is_stopped(self):
+        with busy() as (_, family):
+            os.kill(family.supervisor, signal.SIGSTOP)
+            eventually(lambda: state(family.supervisor) == "T", "the supervisor is stopped")
+            os.kill(family.keeper, signal.SIGKILL)
+            # Its group has lost the last parent that could continue it, so the kernel does.
+            family.is_gone(KILLED)
+
     def test_the_keepers_whole_group(self):
         # As clients do that lose patience. The supervisor has left that group.
         with busy() as (hostler, family):
@@ -94,26 +102,23 @@ class Killed(unittest.TestCase):
             self.assertEqual(hostler.ended(KILLED), -signal.SIGKILL)
             self.assertEqual(names(family.left()), "")
 
-    def both_killed(self, hostler, family):
-        """Neither can clean up after the other."""
-        for pid in (family.keeper, family.supervisor):
-            os.kill(pid, signal.SIGSTOP)
-        for pid in (family.keeper, family.supervisor):
-            os.kill(pid, signal.SIGKILL)
-        hostler.process.wait()
-        eventually(gone(family.supervisor), "the supervisor is dead")
-
     def test_both_at_once_and_the_next_start_cleans_up(self):
+        # Whoever else starts a hostler on this machine may be faster, and is welcome; but not every time.
+        self.assertTrue(any(self.swept_by_another() for _ in range(10)), "no start told that it ended them")
+
+    def swept_by_another(self):
+        """Whether the start that followed was the one that ended everybody. That somebody did is held here."""
         with busy() as (hostler, family):
-            self.both_killed(hostler, family)
+            kill_both(family.keeper, family.supervisor)
             launcher = next(pid for pid in family.all if pid not in {family.supervisor, *family.tools})
             eventually(gone(launcher), "what the supervisor started itself died with it", KILLED)
-            self.assertTrue(all(map(alive, family.tools)), "the others do not know yet")
+            were_left = [pid for pid in family.tools if alive(pid)]
             with Wire(TOOLS, arguments=("-vv",)) as another:
                 another.open()
                 said = swept(another)
                 family.is_gone(KILLED)
-            self.assertEqual(said.count("ended what a killed hostler had left behind"), len(family.tools), said)
+        ended = said.count("ended what a killed hostler had left behind")
+        return len(were_left) == ended == len(family.tools)
 
     def test_both_at_once_and_idle_workers_leave_by_themselves(self):
         with Wire(TOOLS) as hostler:
@@ -121,10 +126,8 @@ class Killed(unittest.TestCase):
             worker = hostler.worker(1, "slow_echo", number=1)
             self.assertTrue(alive(worker))
             keeper, served = hostler.process.pid, hostler.supervisor
-            for number in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in (keeper, served):
-                    os.kill(pid, number)
-            eventually(gone(served, worker), "the worker reads the end of its input", KILLED)
+            kill_both(keeper, served)
+            eventually(gone(worker), "the worker reads the end of its input", KILLED)
 
     def test_at_any_moment_of_a_start(self):
         chance = random.Random(6)
@@ -208,9 +211,7 @@ class Neighbours(unittest.TestCase):
         with busy() as (_, family), Wire(TOOLS) as another:
             another.open()
             with busy() as (_, dead):
-                for number in (signal.SIGSTOP, signal.SIGKILL):
-                    for pid in (dead.keeper, dead.supervisor):
-                        os.kill(pid, number)
+                kill_both(dead.keeper, dead.supervisor)
                 with Wire(TOOLS, arguments=("-vv",)) as third:
                     third.open()
                     swept(third)

@@ -8,9 +8,8 @@ import signal
 import sys
 import threading
 import unittest
-from pathlib import Path
 
-from families import KILLED, below, kill, marked, names
+from families import KILLED, below, kill, marked, names, state
 from harness import HOSTLER, ROOT, TOOLS, alive, environment, eventually, parent, supervisor
 
 # As shells do it: the command gets a group of its own and the terminal; stopped, it gets both back when it is told to.
@@ -111,10 +110,6 @@ class Terminal(unittest.TestCase):
         # What a terminal's window does when it is closed: the shell is gone, and the kernel hangs up on its group.
         os.kill(parent(self.keeper), signal.SIGKILL)
         eventually(lambda: not any(map(alive, {self.keeper, *self.family})), "hostler is gone", limit=KILLED)
-
-
-def state(pid):
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 if __name__ == "__main__":
