@@ -7,8 +7,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-use rustix::net::{AddressFamily, sockopt};
+use rustix::fs::{FileType, OFlags, fstat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, open};
+use rustix::net::{AddressFamily, getsockname};
 use tokio::io::AsyncWrite;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -55,7 +57,9 @@ fn kind(fd: BorrowedFd<'_>) -> Kind {
     let Ok(stat) = fstat(fd) else { return Kind::Other };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Kind::Pipe,
-        FileType::Socket if sockopt::socket_domain(fd) == Ok(AddressFamily::UNIX) => Kind::Socket,
+        FileType::Socket if getsockname(fd).is_ok_and(|own| own.address_family() == AddressFamily::UNIX) => {
+            Kind::Socket
+        }
         _ => Kind::Other,
     }
 }

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, Signal, getpid, kill_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -16,6 +17,8 @@ use super::table;
 
 /// Children that hostler started and has not reaped yet.
 static HOUSEHOLD: LazyLock<Mutex<Household>> = LazyLock::new(Mutex::default);
+/// How long the books are waited for when everything has to end.
+const BOOKS: Duration = Duration::from_millis(100);
 /// Told when one of them has ended, so that its orphans are looked for.
 static ENDED: Notify = Notify::const_new();
 
@@ -80,6 +83,16 @@ pub(super) fn has_ended(pid: Pid) {
 /// A child was reaped; its number may be anybody's from now on.
 pub(super) fn forget(pid: Pid) {
     HOUSEHOLD.lock().children.remove(&pid);
+}
+
+/// Kills the group of every child that hostler started, for when the table of processes shows nobody. They are not reaped,
+/// so the groups are still theirs.
+pub(super) fn kill_groups() {
+    // Whoever holds the books for longer is stuck, and there is no time.
+    let Some(household) = HOUSEHOLD.try_lock_for(BOOKS) else { return };
+    for pid in household.children.keys() {
+        let _ = kill_process_group(*pid, Signal::KILL);
+    }
 }
 
 /// Ends orphans when their worker has ended, and reaps what was adopted, for as long as hostler lives. To be run on the

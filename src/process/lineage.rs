@@ -85,12 +85,14 @@ impl Mark {
     }
 
     /// Finds the mark among the variables of a process, as the system keeps them: one after the other, each with a NUL.
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn among(variables: &[u8]) -> Option<Self> {
         let name = [VARIABLE, "="].concat();
         let value = variables.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(name.as_bytes()))?;
         Self::parse(std::str::from_utf8(value).ok()?)
     }
 
+    #[cfg(any(target_os = "linux", test))]
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let boot = parts.next().filter(|boot| !boot.is_empty())?.to_owned();

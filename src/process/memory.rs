@@ -25,6 +25,7 @@ pub fn processor_time(_: u32) -> Option<f64> {
     None
 }
 
+/// Resident bytes of a process and its descendants: this system does not tell.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_: u32) -> Option<usize> {
     None

@@ -2,7 +2,7 @@
 //!
 //! Everything read here may be over by the time it is looked at; whoever kills by it holds a pidfd first and asks again.
 
-use rustix::process::{Pid, getpid};
+use rustix::process::Pid;
 
 use super::lineage::Mark;
 
@@ -22,6 +22,7 @@ pub(super) struct Row {
 }
 
 /// Reads a line of `/proc/PID/stat`. The name comes second, in brackets, and may hold anything, brackets too.
+#[cfg(any(target_os = "linux", test))]
 fn parse(line: &str) -> Option<Row> {
     let (before, rest) = line.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
@@ -66,9 +67,10 @@ pub(super) fn ancestors(of: Pid) -> Vec<Pid> {
 
 /// Whether the table's numbers are ours: in a namespace of processes without a `/proc` of its own they are others', and
 /// to go by them would hit strangers.
+#[cfg(target_os = "linux")]
 fn is_ours() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
-    own.and_then(|own| own.to_str()?.parse().ok()) == Some(getpid().as_raw_pid())
+    own.and_then(|own| own.to_str()?.parse().ok()) == Some(rustix::process::getpid().as_raw_pid())
 }
 
 #[cfg(target_os = "linux")]
@@ -162,7 +164,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_is_in_the_table() {
-        let own = getpid();
+        let own = rustix::process::getpid();
         let row = row(own).unwrap();
         assert!(!row.is_dead && row.started > 0, "{row:?}");
         assert_eq!(Pid::from_raw(row.parent), rustix::process::getppid());

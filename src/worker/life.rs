@@ -14,7 +14,7 @@ use super::memory::{Excess, exceeded};
 use super::news::{Control, News, NewsSender};
 use super::stack::Stack;
 use super::stderr::Tail;
-use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, stop};
+use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, keeper, stop};
 
 /// How long a launcher may outlive its interpreter.
 const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
@@ -54,6 +54,7 @@ impl Life {
     /// Lives until the process is dead, then tells so.
     pub(super) async fn live(mut self) {
         let (exit, excess) = self.within_memory().await;
+        keeper::unless_over().await;
         self.child.clean_up();
         // A tool that called setsid has left the group, and is not to outlive it.
         self.interpreter.signal(Signal::KILL);

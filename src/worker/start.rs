@@ -25,7 +25,7 @@ use super::writer::{LinkWriter, start_writer};
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Child, Launch, PipeEnd, Tracked, worker_environment};
+use crate::process::{Child, Launch, PipeEnd, Tracked, keeper, worker_environment};
 use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
 
 /// Something that happens on the way to a running worker, for people who wait.
@@ -281,6 +281,7 @@ impl Handshake {
 
     async fn death_fault(mut self, stderr: tokio::task::JoinHandle<()>) -> Fault {
         let exit = tokio::time::timeout(Duration::from_secs(1), self.child.exited()).await;
+        keeper::unless_over().await;
         self.child.clean_up();
         let _ = tokio::time::timeout(Duration::from_millis(200), stderr).await;
         let how = exit.map_or_else(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALONE = ["test_exits", "test_orphans"]  # they compare times with limits that people rely on
+ALONE = ["test_exits", "test_orphans", "test_interrupted", "test_terminal", "test_container"]  # they compare times with limits that people rely on
 AT_ONCE = 2
 
 

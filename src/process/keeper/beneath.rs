@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::keep::die_of;
 use super::say::{say, told};
-use crate::process::family;
+use crate::process::{family, household, table};
 
 /// Who is told of signals that the keeper passes on.
 type Heard = Box<dyn Fn(i32) + Send>;
@@ -19,6 +19,8 @@ type Heard = Box<dyn Fn(i32) + Send>;
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 /// Held only to set or to call it.
 static LISTENER: Mutex<Option<Heard>> = Mutex::new(None);
+/// Everything is being killed.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Held while a process is started, and for good by whoever ends everything.
 static STARTS: Mutex<()> = Mutex::new(());
 
@@ -32,6 +34,14 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// Whether a keeper watches over this process.
 pub fn is_kept() -> bool {
     IS_KEPT.load(Ordering::Relaxed)
+}
+
+/// Waits for ever once everything below is being killed, because the keeper was or because somebody asked twice: whose
+/// worker dies then must not be told that it died of itself, in the moment before hostler is gone.
+pub async fn unless_over() {
+    if IS_OVER.load(Ordering::SeqCst) {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Passes signals on to `heard` from now on. Before that they do what they do by default.
@@ -70,6 +80,9 @@ fn attend(words: &OwnedFd, keeper: Pid) {
         }
     }
     close();
+    if table::children(getpid()).is_empty() {
+        household::kill_groups();
+    }
     let ended = family::end_all(&[], CLEAN_UP);
     let text = told(&ended).map(|text| format!("; {text}")).unwrap_or_default();
     say(&format!("its keeper ({keeper}) was killed, so hostler ends at once{text}"));
@@ -88,5 +101,6 @@ fn hear(number: i32) {
 
 /// Nothing is started any more.
 fn close() {
+    IS_OVER.store(true, Ordering::SeqCst);
     std::mem::forget(STARTS.try_lock_for(START));
 }

@@ -36,6 +36,7 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
         let _ = rustix::stdio::dup2_stdin(&nothing);
         let _ = rustix::stdio::dup2_stdout(&nothing);
     }
+    #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"hostler-keeper");
     let delivery = deliver();
     // Last: what it took to get here is not needed again.

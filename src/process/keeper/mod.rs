@@ -24,14 +24,13 @@ mod small;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, getpid, setpgid};
 use rustix::stdio;
 use rustix::termios::tcgetpgrp;
 
 use super::table;
 
-pub use beneath::{finish, is_kept};
+pub use beneath::{finish, is_kept, unless_over};
 pub(super) use beneath::{listen, open_for_starts};
 pub use escalation::Limits;
 
@@ -63,17 +62,18 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     }
     // Children that were here before, as after `exec` in a shell, are none of ours.
     let spared = table::children(getpid());
-    let (words, told) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+    // Neither end reaches what is started later: it would keep the other side from seeing the end.
+    let (words, told) = io::pipe()?;
     adopt_orphans();
     let keeper = getpid();
     if let Some(supervisor) = fork()? {
         drop(words);
-        keep::keep(supervisor, &told, limits, &spared);
+        keep::keep(supervisor, &told.into(), limits, &spared);
     }
     drop(told);
     adopt_orphans();
     leave_group();
-    Ok(beneath::watch(words, keeper)?)
+    Ok(beneath::watch(words.into(), keeper)?)
 }
 
 /// In a group of its own the supervisor survives whoever kills the keeper's group, as clients do that lose patience, and
