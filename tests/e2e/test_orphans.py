@@ -82,6 +82,18 @@ class Killed(unittest.TestCase):
             family.is_gone(KILLED)
             self.assertIn("was killed, so hostler ends at once; killed what was left: ", hostler.stderr())
 
+    def test_whose_worker_is_killed_with_the_keeper_is_told_no_other_reason(self):
+        for _ in range(5):
+            with Wire(TOOLS) as hostler:
+                hostler.open()
+                hostler.began(1, "slow_nap", seconds=600)
+                for number in range(2, 40):  # they wait, and would be told that no worker could be started
+                    hostler.send(call(number, "slow_echo", number=number))
+                os.kill(hostler.process.pid, signal.SIGKILL)
+                with self.assertRaises(EOFError):
+                    hostler.answer(1)
+                self.assertEqual([note for note in hostler.notes if "id" in note], [])
+
     def test_the_keeper_of_a_supervisor_that_is_stopped(self):
         with busy() as (_, family):
             os.kill(family.supervisor, signal.SIGSTOP)
