@@ -8,7 +8,7 @@ import time
 import unittest
 
 from families import KILLED, below, busy, kill, kill_both, marked, names, state, swept, zombies
-from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent
+from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent, scratch, write_tool
 from orphan_storm import storm
 from wire import Wire, call
 
@@ -83,15 +83,18 @@ class Killed(unittest.TestCase):
             self.assertIn("was killed, so hostler ends at once; killed what was left: ", hostler.stderr())
 
     def test_whose_worker_is_killed_with_the_keeper_is_told_no_other_reason(self):
-        for _ in range(5):
-            with Wire(TOOLS) as hostler:
+        tools, chance = scratch(self), random.Random(3)
+        for number in range(12):
+            write_tool(tools, f"t{number}", "def wait() -> None:\n    import time\n    time.sleep(600)\n")
+        for _ in range(12):
+            with Wire(tools) as hostler:
                 hostler.open()
-                hostler.began(1, "slow_nap", seconds=600)
-                for number in range(2, 40):  # they wait, and would be told that no worker could be started
-                    hostler.send(call(number, "slow_echo", number=number))
+                for number in range(12):
+                    hostler.send(call(number + 1, f"t{number}_wait"))
+                time.sleep(0.02 + chance.random() * 0.2)  # in the midst of their starts
                 os.kill(hostler.process.pid, signal.SIGKILL)
                 with self.assertRaises(EOFError):
-                    hostler.answer(1)
+                    hostler.answer(0)
                 self.assertEqual([note for note in hostler.notes if "id" in note], [])
 
     def test_the_keeper_of_a_supervisor_that_is_stopped(self):
