@@ -77,10 +77,16 @@ def state(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def stopped(pid):
+    """Whether a process is stopped with all of its threads: only then the kernel takes it for stopped."""
+    states = [place.read_text().rpartition(")")[2].split()[0] for place in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 def kill_both(keeper, supervisor):
     """Kills hostler's two processes so that neither can clean up after the other."""
     os.kill(keeper, signal.SIGSTOP)
-    eventually(lambda: state(keeper) == "T", "the keeper is stopped")
+    eventually(lambda: stopped(keeper), "the keeper is stopped")
     os.kill(supervisor, signal.SIGKILL)
     eventually(gone(supervisor), "the supervisor is dead")
     os.kill(keeper, signal.SIGKILL)
@@ -134,4 +140,4 @@ def swept(hostler):
     return said
 
 
-__all__ = ["Family", "KILLED", "below", "busy", "kill", "kill_both", "marked", "names", "state", "swept", "zombies"]
+__all__ = ["Family", "KILLED", "below", "busy", "kill", "kill_both", "marked", "names", "state", "stopped", "swept", "zombies"]

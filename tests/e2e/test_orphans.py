@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from families import KILLED, below, busy, kill, kill_both, marked, names, state, swept, zombies
+from families import KILLED, below, busy, kill, kill_both, marked, names, stopped, swept, zombies
 from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent, scratch, write_tool
 from orphan_storm import storm
 from wire import Wire, call
@@ -100,7 +100,7 @@ class Killed(unittest.TestCase):
     def test_the_keeper_of_a_supervisor_that_is_stopped(self):
         with busy() as (_, family):
             os.kill(family.supervisor, signal.SIGSTOP)
-            eventually(lambda: state(family.supervisor) == "T", "the supervisor is stopped")
+            eventually(lambda: stopped(family.supervisor), "the supervisor is stopped")
             os.kill(family.keeper, signal.SIGKILL)
             # Its group has lost the last parent that could continue it, so the kernel does.
             family.is_gone(KILLED)
