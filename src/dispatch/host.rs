@@ -143,6 +143,10 @@ impl CallHost {
     fn wait_for(&self, dispatcher: &Arc<Dispatcher>, name: &str) -> Result<Option<Waiting>, WireError> {
         let catalogue = dispatcher.registry.catalogue();
         let (Some(outer), Ok(tool)) = (self.chain.last(), catalogue.resolve(name)) else { return Ok(None) };
+        // Another worker of that file may come, or the same run this call beside the other.
+        if tool.entry.settings.max_workers.value > 1 || tool.entry.settings.concurrency.value > 1 {
+            return Ok(None);
+        }
         let edge = (pack_of(outer).to_owned(), tool.entry.file.pack.clone());
         let mut waits = dispatcher.waits.lock();
         if let Some(way) = way(&waits, &edge.1, &edge.0) {

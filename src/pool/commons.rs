@@ -195,6 +195,9 @@ impl Commons {
     pub(super) fn forget(&mut self, pool: PoolId) {
         self.waiting.remove(&pool);
         self.places.retain(|(of, _), _| *of != pool);
+        if self.places.is_empty() {
+            self.is_over = false;
+        }
         self.turns.forget(pool, &mut self.pokes);
         self.seats.forget(pool, &mut self.pokes);
     }
@@ -230,6 +233,17 @@ impl Commons {
         }
         self.evict_for_those_who_wait();
         false
+    }
+
+    /// A seat beyond the limit, for a call that a running call waits for: those who sit work until it is answered.
+    pub(super) fn take_seat_beyond(&mut self, pool: PoolId, worker: WorkerId) {
+        self.seats.lend(pool);
+        self.sit(pool, worker);
+    }
+
+    /// Whether some worker has been idle since before this moment, so that it may be sent away for one more of another tool.
+    pub(super) fn has_idle_since(&self, before: Moment) -> bool {
+        self.places.values().any(|place| !place.told_to_go && place.idle_since.is_some_and(|since| since <= before))
     }
 
     /// A seat, if one is free and nobody waits for it.

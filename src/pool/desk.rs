@@ -48,7 +48,7 @@ impl Open {
 
     /// The worker this call waited for is there.
     pub fn started(&mut self) {
-        self.ready = Some(Instant::now());
+        self.ready.get_or_insert_with(Instant::now);
     }
 
     pub fn sent_to(&mut self, pid: u32, first: bool) {

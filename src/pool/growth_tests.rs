@@ -71,7 +71,7 @@ impl House {
 }
 
 fn up_to(max_workers: usize) -> Rules {
-    Rules { max_workers, short: Duration::ZERO, ..Rules::default() }
+    Rules { max_workers, ..Rules::default() }
 }
 
 #[test]
@@ -120,12 +120,101 @@ fn the_minimum_is_there_from_the_first_call_on_and_stays() {
     assert_eq!(house.pools[0].next_timer(), None, "nobody leaves");
     assert_eq!(house.does(0, at(500), Event::Timer), []);
     assert_eq!(house.does(0, at(600), died(W1)), [Effect::Start(W3)], "at once the first time");
-    assert_eq!(
-        house.does(0, at(601), Event::StartFailed { worker: W3, by_itself: true }),
-        [Effect::Start(WorkerId(4))]
-    );
-    assert_eq!(house.does(0, at(602), Event::StartFailed { worker: WorkerId(4), by_itself: true }), []);
-    assert!(house.pools[0].next_timer().is_some_and(|then| then > at(1_300)), "and then less and less often");
+    let failed = house.does(0, at(601), Event::StartFailed { worker: W3, by_itself: false });
+    assert_eq!(failed, [], "not without a pause");
+    let again = house.pools[0].next_timer().expect("it is tried again");
+    assert!(again > at(1_350) && again <= at(1_601), "{again:?}");
+    assert_eq!(house.does(0, again, Event::Timer), [Effect::Start(WorkerId(4))]);
+    let _ = house.step(0, again, Event::StartFailed { worker: WorkerId(4), by_itself: false });
+    assert!(house.pools[0].next_timer().is_some_and(|then| then > again + at(1_400)), "and then less and less often");
+}
+
+#[test]
+fn pools_that_can_run_nothing_take_no_seats_from_each_other() {
+    let caps = Caps { running: 1, workers: 2, ..Caps::default() };
+    let mut house = House::new(caps, &[Rules::default(); 3]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    assert_eq!(house.does(1, at(2), Event::Submit(call(2))), [Effect::Start(W1)], "a seat is free");
+    let _ = house.step(1, at(3), Event::Ready(W1));
+    assert_eq!(house.does(2, at(4), Event::Submit(call(3))), [], "none is, and it could not run");
+    assert_eq!(house.commons.take_pokes(), []);
+    let _ = house.step(0, at(5), answered(W1, 1));
+    assert_eq!(house.commons.take_pokes(), [Poke::Look(PoolId(1))]);
+    assert_eq!(house.does(1, at(6), Event::Look), [send(W1, 2)]);
+    let _ = house.step(1, at(7), answered(W1, 2));
+    assert_eq!(house.commons.take_pokes(), [Poke::Look(PoolId(2))]);
+    assert_eq!(house.does(2, at(8), Event::Look), [], "with a turn it may have another leave");
+    assert_eq!(house.commons.take_pokes(), [Poke::Evict(PoolId(0), W1)]);
+    let _ = house.step(0, at(9), Event::Evict(W1));
+    let _ = house.step(0, at(10), died(W1));
+    assert_eq!(house.does(2, at(11), Event::Look), [Effect::Start(W1)]);
+    assert_eq!(house.does(2, at(12), Event::Ready(W1)), [send(W1, 3)]);
+}
+
+#[test]
+fn a_call_that_a_running_call_waits_for_gets_a_seat_beyond_the_limit() {
+    let caps = Caps { workers: 1, memory: Some(10), ..Caps::default() };
+    let mut house = House::new(caps, &[Rules::default(); 2]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    let _ = house.step(0, at(1), Event::Measured { worker: W1, held: 11 });
+    let nested = Wish { nested: true, ..call(2) };
+    assert_eq!(house.does(1, at(2), Event::Submit(nested)), [Effect::Start(W1)]);
+    assert_eq!(house.does(1, at(3), Event::Ready(W1)), [send(W1, 2)]);
+}
+
+#[test]
+fn a_start_that_fails_for_growth_is_not_tried_again_at_once() {
+    let mut house = House::new(Caps::default(), &[up_to(2)]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(0), Event::Submit(call(1)));
+    let _ = house.step(0, at(0), Event::Submit(call(2)));
+    assert_eq!(house.does(0, at(25), Event::Timer), [Effect::Start(W2)]);
+    assert_eq!(house.does(0, at(26), Event::StartFailed { worker: W2, by_itself: false }), []);
+    assert!(house.pools[0].next_timer().is_some_and(|then| then >= at(776)));
+}
+
+#[test]
+fn a_successor_is_idle_for_as_long_as_the_one_before() {
+    let rules = Rules { idle: Some(at(2_000)), max_lifetime: Some(at(1_500)), ..Rules::default() };
+    let mut house = House::new(Caps::default(), &[rules]);
+    house.warm(0, at(0));
+    assert_eq!(house.does(0, at(1_500), Event::Timer), [Effect::Start(W2)]);
+    let _ = house.step(0, at(1_510), Event::Ready(W2));
+    let _ = house.step(0, at(1_520), died(W1));
+    assert_eq!(house.pools[0].next_timer(), Some(at(2_000)));
+    assert_eq!(house.does(0, at(2_000), Event::Timer), [Effect::Stop { worker: W2, manner: Manner::Retire }]);
+}
+
+#[test]
+fn a_worker_that_is_large_before_its_first_call_is_not_replaced() {
+    let mut house = House::new(Caps::default(), &[Rules { max_rss: Some(100), min_workers: 1, ..Rules::default() }]);
+    let _ = house.step(0, at(0), Event::Warm);
+    let _ = house.step(0, at(1), Event::Ready(W1));
+    assert_eq!(house.does(0, at(2), Event::Measured { worker: W1, held: 101 }), []);
+}
+
+#[test]
+fn idle_workers_that_are_killed_together_are_no_row_of_deaths() {
+    let mut house = House::new(Caps::default(), &[Rules { min_workers: 5, ..up_to(5) }]);
+    let _ = house.step(0, at(0), Event::Warm);
+    (1..=5).for_each(|worker| drop(house.step(0, at(1), Event::Ready(WorkerId(worker)))));
+    (1..=5).for_each(|worker| drop(house.step(0, at(2), died(WorkerId(worker)))));
+    let called = house.does(0, at(3), Event::Submit(call(1)));
+    assert!(!called.iter().any(|effect| matches!(effect, Effect::Finish { .. })), "{called:?}");
+}
+
+#[test]
+fn the_call_that_opens_the_breaker_is_told_of_its_death() {
+    let mut house = House::new(Caps::default(), &[Rules { breaker: 2, ..Rules::default() }]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    let _ = house.step(0, at(2), died(W1));
+    let _ = house.step(0, at(3), Event::Submit(Wish { repeatable: true, ..call(2) }));
+    let _ = house.step(0, at(4), Event::Ready(W2));
+    let told = house.does(0, at(5), died(W2));
+    assert_eq!(told, [Effect::Finish { call: CallId(2), verdict: Verdict::Died(W2) }]);
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Actor {
         match self.workers.remove(&worker) {
             Some(Held::Starting(task)) => {
                 task.abort();
+                self.why_stop = None;
                 self.follow_up.push_back(Event::StartFailed { worker, by_itself: false });
             }
             Some(Held::Live(handle)) => {

@@ -13,12 +13,11 @@ pub struct Rules {
     pub concurrency: usize,
     /// Calls waiting at once (those written to a worker not counted).
     pub max_queue: usize,
-    /// Calls a worker may hold that runs one at a time, the running one included.
+    /// Calls an only worker may hold that runs one at a time, the running one included. Where there may be several,
+    /// nothing is written ahead: a call that waits behind another in one worker cannot go to the next.
     pub write_ahead: usize,
-    /// Where calls take longer than this and there may be several workers, nothing is written ahead: a call that waits
-    /// behind another in one worker cannot go to the next.
-    pub short: Duration,
-    /// How long a call waits before another worker is started for it.
+    /// How long a call waits before another worker is started for it; so long a worker of another tool must have been idle
+    /// to make room for it, times forty.
     pub grow_after: Duration,
     /// How long an idle worker stays; for ever when none.
     pub idle: Option<Duration>,
@@ -57,7 +56,6 @@ impl Default for Rules {
             concurrency: 1,
             max_queue: 256,
             write_ahead: 8,
-            short: Duration::from_millis(2),
             grow_after: Duration::from_millis(25),
             idle: Some(Duration::from_mins(10)),
             max_calls: None,

@@ -99,6 +99,8 @@ pub(super) struct Seat {
     pub is_large: bool,
     /// It is to leave for this reason as soon as its successor is there.
     pub outgoing: Option<WhyStop>,
+    /// It was started for a call, and not because there should be more.
+    pub is_asked_for: bool,
     /// The worker in whose place it comes.
     pub succeeds: Option<WorkerId>,
     /// It is not replaced before, since its successor did not start.
@@ -116,6 +118,7 @@ impl Seat {
             large_after: None,
             is_large: false,
             outgoing: None,
+            is_asked_for: false,
             succeeds,
             recycle_after: Moment::ZERO,
         }
@@ -169,7 +172,7 @@ impl Seat {
     pub fn measured(&mut self, held: usize, rules: &Rules) {
         if rules.max_rss.is_none_or(|most| held <= most) {
             self.large_after = None;
-        } else if self.line.is_empty() || self.large_after.is_some_and(|calls| calls < self.calls) {
+        } else if self.calls > 0 && self.line.is_empty() || self.large_after.is_some_and(|calls| calls < self.calls) {
             // What a running call holds it may give back; what is still held in a later one, it does not.
             self.is_large = true;
         } else {

@@ -60,6 +60,8 @@ struct World {
     now: Moment,
     calls: BTreeMap<CallId, Call>,
     workers: BTreeMap<(usize, WorkerId), ModelWorker>,
+    /// Workers that are no more.
+    gone: Vec<(usize, WorkerId)>,
     /// On their way to pools.
     pokes: VecDeque<Poke>,
     /// The answer that is being told.
@@ -79,7 +81,6 @@ fn rules(chance: &mut Chance) -> Rules {
         max_calls: chance.one_in(4).then(|| 3 + chance.below(5)),
         max_lifetime: chance.one_in(5).then(|| Duration::from_millis(300)),
         max_rss: chance.one_in(4).then_some(50),
-        short: Duration::from_millis(chance.below(30)),
         breaker: 2 + u32::try_from(chance.below(4)).unwrap(),
         seed: chance.below(1_000),
         ..Rules::default()
@@ -110,6 +111,7 @@ impl World {
             now: Duration::ZERO,
             calls: BTreeMap::new(),
             workers: BTreeMap::new(),
+            gone: Vec::new(),
             pokes: VecDeque::new(),
             answering: None,
             empty: BTreeSet::new(),
@@ -179,11 +181,12 @@ impl World {
     }
 
     fn check(&self) {
-        assert!(self.workers.len() <= self.caps.workers, "{} workers alive", self.workers.len());
+        // One beyond for each pool that a running call waits for.
+        assert!(self.workers.len() <= self.caps.workers + self.pools.len(), "{} workers alive", self.workers.len());
         let running: usize = (0..self.pools.len()).map(|pool| self.running_in(pool)).sum();
         assert!(running <= self.caps.running, "{running} calls run");
         for (pool, machine) in self.pools.iter().enumerate() {
-            self.check_pool(pool, machine, running);
+            self.check_pool(pool, machine);
         }
     }
 
@@ -198,7 +201,7 @@ impl World {
         begun.filter(|call| !self.calls[call].wish.nested).count()
     }
 
-    fn check_pool(&self, pool: usize, machine: &Machine, running: usize) {
+    fn check_pool(&self, pool: usize, machine: &Machine) {
         let rules = &self.rules[pool];
         let alive = self.of(pool).filter(|worker| !worker.stopping).count();
         let replaces = rules.max_calls.is_some() || rules.max_lifetime.is_some() || rules.max_rss.is_some();
@@ -215,7 +218,7 @@ impl World {
         let requeued = 2 * most * capacity;
         assert!(waiting <= rules.max_queue + requeued, "{waiting} wait");
         let idle = |worker: &ModelWorker| worker.ready && !worker.stopping && worker.line.is_empty();
-        let could_run = running < self.caps.running && self.pokes.is_empty() && !machine.is_on_trial();
+        let could_run = self.commons.running() < self.caps.running && self.pokes.is_empty() && !machine.is_on_trial();
         let serving = self.of(pool).filter(|worker| idle(worker)).count() > machine.draining();
         assert!(
             waiting == 0 || !could_run || !serving,
@@ -269,8 +272,9 @@ impl World {
         if !worker.ready {
             return self.start_ends(pool, id, roll);
         }
-        if worker.stopping || roll == 0 {
+        if worker.stopping || roll <= 1 {
             self.workers.remove(&(pool, id));
+            self.gone.push((pool, id));
             let of_a_limit = roll == 1;
             return self.step(pool, Event::Died { worker: id, of_a_limit });
         }
@@ -314,6 +318,22 @@ impl World {
         self.answering = None;
     }
 
+    fn late_news(&mut self) {
+        if self.gone.is_empty() || self.calls.is_empty() {
+            return;
+        }
+        let (pool, worker) = self.gone[self.chance.few(self.gone.len() as u64)];
+        let call = CallId(self.chance.below(self.calls.len() as u64));
+        let event = match self.chance.below(5) {
+            0 => Event::Ready(worker),
+            1 => Event::Died { worker, of_a_limit: false },
+            2 => Event::StartFailed { worker, by_itself: true },
+            3 => Event::Evict(worker),
+            _ => Event::Answered { worker, call, cancelled: false },
+        };
+        self.step(pool, event);
+    }
+
     fn anything(&mut self) {
         self.now += Duration::from_millis(self.chance.below(15));
         let pool = self.some_pool();
@@ -326,7 +346,7 @@ impl World {
                 }
             }
             // Late news of a worker that is long gone, as a real driver can deliver it.
-            8 => self.step(pool, Event::Answered { worker: WorkerId(9_999), call: CallId(0), cancelled: false }),
+            8 => self.late_news(),
             9 => self.step(pool, Event::Warm),
             10 | 11 => self.hear(),
             _ => self.worker_moves(),

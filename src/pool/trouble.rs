@@ -16,12 +16,26 @@ pub(super) struct Trouble {
     deaths: u32,
     /// No start is tried before.
     retry_at: Moment,
+    /// When the last worker died.
+    died_at: Option<Moment>,
+    /// Starts that failed and that no call had asked for, since the last that did not fail.
+    failed_additions: u32,
+    /// No worker is added before that no call asks for.
+    add_at: Moment,
     chance: u64,
 }
 
 impl Trouble {
     pub fn new(seed: u64) -> Self {
-        Self { failures: 0, deaths: 0, retry_at: Moment::ZERO, chance: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+        Self {
+            failures: 0,
+            deaths: 0,
+            retry_at: Moment::ZERO,
+            died_at: None,
+            failed_additions: 0,
+            add_at: Moment::ZERO,
+            chance: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        }
     }
 
     pub fn retry_at(&self) -> Moment {
@@ -58,6 +72,23 @@ impl Trouble {
 
     pub fn started(&mut self) {
         self.failures = 0;
+        self.failed_additions = 0;
+    }
+
+    /// Whether a worker may be added that no call asks for.
+    pub fn may_add(&self, now: Moment) -> bool {
+        now >= self.add_at
+    }
+
+    pub fn add_at(&self) -> Moment {
+        self.add_at
+    }
+
+    /// A start failed that no call had asked for, for whatever reason: nobody would notice that it is tried again and again.
+    pub fn addition_failed(&mut self, now: Moment, rules: &Rules) {
+        let pause = doubled(rules.first_pause, self.failed_additions).min(rules.longest_pause);
+        self.failed_additions += 1;
+        self.add_at = now + self.about(pause);
     }
 
     /// A call was answered. Whether that ended a trial.
@@ -74,9 +105,14 @@ impl Trouble {
         }
     }
 
-    /// A worker died by itself after having served for so long. Says how long none is started now.
-    pub fn died(&mut self, now: Moment, served: Duration, rules: &Rules) -> Duration {
-        if served >= rules.steady {
+    /// A worker died by itself that was ready since then, in a call or idle. Says how long none is started now.
+    pub fn died(&mut self, now: Moment, ready_at: Moment, in_a_call: bool, rules: &Rules) -> Duration {
+        let died_before = self.died_at.replace(now);
+        // Several that are killed at once, by a system short of memory for one, are no row of deaths.
+        if !in_a_call && died_before.is_some_and(|before| ready_at <= before) {
+            return Duration::ZERO;
+        }
+        if now.saturating_sub(ready_at) >= rules.steady {
             self.deaths = 0;
         }
         self.deaths += 1;

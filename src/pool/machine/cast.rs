@@ -16,17 +16,50 @@ impl Machine {
             return self.keep_minimum(now, commons, effects);
         }
         if !self.somebody_may_serve() {
-            if self.trouble.on_trial(&self.rules) {
-                Self::tell(effects, Decision::Try);
-            }
-            self.start(now, WhyStart::Call, commons, effects);
-            return;
+            return self.start_first(now, commons, effects);
         }
         let waiting = self.waiting.len();
-        while self.may_have_more(self.wants.turn) && self.starting() < self.waiting_too_long(now) {
-            if !self.start(now, WhyStart::Queue { waiting }, commons, effects) {
+        while self.may_have_more(self.wants.turn)
+            && self.trouble.may_add(now)
+            && self.starting() < self.waiting_too_long(now)
+        {
+            // For one more worker of a tool that has some, no other leaves that was needed a moment ago.
+            let patience = self.rules.grow_after * 40;
+            let worker = WorkerId(self.next_worker);
+            if commons.take_spare_seat(self.id, worker) {
+                self.begin_start(now, worker, None, WhyStart::Queue { waiting }, effects);
+            } else if !commons.has_idle_since(now.saturating_sub(patience))
+                || !self.start(now, WhyStart::Queue { waiting }, commons, effects)
+            {
                 return;
             }
+        }
+    }
+
+    /// Starts the only worker, for the call at the head of the queue. Should another worker have to leave for it, the call
+    /// first gets its turn: pools that can run nothing would take each other's seats without end.
+    fn start_first(&mut self, now: Moment, commons: &mut Commons, effects: &mut Vec<Effect>) {
+        let Some(first) = self.waiting.front().map(|slot| slot.wish) else { return };
+        self.tell_of_trial(effects);
+        let worker = WorkerId(self.next_worker);
+        if commons.take_spare_seat(self.id, worker) {
+            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+        }
+        if first.nested && self.workers.is_empty() {
+            commons.take_seat_beyond(self.id, worker);
+            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+        }
+        self.has_spare_turn = self.has_spare_turn || !first.nested && commons.take_turn(self.id);
+        if self.has_spare_turn || first.nested {
+            self.start(now, WhyStart::Call, commons, effects);
+        } else {
+            self.wants.turn = true;
+        }
+    }
+
+    fn tell_of_trial(&self, effects: &mut Vec<Effect>) {
+        if self.trouble.on_trial(&self.rules) {
+            Self::tell(effects, Decision::Try);
         }
     }
 
@@ -55,12 +88,14 @@ impl Machine {
         let retry_at = self.trouble.retry_at();
         let at = if self.waiting.is_empty() {
             let lacks_minimum = self.is_warm && self.counting() < self.rules.min_workers && self.phase == Phase::Open;
-            lacks_minimum.then_some(retry_at)
+            // Nobody tells of a seat that became free and that nobody waits for.
+            let look_again = self.last_step + self.rules.first_pause;
+            lacks_minimum.then(|| retry_at.max(self.trouble.add_at()).max(look_again))
         } else if !self.somebody_may_serve() {
             Some(retry_at)
         } else if self.may_have_more(self.waits.turn) {
             let next = self.waiting.get(self.starting());
-            next.map(|slot| (slot.since + self.rules.grow_after).max(retry_at))
+            next.map(|slot| (slot.since + self.rules.grow_after).max(retry_at).max(self.trouble.add_at()))
         } else {
             None
         };
@@ -71,7 +106,10 @@ impl Machine {
     fn keep_minimum(&mut self, now: Moment, commons: &mut Commons, effects: &mut Vec<Effect>) {
         while self.is_warm && self.phase == Phase::Open && self.counting() < self.rules.min_workers {
             let worker = WorkerId(self.next_worker);
-            if self.trouble.failing(now).is_some() || !commons.take_spare_seat(self.id, worker) {
+            if self.trouble.failing(now).is_some()
+                || !self.trouble.may_add(now)
+                || !commons.take_spare_seat(self.id, worker)
+            {
                 return;
             }
             self.begin_start(now, worker, None, WhyStart::Minimum, effects);
@@ -101,7 +139,9 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         self.next_worker += 1;
-        self.workers.insert(worker, Seat::starting(now, succeeds));
+        let mut seat = Seat::starting(now, succeeds);
+        seat.is_asked_for = why == WhyStart::Call;
+        self.workers.insert(worker, seat);
         Self::tell(effects, Decision::Start(worker, why));
         effects.push(Effect::Start(worker));
     }
@@ -109,7 +149,7 @@ impl Machine {
     pub(super) fn ready(&mut self, now: Moment, worker: WorkerId, commons: &mut Commons) {
         let kept = self.counting() <= self.rules.min_workers;
         let Some(seat) = self.workers.get_mut(&worker) else { return };
-        if seat.state != State::Starting && !sabotaged!(self, BelieveLateNews) {
+        if seat.state != State::Starting {
             return;
         }
         seat.state = State::Serving;
@@ -117,13 +157,18 @@ impl Machine {
         seat.idle_since = now;
         let succeeds = seat.succeeds.take();
         self.trouble.started();
-        commons.idle(self.id, worker, now, kept);
-        // Its predecessor takes no more calls, and leaves with the last that it has.
+        let mut idle_since = now;
+        // Its predecessor takes no more calls, and leaves with the last that it has. It has been idle for both.
         if let Some(old) = succeeds.and_then(|old| self.workers.get_mut(&old))
             && old.state == State::Serving
         {
             old.state = State::Draining;
+            idle_since = if old.line.is_empty() { old.idle_since } else { now };
         }
+        if let Some(seat) = self.workers.get_mut(&worker) {
+            seat.idle_since = idle_since;
+        }
+        commons.idle(self.id, worker, idle_since, kept);
     }
 
     pub(super) fn start_failed(
@@ -138,6 +183,9 @@ impl Machine {
         commons.give_seat(self.id, worker);
         if by_itself && seat.state != State::Leaving {
             self.trouble.start_failed(now, &self.rules);
+        }
+        if !seat.is_asked_for && seat.state != State::Leaving {
+            self.trouble.addition_failed(now, &self.rules);
         }
         // The one that was to be replaced stays a while longer.
         if let Some(old) = seat.succeeds.and_then(|old| self.workers.get_mut(&old)) {

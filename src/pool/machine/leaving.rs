@@ -21,10 +21,11 @@ impl Machine {
         }
         let begun = self.clear(seat.line, commons, effects);
         if seat.state != State::Leaving && !begun.iter().any(|slot| slot.strike != Strike::None) {
-            self.hear_of_death(now, now.saturating_sub(seat.ready_at), effects);
+            self.hear_of_death(now, seat.ready_at, !begun.is_empty(), effects);
         }
+        let refuses = self.trouble.open(now, &self.rules).is_some();
         for slot in begun.into_iter().rev().filter(|slot| !slot.settled) {
-            self.end_of_begun(worker, slot, of_a_limit, effects);
+            self.end_of_begun(worker, slot, of_a_limit || refuses, effects);
         }
         if let Some(retry_after) = self.trouble.open(now, &self.rules) {
             let times = self.trouble.deaths();
@@ -35,8 +36,8 @@ impl Machine {
         }
     }
 
-    fn hear_of_death(&mut self, now: Moment, served: Moment, effects: &mut Vec<Effect>) {
-        let pause = self.trouble.died(now, served, &self.rules);
+    fn hear_of_death(&mut self, now: Moment, ready_at: Moment, in_a_call: bool, effects: &mut Vec<Effect>) {
+        let pause = self.trouble.died(now, ready_at, in_a_call, &self.rules);
         let deaths = self.trouble.deaths();
         if self.trouble.on_trial(&self.rules) {
             Self::tell(effects, Decision::Refuse { deaths, pause });
@@ -46,10 +47,10 @@ impl Machine {
     }
 
     /// A call was being made by a worker that died: it is made once more where that does no harm.
-    fn end_of_begun(&mut self, worker: WorkerId, mut slot: Slot, of_a_limit: bool, effects: &mut Vec<Effect>) {
+    fn end_of_begun(&mut self, worker: WorkerId, mut slot: Slot, is_last: bool, effects: &mut Vec<Effect>) {
         let overdue = slot.strike != Strike::None;
         let repeatable = slot.wish.repeatable || sabotaged!(self, RepeatOnce);
-        let again = repeatable && !slot.repeated && !overdue && !of_a_limit && self.phase != Phase::Ending;
+        let again = repeatable && !slot.repeated && !overdue && !is_last && self.phase != Phase::Ending;
         if again {
             slot.repeated = true;
             Self::tell(effects, Decision::Repeat(slot.call()));
@@ -100,14 +101,19 @@ impl Machine {
             return;
         }
         let rules = self.rules;
+        let starts_at = self.trouble.retry_at().max(self.trouble.add_at());
         let due = |(worker, seat): (&WorkerId, &Seat)| Some((*worker, seat.is_due(now, &rules)?));
         let due: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(due).collect();
         for (worker, why) in due {
-            Self::tell(effects, Decision::Recycle(worker, why));
             let Some(seat) = self.workers.get_mut(&worker) else { continue };
+            if now < starts_at {
+                seat.recycle_after = starts_at;
+                continue;
+            }
+            Self::tell(effects, Decision::Recycle(worker, why));
             seat.outgoing = Some(why);
             let successor = WorkerId(self.next_worker);
-            if self.trouble.is_over(now) && commons.take_spare_seat(self.id, successor) {
+            if commons.take_spare_seat(self.id, successor) {
                 self.begin_start(now, successor, Some(worker), WhyStart::Successor(worker), effects);
             } else {
                 seat.state = State::Draining;
@@ -138,6 +144,9 @@ impl Machine {
     pub(super) fn end(&mut self, commons: &mut Commons, effects: &mut Vec<Effect>) {
         self.phase = Phase::Ending;
         let mut slots: Vec<Slot> = self.waiting.drain(..).collect();
+        if std::mem::take(&mut self.has_spare_turn) {
+            commons.give_turn(self.id);
+        }
         slots.extend(self.workers.values_mut().flat_map(|seat| seat.line.drain(..)));
         for slot in slots {
             if slot.has_turn {

@@ -15,7 +15,7 @@ impl Machine {
             1
         } else if self.rules.concurrency > 1 {
             self.rules.concurrency
-        } else if self.rules.max_workers > 1 && self.long_run >= self.rules.short {
+        } else if self.rules.max_workers > 1 {
             1
         } else {
             self.rules.write_ahead.max(1)
@@ -55,7 +55,8 @@ impl Machine {
             return Some(*worker);
         }
         if begins {
-            slot.has_turn = commons.take_turn(self.id) || sabotaged!(self, IgnoreCap);
+            let has_one = std::mem::take(&mut self.has_spare_turn);
+            slot.has_turn = has_one || commons.take_turn(self.id) || sabotaged!(self, IgnoreCap);
             self.wants.turn = !slot.has_turn;
             return slot.has_turn.then_some(*worker);
         }
@@ -75,6 +76,12 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         let rules = self.rules;
+        let holds = |seat: &Seat| seat.line.iter().any(|slot| slot.call() == call);
+        let worker = if sabotaged!(self, BelieveLateNews) {
+            self.workers.iter().find(|(_, seat)| holds(seat)).map_or(worker, |(holder, _)| *holder)
+        } else {
+            worker
+        };
         let Some(seat) = self.workers.get_mut(&worker) else { return };
         let Some(place) = seat.line.iter().position(|slot| slot.call() == call) else { return };
         let begun = place < seat.begun(&rules);
@@ -101,7 +108,6 @@ impl Machine {
 
     fn ran(&mut self, run: std::time::Duration, cancelled: bool, effects: &mut Vec<Effect>) {
         self.usual_run = (self.usual_run * 7 + run) / 8;
-        self.long_run = run.max(self.long_run * 31 / 32);
         if !cancelled && self.trouble.went_well(&self.rules) {
             Self::tell(effects, Decision::Recovered);
         }

@@ -57,8 +57,8 @@ pub struct Machine {
     workers: BTreeMap<WorkerId, Seat>,
     next_worker: u64,
     usual_run: Duration,
-    /// The longest of late, slowly forgotten.
-    long_run: Duration,
+    /// A turn that was taken for a call whose worker has no seat yet.
+    has_spare_turn: bool,
     trouble: Trouble,
     /// What the commons had none of in this step.
     wants: Wants,
@@ -84,7 +84,7 @@ impl Machine {
             workers: BTreeMap::new(),
             next_worker: 1,
             usual_run: Duration::from_millis(100),
-            long_run: rules.short,
+            has_spare_turn: false,
             trouble: Trouble::new(rules.seed),
             wants: Wants::default(),
             waits: Wants::default(),
@@ -224,6 +224,11 @@ impl Machine {
         self.waits = std::mem::take(&mut self.wants);
         if !self.waits.seat {
             commons.wants_no_seat(self.id);
+        }
+        let is_needed = self.waiting.iter().any(|slot| !slot.wish.nested);
+        if self.has_spare_turn && !is_needed {
+            self.has_spare_turn = false;
+            commons.give_turn(self.id);
         }
         if !self.waits.turn {
             commons.wants_no_turn(self.id);

@@ -27,7 +27,7 @@ pub(in crate::pool) enum Mutant {
     ForgetTimer,
     /// A worker that is leaving gets calls.
     SendToLeaving,
-    /// News of a worker that is no longer starting makes it serve.
+    /// An answer is believed whoever gave it.
     BelieveLateNews,
     /// A call that must happen at most once is made again.
     RepeatOnce,
