@@ -50,7 +50,14 @@ impl App {
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
     pub fn watch(&self) -> Watching {
         let sources = Sources::in_cache(&paths::cache());
+        let dispatcher = Arc::downgrade(&self.dispatcher);
+        let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {
+            // Pools live on the runtime, and this is a thread beside it.
+            let inside = runtime.as_ref().map(tokio::runtime::Handle::enter);
+            if let Some(dispatcher) = dispatcher.upgrade().filter(|_| inside.is_some()) {
+                dispatcher.changed(catalogue);
+            }
             // A version that was never called may still be the last good one.
             let good = catalogue.files.iter().filter(|entry| entry.broken().is_none() && entry.stale.is_none());
             good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::executor::{Pools, Prepared};
 use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::pool::Settled;
-use crate::registry::{NotFound, Registry, Tool};
+use crate::registry::{Catalogue, NotFound, Registry, Tool};
 
 /// Takes calls from the faces.
 pub struct Dispatcher {
@@ -65,7 +65,18 @@ impl Dispatcher {
         if self.is_warm.swap(true, Ordering::Relaxed) {
             return;
         }
-        let catalogue = self.registry.catalogue();
+        self.start_minimum(&self.registry.catalogue());
+    }
+
+    /// The tool files are others: those that are gone need no workers, those that are new or changed may always have some.
+    pub fn changed(&self, catalogue: &Catalogue) {
+        self.pools.close_without(catalogue);
+        if self.is_warm.load(Ordering::Relaxed) {
+            self.start_minimum(catalogue);
+        }
+    }
+
+    fn start_minimum(&self, catalogue: &Catalogue) {
         let wanted = catalogue.files.iter().filter(|entry| entry.settings.min_workers.value > 0);
         wanted.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }

@@ -2,8 +2,9 @@
 //! and leaves once the new one has a worker.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Caps, Job, Listener, Pool, Rules, Settled, Shared};
-use crate::registry::{FileEntry, Registry, Tool};
+use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::{Described, HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
 
 /// A call that is ready to run.
@@ -120,6 +121,12 @@ impl Pools {
         self.environments.ensure(&environment_spec(entry), said).await
     }
 
+    /// Lets the workers of files leave that are no more, once they have finished what they have.
+    pub fn close_without(&self, catalogue: &Catalogue) {
+        let is_there = |path: &Path| catalogue.files.iter().any(|entry| entry.file.path == path);
+        self.open.lock().close_without(is_there);
+    }
+
     /// Starts the workers of a tool file that should always be there.
     pub fn keep_ready(&self, entry: &FileEntry) {
         if let Some((pool, _)) = self.pool(entry) {
@@ -177,7 +184,11 @@ impl Pools {
         }
         let taken_back = open.older.iter().position(|(path, older)| *path == file.path && older.serves(entry));
         let fresh = match taken_back {
-            Some(place) => open.older.swap_remove(place).1,
+            Some(place) => {
+                let back = open.older.swap_remove(place).1;
+                back.is_older.store(false, Ordering::Relaxed);
+                back
+            }
             None => self.start(entry),
         };
         let given = (Arc::clone(&fresh.pool), Arc::clone(&fresh.config));
@@ -193,7 +204,7 @@ impl Pools {
             Arc::clone(&self.shared),
         ));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        Current { pack: entry.file.pack.clone(), version: entry.version, pool, config }
+        Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }
     }
 
     fn launcher(&self, entry: &FileEntry) -> PythonLauncher {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::value::RawValue;
 
@@ -22,6 +23,8 @@ pub(super) struct Current {
     pub version: [u8; 32],
     pub pool: Arc<Pool>,
     pub config: Arc<RawValue>,
+    /// Whether another version took its place. It may be taken back.
+    pub is_older: Arc<AtomicBool>,
 }
 
 impl Current {
@@ -36,12 +39,30 @@ impl Open {
         self.current.values().chain(self.older.iter().map(|(_, older)| older)).map(|one| &one.pool)
     }
 
+    /// Closes the pools of files that are no more.
+    pub fn close_without(&mut self, is_there: impl Fn(&Path) -> bool) {
+        let gone: Vec<PathBuf> = self.current.keys().filter(|path| !is_there(path)).cloned().collect();
+        for path in gone {
+            if let Some(current) = self.current.remove(&path) {
+                tracing::debug!(file = %path.display(), "the file is gone, and its workers leave");
+                current.is_older.store(true, Ordering::Relaxed);
+                current.pool.close();
+                self.older.push((path, current));
+            }
+        }
+        for (_, older) in self.older.iter().filter(|(path, _)| !is_there(path)) {
+            older.pool.close();
+        }
+        self.older.retain(|(_, older)| !older.pool.is_empty());
+    }
+
     /// Has new calls of a file go to another pool. The one before finishes what it has. Where it has proven itself, it is
     /// kept until the new one has a worker: should that not start, it is taken back.
     pub fn replace(&mut self, path: &Path, fresh: Current) {
         let new = Arc::clone(&fresh.pool);
         if let Some(old) = self.current.insert(path.to_owned(), fresh) {
             tracing::debug!(file = %path.display(), "new calls go to another version's worker");
+            old.is_older.store(true, Ordering::Relaxed);
             if !old.pool.has_started() {
                 old.pool.close();
             }
@@ -49,11 +70,12 @@ impl Open {
         }
         self.older.retain(|(_, older)| !older.pool.is_empty());
         let kept = self.older.iter().filter(|(of, older)| of == path && !older.pool.is_told());
-        let kept: Vec<Arc<Pool>> = kept.map(|(_, older)| Arc::clone(&older.pool)).collect();
+        let kept: Vec<_> = kept.map(|(_, older)| (Arc::clone(&older.pool), Arc::clone(&older.is_older))).collect();
         if !kept.is_empty() {
             tokio::spawn(async move {
                 if new.started().await {
-                    for pool in kept {
+                    // One that was taken back meanwhile serves again.
+                    for (pool, _) in kept.iter().filter(|(_, is_older)| is_older.load(Ordering::Relaxed)) {
                         pool.close();
                     }
                 }

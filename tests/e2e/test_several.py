@@ -86,6 +86,54 @@ class Growth(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(len(list(folder.glob("pid-*"))), 2, "and no others")
 
 
+    async def test_the_minimum_follows_an_edit_and_goes_with_the_file(self):
+        folder = scratch(self)
+        config = config_file(folder, '[tool.many]\nmin_workers = 1\n')
+        write_tool(folder / "tools", "other", WAITS)
+        path = write_tool(folder / "tools", "many", WAITS)
+        async with connected(folder / "tools", config=config) as hostler:
+            first = await hostler.value("many_pid")
+            note = f"import os, pathlib\npathlib.Path(r'{folder}', f'pid-{{os.getpid()}}').touch()\n"
+            write_tool(folder / "tools", "many", note + WAITS)
+            await eventually_async(lambda: list(folder.glob("pid-*")), "the new version has a worker before it is called")
+            second = await hostler.call("many_pid")
+            self.assertFalse(second.metadata["cold"])
+            await eventually_async(gone(first), "the one of the old version has left")
+            path.unlink()
+            await eventually_async(gone(second.worker), "that of a file that is gone too")
+
+    async def test_a_version_that_comes_back_keeps_its_worker(self):
+        folder = scratch(self)
+        counts = "number = 0\n\n\ndef count() -> int:\n    global number\n    number += 1\n    return number\n"
+        write_tool(folder / "tools", "many", counts)
+        async with connected(folder / "tools") as hostler:
+            self.assertEqual(await hostler.value("many_count"), 1)
+            write_tool(folder / "tools", "many", "import time\ntime.sleep(1)\n" + counts)
+            await hostler.tools()
+            slow = asyncio.ensure_future(hostler.value("many_count"))
+            await asyncio.sleep(0.3)
+            write_tool(folder / "tools", "many", counts)
+            await hostler.tools()
+            self.assertEqual(await hostler.value("many_count"), 2)
+            await slow
+            self.assertEqual(await hostler.value("many_count"), 3, "also when the other version's worker has come")
+
+
+class Nested(unittest.IsolatedAsyncioTestCase):
+    async def test_calls_that_tools_make_never_wait_for_the_seats_of_those_that_wait_for_them(self):
+        folder = scratch(self)
+        outer = "import hostler\n\n\ndef outer(n: int) -> int:\n    return hostler.call('b.inner', n=n)\n"
+        write_tool(folder / "tools", "a", outer, header="")
+        write_tool(folder / "tools", "b", "def inner(n: int) -> int:\n    return n + 1\n", header="")
+        for settings in ("[limits]\nmax_workers = 1\n", "[limits]\nmax_workers = 4\n[tool.a]\nmax_workers = 4\n",
+                         '[limits]\nmax_memory = "16MB"\n', "[limits]\nmax_concurrent_calls = 1\n"):
+            with self.subTest(settings):
+                config = config_file(folder, settings)
+                async with connected(folder / "tools", config=config) as hostler:
+                    calls = [hostler.value("a_outer", n=number) for number in range(7)]
+                    self.assertEqual(await asyncio.wait_for(asyncio.gather(*calls), 30), list(range(1, 8)))
+
+
 class Caps(unittest.IsolatedAsyncioTestCase):
     async def test_five_of_eight_run_and_the_sixth_begins_when_the_first_ends(self):
         for limit in ("max_concurrent_calls", "max_workers"):
@@ -108,6 +156,20 @@ class Caps(unittest.IsolatedAsyncioTestCase):
                         gate.touch()
                     tasks = [task for task, _ in begun] + [(await one)[0] for one in late]
                     self.assertEqual([(await task).failed for task in tasks], [False] * 8)
+
+    async def test_tools_that_can_run_nothing_do_not_take_each_others_workers(self):
+        folder = scratch(self)
+        for number in range(6):
+            write_tool(folder / "tools", f"t{number}", WAITS)
+        config = config_file(folder, "[limits]\nmax_workers = 4\nmax_concurrent_calls = 2\n")
+        async with connected(folder / "tools", config=config, verbose=True) as hostler:
+            gate = folder / "gate"
+            begun = [await hostler.start(f"t{number}_wait_at", gate=str(gate)) for number in range(2)]
+            waiting = [asyncio.ensure_future(hostler.call(f"t{number}_pid")) for number in range(2, 6)]
+            await asyncio.sleep(1)
+            self.assertLess(hostler.stderr().count("starting a worker"), 6)
+            gate.touch()
+            self.assertEqual([(await task).failed for task, _ in begun] + [(await task).failed for task in waiting], [False] * 6)
 
     async def test_the_worker_that_was_idle_longest_makes_room(self):
         folder = scratch(self)
