@@ -25,6 +25,8 @@ pub enum Incoming {
     Ask {
         /// The worker's id for its request, to be sent back as it is.
         id: Box<RawValue>,
+        /// The call that asks, as far as it says.
+        call: Option<u64>,
         /// What it asks.
         method: HostMethod,
         /// With what.
@@ -100,6 +102,16 @@ pub struct HelloReply {
     /// The names of the functions it serves.
     #[serde(default)]
     pub functions: Vec<String>,
+    /// What it can do beside the least.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+impl HelloReply {
+    /// Whether it may be asked to run several calls at once.
+    pub fn runs_several(&self) -> bool {
+        self.features.iter().any(|feature| feature == "concurrent")
+    }
 }
 
 /// Text that the tool wrote while a call ran.
@@ -200,9 +212,19 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
         (_, Some(id)) => {
             let method = HostMethod::from_name(method).ok_or_else(|| BadFrame(format!("unknown request {method}")))?;
             let params = params.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
-            Ok(Incoming::Ask { id: id.to_owned(), method, params })
+            Ok(Incoming::Ask { id: id.to_owned(), call: asking(text), method, params })
         }
     }
+}
+
+/// Which call a request of a worker is made by.
+fn asking(params: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Asking {
+        #[serde(default)]
+        id: Option<u64>,
+    }
+    serde_json::from_str::<Asking>(params).ok()?.id
 }
 
 /// The reply id at the beginning of a frame too long to be read whole.
