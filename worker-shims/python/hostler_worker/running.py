@@ -32,7 +32,8 @@ class Call:
             return not self.cancel
 
     def leave(self):
-        """The function has ended. What was raised too late to reach it is taken back."""
+        """The function has ended. Should what was raised not have reached it yet, it is taken back: here it would cost the
+        answer."""
         with self.lock:
             self.thread = None
         if self.raised:

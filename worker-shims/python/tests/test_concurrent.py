@@ -160,17 +160,21 @@ class Together(ConcurrentTest):
             @dataclasses.dataclass
             class Item:
                 n: int
+            dumps = []
             class Slow:
                 def model_dump(self, mode):
+                    dumps.append(1)
                     time.sleep(0.0005)
                     return {"slow": True}
             shared = {"items": [[Item(1), Slow()], [Slow(), Item(2)]]}
             def f(): return shared
+            def count(): return len(dumps)
         """)
         ids = [worker.begin("f") for _ in range(200)]
         expected = {"items": [[{"n": 1}, {"slow": True}], [{"slow": True}, {"n": 2}]]}
         for answer in self.answers(worker, len(ids)).values():
             self.assertEqual(answer.get("result"), expected, answer)
+        self.assertEqual(worker.call("count")["result"], 2 * len(ids), "none took another's for a circle, and tried again")
 
     def test_types_are_described_when_nothing_runs(self):
         source = "import dataclasses\n@dataclasses.dataclass\nclass Spot:\n    x: int\ndef f(): return 1\nasync def g(): return 1\n"
@@ -466,18 +470,57 @@ class Cancelled(ConcurrentTest):
             worker.notes.clear()
         self.assertEqual(worker.call("plain", {"n": 3})["result"], 3)
 
+    def test_nothing_is_raised_behind_the_end(self):
+        # What the worker does for one call, again and again, and a cancellation at any moment of it.
+        worker = self.several("""
+            import threading
+            from hostler_worker.running import Call, Cancelled
+            def trial(rounds):
+                late, told, box, gate = 0, 0, [None], threading.Semaphore(0)
+                def stop():
+                    while True:
+                        gate.acquire()
+                        if box[0] is None: return
+                        box[0].stop()
+                stopper = threading.Thread(target=stop)
+                stopper.start()
+                for n in range(rounds):
+                    box[0] = call = Call(n, {}, None, {})
+                    gate.release()
+                    try:
+                        try:
+                            try:
+                                if call.enter():
+                                    for _ in range(n % 50): pass
+                            finally:
+                                call.leave()
+                        except Cancelled:
+                            told += 1
+                        for _ in range(300): pass
+                    except Cancelled:
+                        late += 1
+                box[0] = None
+                gate.release()
+                stopper.join()
+                return [late, told > 0]
+        """)
+        self.assertEqual(worker.call("trial", {"rounds": 20000})["result"], [0, True])
+
 
 class Asked(ConcurrentTest):
     SOURCE = """
         import asyncio, contextvars, hostler
+        asker = contextvars.ContextVar("asker", default=None)
         def plain(n): return [n, hostler.call("math.add", n=n)]
-        async def later(n): return [n, hostler.call("math.add", n=n)]
+        async def later(n):
+            asker.set(n)
+            return [n, hostler.call("math.add", n=n)]
         async def elsewhere(n):
             context = contextvars.copy_context()
             return [n, await asyncio.get_running_loop().run_in_executor(
                 None, lambda: context.run(hostler.call, "math.add", n=n))]
         async def short(): return 1
-        def short_plain(): return 1
+        def short_plain(): return asker.get()
     """
     ALL = ["call", "tools", "config", "llm"]
     KINDS = ("plain", "later", "elsewhere")
@@ -513,7 +556,7 @@ class Asked(ConcurrentTest):
         worker = self.several(self.SOURCE, host=self.ALL)
         first = worker.begin("later", {"n": 1})
         question = worker.read()
-        self.assertEqual(worker.call("short_plain")["result"], 1)  # threads go on
+        self.assertIsNone(worker.call("short_plain")["result"])  # threads go on, in contexts of their own
         second = worker.begin("short")  # begins when the loop is free
         worker.write({"id": question["id"], "result": 2})
         answers = self.answers(worker, 2)
@@ -541,7 +584,7 @@ class Asked(ConcurrentTest):
 
 class Ends(ConcurrentTest):
     SOURCE = """
-        import asyncio, atexit, os, time
+        import asyncio, atexit, os, signal, threading, time
         atexit.register(lambda: os.write(2, b"atexit\\n"))
         def sleeps(): print("sleeping"); time.sleep(60)
         def spins():
@@ -559,6 +602,7 @@ class Ends(ConcurrentTest):
             except BaseException: raise ValueError
         def f(): return 1
         async def g(): return 1
+        def takes_the_signal(): signal.pthread_kill(threading.get_ident(), signal.SIGTERM); time.sleep(60)
     """
     RUNNING = (("sleeps", "sleeping"), ("spins", "spinning"), ("naps", "napping"), ("elsewhere", "elsewhere"))
 
@@ -610,6 +654,11 @@ class Ends(ConcurrentTest):
                 worker.process.terminate()
                 self.assertEqual(worker.process.wait(LIMIT), -signal.SIGTERM)
                 self.assertEqual(worker.process.stderr.read(), b"atexit\n")
+
+    def test_term_that_a_thread_gets_while_the_loop_waits(self):
+        worker = self.several(self.SOURCE)
+        worker.begin("takes_the_signal")
+        self.assertEqual(worker.process.wait(LIMIT), -signal.SIGTERM)
 
     def test_a_forked_child_that_comes_back(self):
         worker = self.several("""
