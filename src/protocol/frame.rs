@@ -172,6 +172,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hello_asks_for_several_calls_at_once_only_where_they_are_wanted() {
+        let hello = |concurrency| String::from_utf8(Hello::new("a", &[], &[]).running(concurrency).frame()).unwrap();
+        assert!(hello(4).contains("\"concurrency\":4"));
+        assert!(!hello(1).contains("concurrency"));
+    }
+
+    #[test]
     fn a_call_is_one_line_of_valid_json_whatever_its_pieces_hold() {
         let kwargs = RawValue::from_string("{\n \"a\": \"x\\ny\"\r\n}".to_owned()).unwrap();
         let empty = RawValue::from_string("{}".to_owned()).unwrap();

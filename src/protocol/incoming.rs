@@ -268,6 +268,24 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_runs_several_calls_only_if_it_says_so() {
+        let runs = |json| serde_json::from_str::<HelloReply>(json).unwrap().runs_several();
+        assert!(runs(r#"{"protocol":1,"pid":7,"features":["cancel","concurrent"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7,"features":["cancel"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7}"#));
+    }
+
+    #[test]
+    fn a_question_names_the_call_that_asks() {
+        let asked = |params| match parse(format!(r#"{{"id":"w1","method":"host.tools","params":{params}}}"#).as_bytes())
+        {
+            Ok(Incoming::Ask { call, .. }) => call,
+            other => panic!("no question: {other:?}"),
+        };
+        assert_eq!([asked(r#"{"id":7}"#), asked(r#"{"id":"x"}"#), asked("{}")], [Some(7), None, None]);
+    }
+
+    #[test]
     fn noise_is_refused_with_a_reason() {
         for line in ["", "hello", "{}", "[1]", r#"{"id":"x","result":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":}"#] {
             assert!(parse(line.as_bytes()).is_err(), "{line}");
