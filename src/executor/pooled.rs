@@ -218,6 +218,7 @@ impl Pools {
             launcher: settings.launcher.value,
             secrets: settings.secrets.value.clone(),
             host,
+            concurrency: settings.concurrency.value,
             describe: (!entry.file.open.is_empty()).then(|| to_raw_value(&entry.file.open).ok()).flatten(),
             was_asked: Arc::default(),
             startup_timeout: settings.startup_timeout.value,

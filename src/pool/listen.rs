@@ -6,7 +6,7 @@ use super::actor::{Actor, Held};
 use super::desk;
 use super::event::{CallId, Event, WorkerId};
 use crate::protocol::{HostMethod, Incoming, reply_frame};
-use crate::worker::{self, News};
+use crate::worker::{self, LogLine, News};
 
 impl Actor {
     pub(super) fn news(&mut self, worker: WorkerId, news: News) {
@@ -28,21 +28,24 @@ impl Actor {
             }
             News::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
             News::Frame(Incoming::Output(note)) => {
-                let call = note.id.map(CallId).or_else(|| self.machine.running(worker));
+                let call = self.named(worker, note.id);
                 self.printed(call, &note.stream, &note.text);
             }
             News::Stderr(text) => self.printed(self.machine.running(worker), "stderr", &text),
             News::Frame(Incoming::Progress(mut note)) => {
-                let call = note.id.map(CallId).or_else(|| self.machine.running(worker));
+                let call = self.named(worker, note.id);
                 if let Some(open) = call.and_then(|call| self.calls.get(&call)) {
                     open.progress(&mut note);
                 }
             }
             News::Log(line) => {
-                let running = self.machine.running(worker).and_then(|call| self.calls.get(&call));
-                desk::log(running, self.scrub.as_deref(), &self.file, line);
+                let call = self.logging(worker, &line).and_then(|call| self.calls.get(&call));
+                desk::log(call, self.scrub.as_deref(), &self.file, line);
             }
-            News::Frame(Incoming::Ask { id, method, params }) => self.ask(worker, id, method, params),
+            News::Frame(Incoming::Ask { id, call, method, params }) => {
+                let call = self.named(worker, call);
+                self.ask(worker, call, id, method, params);
+            }
             // Heard where the worker was started.
             News::Frame(Incoming::Described(_)) => {}
             News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),
@@ -67,6 +70,24 @@ impl Actor {
         }
     }
 
+    /// The call that a worker names, if it is one that it runs. Without a name it is the one that runs, if it is alone.
+    fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
+        match id.map(CallId) {
+            Some(call) => self.machine.has_begun(worker, call).then_some(call),
+            None => self.machine.running(worker),
+        }
+    }
+
+    /// The call that a log line names by the id that callers know, likewise. Other loggers may mean something else by that
+    /// word, which does no harm where only one call runs.
+    fn logging(&self, worker: WorkerId, line: &LogLine) -> Option<CallId> {
+        let running = || self.machine.running(worker);
+        let Some(name) = line.fields.get("call").and_then(|name| name.as_str()) else { return running() };
+        let is_meant = |call: &CallId| self.calls.get(call).is_some_and(|open| open.job.call_id == name);
+        let may_be_foreign = self.machine.rules().concurrency == 1;
+        self.machine.begun(worker).find(is_meant).or_else(|| running().filter(|_| may_be_foreign))
+    }
+
     fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
         if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
             open.print(stream, text);
@@ -76,12 +97,19 @@ impl Actor {
         }
     }
 
-    /// A question from inside the running call, answered in a task that ends with the call.
-    fn ask(&mut self, worker: WorkerId, id: Box<RawValue>, method: HostMethod, params: Box<RawValue>) {
+    /// A question from inside a running call, answered in a task that ends with the call.
+    fn ask(
+        &mut self,
+        worker: WorkerId,
+        call: Option<CallId>,
+        id: Box<RawValue>,
+        method: HostMethod,
+        params: Box<RawValue>,
+    ) {
         let Some(Held::Live(handle)) = self.workers.get(&worker) else { return };
         let writer = handle.writer.clone();
-        let running = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call));
-        match running.and_then(|open| Some((open.job.host.clone()?, open))) {
+        let asking = call.and_then(|call| self.calls.get_mut(&call));
+        match asking.and_then(|open| Some((open.job.host.clone()?, open))) {
             Some((host, open)) => {
                 let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
                 let ask = worker::Ask { method, params, left };

@@ -1,6 +1,8 @@
 //! The real loop with workers in memory and a clock that stands still until everybody waits.
 
+use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -12,13 +14,16 @@ use tokio::time::Instant;
 
 use super::commons::Caps;
 use super::handle::Pool;
-use super::job::{Deaf, Job, Settled};
+use super::job::{Deaf, Job, Listener, Settled};
 use super::rules::Rules;
 use super::shared::Shared;
 use crate::outcome::{Code, Fault};
 use crate::process::Exit;
-use crate::protocol::parse;
-use crate::worker::{Control, Death, Launcher, LinkWriter, News, NewsSender, StartNotes, Starting, WorkerHandle};
+use crate::protocol::{WireError, parse};
+use crate::worker::{
+    Ask, Control, Death, HostAccess, Launcher, LinkWriter, LogLine, News, NewsSender, StartNotes, Starting,
+    WorkerHandle,
+};
 
 /// Launches workers that are tasks. What a function does is in its name.
 #[derive(Default)]
@@ -82,12 +87,50 @@ async fn live(
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
                     Some("die") => return died(Exit::Code(3)),
+                    Some("speak") => {
+                        speak_for(&news, id.as_u64().unwrap());
+                        json!({"jsonrpc": "2.0", "id": id, "result": null})
+                    }
+                    // The answer to what it asked in the name of the first call is that call's result.
+                    None if id == "w1" => json!({"jsonrpc": "2.0", "id": 1, "result": frame["result"]}),
                     _ => continue,
                 };
                 let line = reply.to_string();
                 news.send(News::Frame(parse(line.as_bytes()).unwrap()));
             }
         }
+    }
+}
+
+/// In the name of the first call, of no call and of one that is not this worker's: prints, logs and asks.
+fn speak_for(news: &NewsSender, own: u64) {
+    for (name, question) in [(json!(1), "w1"), (json!(null), "w2"), (json!(own + 1000), "w3")] {
+        let output = json!({"method": "output", "params": {"id": name, "stream": "stdout", "text": question}});
+        let ask = json!({"id": question, "method": "host.tools", "params": {"id": name}});
+        for line in [output, ask] {
+            news.send(News::Frame(parse(line.to_string().as_bytes()).unwrap()));
+        }
+    }
+    for call in ["c1", "c1000"] {
+        let fields = json!({"call": call}).as_object().unwrap().clone();
+        news.send(News::Log(LogLine { level: "info".to_owned(), message: call.to_owned(), fields }));
+    }
+}
+
+/// What a call heard of its own log lines, and the questions that were asked in its name.
+#[derive(Default)]
+struct Heard(parking_lot::Mutex<Vec<String>>);
+
+impl Listener for Heard {
+    fn log(&self, line: &LogLine) {
+        self.0.lock().push(line.message.clone());
+    }
+}
+
+impl HostAccess for Heard {
+    fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>> {
+        self.0.lock().push(format!("{} {}", ask.method.word(), ask.params));
+        Box::pin(async { Ok(RawValue::from_string("[]".to_owned()).unwrap()) })
     }
 }
 
@@ -186,6 +229,37 @@ async fn what_a_tool_prints_is_its_calls_output() {
     let (pool, _) = pool(&Rules::default());
     assert_eq!(pool.call(job("print", 1)).await.metadata.output.as_deref(), Some("to stderr\n"));
     assert_eq!(pool.call(job("echo", 2)).await.metadata.output, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_calls_in_a_worker_each_gets_what_names_it_and_nothing_else() {
+    let (pool, launcher) = pool(&Rules { concurrency: 2, ..Rules::default() });
+    let heard: [Arc<Heard>; 2] = Default::default();
+    let job = |function, number: u64| {
+        let heard = Arc::clone(&heard[usize::try_from(number).unwrap() - 1]);
+        Job { listener: Arc::clone(&heard) as _, host: Some(heard), ..job(function, number) }
+    };
+    let (first, second) = tokio::join!(pool.call(job("hang", 1)), pool.call(job("speak", 2)));
+    assert_eq!(launcher.launched.load(Ordering::Relaxed), 1);
+    assert_eq!(first.ended.unwrap().get(), "[]");
+    assert_eq!(second.ended.unwrap().get(), "null");
+    assert_eq!((first.metadata.output.as_deref(), second.metadata.output.as_deref()), (Some("w1"), None));
+    assert_eq!(
+        heard.map(|heard| heard.0.lock().clone()),
+        [vec!["c1".to_owned(), "tools {\"id\":1}".to_owned()], vec![]]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_cannot_speak_for_a_call_of_another_one() {
+    let (pool, launcher) = pool(&Rules { concurrency: 2, max_workers: 2, ..Rules::default() });
+    let heard: Arc<Heard> = Arc::default();
+    let first = Job { listener: Arc::clone(&heard) as _, host: Some(Arc::clone(&heard) as _), ..job("hang", 1) };
+    let (first, _, speaker) = tokio::join!(pool.call(first), pool.call(job("hang", 2)), pool.call(job("speak", 3)));
+    assert_eq!(launcher.launched.load(Ordering::Relaxed), 2);
+    assert_eq!(code(&first), Code::ToolTimeout);
+    assert_eq!((first.metadata.output, speaker.metadata.output.as_deref()), (None, Some("w2")));
+    assert_eq!(*heard.0.lock(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

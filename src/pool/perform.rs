@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::actor::{Actor, Held, Message};
-use super::desk;
+use super::desk::{self, Open};
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
 use crate::outcome::{Code, Fault};
 use crate::process::Grace;
@@ -109,6 +109,17 @@ impl Actor {
         }
     }
 
+    /// Where an overdue call was: as it told when it obeyed, else as its worker printed.
+    fn place_of(&self, worker: WorkerId, open: &Open) -> worker::Stack {
+        let told = open.answer.as_ref().and_then(|answer| answer.as_ref().err()?.details.traceback.as_deref());
+        if let Some(text) = told {
+            return worker::Stack::of_traceback(text);
+        }
+        let Some(Held::Live(handle)) = self.workers.get(&worker) else { return worker::Stack::default() };
+        let stack = handle.stack.lock();
+        if self.machine.rules().concurrency > 1 { stack.running(&self.file, &open.job.function) } else { stack.clone() }
+    }
+
     fn finish(&mut self, call: CallId, verdict: Verdict) {
         let Some(mut open) = self.calls.remove(&call) else { return };
         let tool = &open.job.tool;
@@ -126,10 +137,7 @@ impl Actor {
                 Err(desk::still_failing(self.start_fault.as_ref(), tool, times, retry_after))
             }
             Verdict::TimedOut { worker, stopped } => {
-                let stack = match self.workers.get(&worker) {
-                    Some(Held::Live(handle)) => handle.stack.lock().clone(),
-                    _ => worker::Stack::default(),
-                };
+                let stack = self.place_of(worker, &open);
                 Err(timeout_fault(tool, &self.file, open.job.timeout, &stack, stopped))
             }
             Verdict::Cancelled => Err(Fault::new(Code::Cancelled, format!("the call of {tool} was cancelled"))),

@@ -16,13 +16,14 @@ impl Actor {
 
     fn worker_status(&self, view: &WorkerView) -> WorkerStatus {
         let pid = self.workers.get(&view.worker).and_then(Held::pid);
-        let running = self.machine.running(view.worker).and_then(|call| self.calls.get(&call));
+        let running = self.machine.begun(view.worker).filter_map(|call| self.calls.get(&call));
+        let running: Vec<&str> = running.map(|open| open.job.function.as_str()).collect();
         WorkerStatus {
             state: view.state.word(),
             pid,
             uptime_s: view.uptime.as_secs(),
             calls: view.calls,
-            running: running.map(|open| open.job.function.clone()),
+            running: (!running.is_empty()).then(|| running.join(", ")),
             holds: view.holds,
             cpu_s: pid.and_then(processor_time),
             rss: pid.and_then(resident),

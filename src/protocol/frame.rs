@@ -16,6 +16,9 @@ pub struct Hello<'a> {
     pub secrets: &'a [String],
     /// What the worker may ask of the host: `call`, `tools`, `config`, `llm`.
     pub host: &'a [&'a str],
+    /// How many calls it is to run at once, where that is more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
     /// The types that it shall describe when it has nothing else to do: names by the side they stand on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub describe: Option<&'a RawValue>,
@@ -31,7 +34,13 @@ impl Hello<'_> {
 impl<'a> Hello<'a> {
     /// A hello for a pack.
     pub fn new(pack: &'a str, secrets: &'a [String], host: &'a [&'a str]) -> Self {
-        Self { protocol: VERSION, pack, secrets, host, describe: None }
+        Self { protocol: VERSION, pack, secrets, host, concurrency: None, describe: None }
+    }
+
+    /// The same, for a worker that is to run so many calls at once.
+    #[must_use]
+    pub fn running(self, concurrency: usize) -> Self {
+        Self { concurrency: Some(concurrency).filter(|calls| *calls > 1), ..self }
     }
 
     /// The same, with types to describe.
@@ -161,6 +170,13 @@ fn push_one_line(out: &mut Vec<u8>, json: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hello_asks_for_several_calls_at_once_only_where_they_are_wanted() {
+        let hello = |concurrency| String::from_utf8(Hello::new("a", &[], &[]).running(concurrency).frame()).unwrap();
+        assert!(hello(4).contains("\"concurrency\":4"));
+        assert!(!hello(1).contains("concurrency"));
+    }
 
     #[test]
     fn a_call_is_one_line_of_valid_json_whatever_its_pieces_hold() {

@@ -25,6 +25,8 @@ pub enum Incoming {
     Ask {
         /// The worker's id for its request, to be sent back as it is.
         id: Box<RawValue>,
+        /// The call that asks, as far as it says.
+        call: Option<u64>,
         /// What it asks.
         method: HostMethod,
         /// With what.
@@ -100,6 +102,16 @@ pub struct HelloReply {
     /// The names of the functions it serves.
     #[serde(default)]
     pub functions: Vec<String>,
+    /// What it can do beside the least.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+impl HelloReply {
+    /// Whether it may be asked to run several calls at once.
+    pub fn runs_several(&self) -> bool {
+        self.features.iter().any(|feature| feature == "concurrent")
+    }
 }
 
 /// Text that the tool wrote while a call ran.
@@ -200,9 +212,19 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
         (_, Some(id)) => {
             let method = HostMethod::from_name(method).ok_or_else(|| BadFrame(format!("unknown request {method}")))?;
             let params = params.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
-            Ok(Incoming::Ask { id: id.to_owned(), method, params })
+            Ok(Incoming::Ask { id: id.to_owned(), call: asking(text), method, params })
         }
     }
+}
+
+/// Which call a request of a worker is made by.
+fn asking(params: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Asking {
+        #[serde(default)]
+        id: Option<u64>,
+    }
+    serde_json::from_str::<Asking>(params).ok()?.id
 }
 
 /// The reply id at the beginning of a frame too long to be read whole.
@@ -243,6 +265,24 @@ mod tests {
     fn null_is_a_result() {
         assert_eq!(reply(r#"{"id":1,"result":null}"#).1, "null");
         assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).1, "null");
+    }
+
+    #[test]
+    fn a_worker_runs_several_calls_only_if_it_says_so() {
+        let runs = |json| serde_json::from_str::<HelloReply>(json).unwrap().runs_several();
+        assert!(runs(r#"{"protocol":1,"pid":7,"features":["cancel","concurrent"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7,"features":["cancel"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7}"#));
+    }
+
+    #[test]
+    fn a_question_names_the_call_that_asks() {
+        let asked = |params| match parse(format!(r#"{{"id":"w1","method":"host.tools","params":{params}}}"#).as_bytes())
+        {
+            Ok(Incoming::Ask { call, .. }) => call,
+            other => panic!("no question: {other:?}"),
+        };
+        assert_eq!([asked(r#"{"id":7}"#), asked(r#"{"id":"x"}"#), asked("{}")], [Some(7), None, None]);
     }
 
     #[test]

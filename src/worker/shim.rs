@@ -35,9 +35,13 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/loop.py"),
     carried!("hostler_worker/models.py"),
     carried!("hostler_worker/output.py"),
+    carried!("hostler_worker/running.py"),
     carried!("hostler_worker/scalars.py"),
+    carried!("hostler_worker/separate.py"),
+    carried!("hostler_worker/several.py"),
     carried!("hostler_worker/state.py"),
     carried!("hostler_worker/structured.py"),
+    carried!("hostler_worker/threads.py"),
     carried!("hostler_worker/types.py"),
     carried!("hostler_worker/wire.py"),
 ];

@@ -13,12 +13,15 @@ pub struct Frame {
     pub function: String,
 }
 
-/// The frames of the main thread, innermost first, as the interpreter printed them.
+/// The frames of each thread, innermost first, as the interpreter printed them.
 #[derive(Debug, Clone, Default)]
 pub struct Stack {
-    frames: Vec<Frame>,
+    threads: Vec<Vec<Frame>>,
     in_dump: bool,
 }
+
+/// More than calls run at once; a tool may print what looks like stacks without end.
+const MOST_THREADS: usize = 128;
 
 impl Stack {
     /// Looks at a line of standard error. Returns true when it belonged to a stack and is no output of the tool.
@@ -26,16 +29,18 @@ impl Stack {
         let begins = line.ends_with("(most recent call first):")
             && (line.starts_with("Thread 0x") || line.starts_with("Current thread 0x"));
         if begins {
-            // The main thread, on which calls run, is printed last: each thread's frames replace those before.
             self.in_dump = true;
-            self.frames.clear();
+            if self.threads.len() == MOST_THREADS {
+                self.threads.remove(0);
+            }
+            self.threads.push(Vec::new());
             return true;
         }
         if !self.in_dump {
             return false;
         }
-        if let Some(frame) = parse_frame(line) {
-            self.frames.push(frame);
+        if let (Some(frame), Some(frames)) = (parse_frame(line), self.threads.last_mut()) {
+            frames.push(frame);
             return true;
         }
         // Empty lines stand between threads; anything else is the tool's again.
@@ -50,15 +55,41 @@ impl Stack {
 
     /// Forgets what an earlier stop left.
     pub fn clear(&mut self) {
-        self.frames.clear();
+        self.threads.clear();
         self.in_dump = false;
+    }
+
+    /// Where an exception came from, by the traceback that a worker told.
+    pub fn of_traceback(text: &str) -> Self {
+        // The last part is the exception itself; those before it led there.
+        let last = text.rsplit_once("Traceback (most recent call last):").map_or(text, |(_, last)| last);
+        let mut frames: Vec<Frame> =
+            last.lines().filter_map(|line| parse_frame(&line.replacen(", in ", " in ", 1))).collect();
+        frames.reverse();
+        Self { threads: vec![frames], in_dump: false }
+    }
+
+    /// The one thread that runs this function, where several calls run at once. Two that run the same one cannot be told
+    /// apart, and an async function that waits is on none.
+    #[must_use]
+    pub fn running(&self, tool_file: &Path, function: &str) -> Self {
+        let tool = tool_file.to_string_lossy();
+        let runs = |frames: &&Vec<Frame>| frames.iter().any(|frame| frame.function == function && frame.file == tool);
+        let mut found = self.threads.iter().filter(runs);
+        let only = found.next().filter(|_| found.next().is_none());
+        Self { threads: only.cloned().into_iter().collect(), in_dump: false }
+    }
+
+    /// The main thread, on which calls run one at a time, is printed last.
+    fn frames(&self) -> &[Frame] {
+        self.threads.last().map_or(&[], Vec::as_slice)
     }
 
     /// `sleeper.py:7 in nap (inside http/client.py:1395)`: the tool's own innermost line, and where that had gone.
     pub fn place(&self, tool_file: &Path) -> Option<String> {
-        let innermost = self.frames.first()?;
+        let innermost = self.frames().first()?;
         let tool = tool_file.to_string_lossy();
-        let own = self.frames.iter().find(|frame| frame.file == tool);
+        let own = self.frames().iter().find(|frame| frame.file == tool);
         let name = |frame: &Frame| format!("{}:{}", short(&frame.file), frame.line);
         match own {
             Some(own) if own == innermost => Some(format!("{} in {}", name(own), own.function)),
@@ -71,7 +102,7 @@ impl Stack {
     /// the shim's.
     pub fn listing(&self, tool_file: &Path) -> Option<String> {
         let tool = tool_file.to_string_lossy();
-        let own = self.frames.iter().rev().skip_while(|frame| frame.file != tool);
+        let own = self.frames().iter().rev().skip_while(|frame| frame.file != tool);
         let lines: Vec<String> =
             own.map(|frame| format!("  File \"{}\", line {}, in {}", frame.file, frame.line, frame.function)).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -125,6 +156,50 @@ Current thread 0x00007f2 (most recent call first):
         let place = stack.place(Path::new("/t/slow.py")).unwrap();
         assert_eq!(place, "slow.py:7 in fetch (inside http/client.py:1395)");
         assert_eq!(stack.listing(Path::new("/t/slow.py")).unwrap().lines().count(), 2);
+    }
+
+    const SEVERAL: &str = r#"Thread 0x00007f1 (most recent call first):
+  File "/t/slow.py", line 9 in nap
+
+Thread 0x00007f3 (most recent call first):
+  File "/t/slow.py", line 7 in fetch
+  File "/cache/shims/ab/hostler_worker/several.py", line 80 in _plain
+
+Thread 0x00007f4 (most recent call first):
+  File "/t/slow.py", line 8 in nap
+
+Current thread 0x00007f2 (most recent call first):
+  File "/usr/lib/python3.11/selectors.py", line 468 in select
+"#;
+
+    #[test]
+    fn of_several_calls_each_is_where_its_function_is() {
+        let mut stack = Stack::default();
+        assert!(SEVERAL.lines().all(|line| stack.take_line(line)));
+        let place = |function| stack.running(Path::new("/t/slow.py"), function).place(Path::new("/t/slow.py"));
+        assert_eq!(place("fetch").as_deref(), Some("slow.py:7 in fetch"));
+        assert_eq!(place("nap"), None, "it is one of two");
+        assert_eq!(place("waits_on_the_loop"), None);
+    }
+
+    #[test]
+    fn a_traceback_tells_the_place_of_its_last_exception() {
+        let text = r#"Traceback (most recent call last):
+  File "/t/slow.py", line 3, in first
+    first()
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/t/slow.py", line 7, in fetch
+    await asyncio.sleep(60)
+  File "/usr/lib/python3.11/asyncio/tasks.py", line 639, in sleep
+    return await future
+asyncio.exceptions.CancelledError
+"#;
+        let place = Stack::of_traceback(text).place(Path::new("/t/slow.py")).unwrap();
+        assert_eq!(place, "slow.py:7 in fetch (inside asyncio/tasks.py:639)");
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub struct WorkerSpec {
     pub secrets: Vec<String>,
     /// What it may ask of hostler.
     pub host: Vec<&'static str>,
+    /// How many calls it is to run at once.
+    pub concurrency: usize,
     /// The types it shall describe, as JSON: names by the side they stand on.
     pub describe: Option<Box<RawValue>>,
     /// Whether a worker was asked that already. One is enough, and should it hang over it, it was the last one.
@@ -173,6 +175,7 @@ impl Handshake {
         let writer = start_writer(stdin);
         writer.send(
             Hello::new(&self.spec.pack, &self.spec.secrets, &self.spec.host)
+                .running(self.spec.concurrency)
                 .describing(
                     self.spec.describe.as_deref().filter(|_| !self.spec.was_asked.swap(true, Ordering::Relaxed)),
                 )
@@ -227,6 +230,10 @@ impl Handshake {
         if hello.protocol != VERSION {
             let text = format!("its worker speaks protocol v{}, this hostler v{VERSION}", hello.protocol);
             return Err(self.fault(&text, Details::default()));
+        }
+        if self.spec.concurrency > 1 && !hello.runs_several() {
+            let text = "its worker runs one call at a time and cannot be asked for more; set `concurrency = 1` for it";
+            return Err(self.fault(text, Details::default()));
         }
         let interpreter = Tracked::behind(&self.child, hello.pid)
             .map_err(|error| self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))?;

@@ -140,15 +140,21 @@ impl Machine {
         self.waiting.iter().map(Slot::call)
     }
 
-    /// The call a worker has been running longest.
+    /// The call a worker is running, where it can be no other: of several nobody knows whose words are without a name.
     pub fn running(&self, worker: WorkerId) -> Option<CallId> {
-        self.workers.get(&worker)?.line.front().map(Slot::call)
+        let line = &self.workers.get(&worker)?.line;
+        line.front().filter(|_| self.rules.concurrency == 1 || line.len() == 1).map(Slot::call)
+    }
+
+    /// The calls a worker has begun.
+    pub fn begun(&self, worker: WorkerId) -> impl Iterator<Item = CallId> + '_ {
+        let line = self.workers.get(&worker).into_iter().flat_map(|seat| &seat.line);
+        line.take(self.rules.concurrency).map(Slot::call)
     }
 
     /// Whether a worker has begun this call.
     pub fn has_begun(&self, worker: WorkerId, call: CallId) -> bool {
-        let begun = |seat: &Seat| seat.line.iter().take(self.rules.concurrency).any(|slot| slot.call() == call);
-        self.workers.get(&worker).is_some_and(begun)
+        self.begun(worker).any(|begun| begun == call)
     }
 
     /// The limits.

@@ -10,16 +10,20 @@
     return hostler.Image("plot.png")  what a model is to see; hostler.File for other files
 
 The last three wait for the host on the thread that runs the call. In an `async def` they hold up
-the event loop meanwhile; from other threads they raise HostlerError.
+the event loop meanwhile; from other threads they raise HostlerError. Where a worker runs several
+calls at once (`concurrency`), threads may ask too: `await asyncio.to_thread(hostler.call, …)`.
 """
 
 import os
 import time
+from _thread import allocate_lock
 from _collections_abc import Mapping  # collections.abc, without importing collections
 
 from hostler_worker import host as _host
 from hostler_worker.encode import NotJson as _NotJson, encode as _encode
 from hostler_worker.state import state as _state
+
+_lines = allocate_lock()
 
 __all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "secret", "tools"]
 
@@ -61,7 +65,7 @@ class _Config(Mapping):
     def _values(self):
         params = _state.params
         if params is None:
-            raise HostlerError("hostler.config is there during a call only; read it inside the function")
+            raise HostlerError("hostler.config is there during a call only; read it " + _state.where)
         return params.get("config") or {}
 
     def __getitem__(self, key):
@@ -90,7 +94,7 @@ def secret(name):
         raise error
     params = _state.params
     if params is None:
-        raise HostlerError("hostler.secret works during a call only; read it inside the function")
+        raise HostlerError("hostler.secret works during a call only; read it " + _state.where)
     value = (params.get("secrets") or {}).get(name)
     if value is None:
         raise MissingSecret(name)
@@ -108,7 +112,8 @@ def log(message, level="info", **fields):
     except _NotJson:
         line["message"], line["fields"] = str(message), {key: repr(value) for key, value in fields.items()}
         text = _encode(line)
-    os.write(2, (text + "\n").encode("utf-8", "replace"))
+    with _lines:  # a long one is written in pieces
+        os.write(2, (text + "\n").encode("utf-8", "replace"))
 
 
 def progress(progress, total=None, message=None):

@@ -38,32 +38,53 @@ def run(id, params, function, kwargs):
             state.guard = 0
             if state.signalled:
                 deliver()
-            if plan is None:
-                value = function.call(**kwargs)
-            else:
-                value = function.call_converted(kwargs)
+            value = invoke(function, plan, kwargs)
             if type(value) in UNFINISHED:
                 value = _finish(value)
             if type(value) is bytes:
-                from .files import typed
-
-                value = typed(function.call, value)
+                value = typed(function, value)
         finally:
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.
             state.guard = 1
     except Cancelled:
         state.guard = 1
-        return faults.reply(id, -32003, "the call was cancelled")
+        return cancelled(id)
     except BaseException as error:
         state.guard = 1
-        if state.terminating:
-            raise
-        if wire.forked:
-            _leave_child(error)
-        if state.raised:  # what the tool made of its cancellation
-            return faults.reply(id, -32003, "the call was cancelled")
-        return faults.raised(id, error, kwargs)
+        return failed(id, error, kwargs, state.raised)
+    return answer(id, value)
+
+
+def invoke(function, plan, kwargs):
+    """What the function gives, which may still have to be awaited or gathered."""
+    return function.call(**kwargs) if plan is None else function.call_converted(kwargs)
+
+
+def typed(function, data):
+    from .files import typed
+
+    return typed(function.call, data)
+
+
+def cancelled(id, error=None):
+    """The reply of a cancelled call; `error` is what it was told by, and says where it was."""
+    return faults.reply(id, -32003, "the call was cancelled", error and {"traceback": faults.traceback_of(error)})
+
+
+def failed(id, error, kwargs, was_cancelled):
+    """The reply for what came out of a call instead of a value."""
+    if state.terminating:
+        raise error
+    if wire.forked:
+        _leave_child(error)
+    if was_cancelled:  # what the tool made of its cancellation
+        return cancelled(id, error if state.several else None)
+    return faults.raised(id, error, kwargs)
+
+
+def answer(id, value):
+    """The reply for a value."""
     try:
         return ('{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (id_text(id), encode(value))).encode("utf-8")
     except UnicodeEncodeError:
@@ -82,11 +103,11 @@ def _finish(value):
     if kind is COROUTINE:
         return _run_async(value)
     if kind is ASYNC_GENERATOR:
-        return _run_async(_collect(value))
+        return _run_async(collect(value))
     return list(value)
 
 
-async def _collect(generator):
+async def collect(generator):
     return [item async for item in generator]
 
 
@@ -110,20 +131,27 @@ def _run_async(coroutine):
 
 
 def _make_loop():
-    global _loop
     import asyncio
 
     if _loop is None:
-        import atexit
-
-        _loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(_loop)
-        atexit.register(_close_loop)
+        new_loop()
     try:
         _loop.add_reader(wire.source, _arrived)
     except OSError:
         pass  # a source that cannot be watched; the signal still tells
     return asyncio
+
+
+def new_loop():
+    """The one event loop of this worker."""
+    global _loop
+    import asyncio
+    import atexit
+
+    _loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(_loop)
+    atexit.register(_close_loop)
+    return _loop
 
 
 def _arrived():

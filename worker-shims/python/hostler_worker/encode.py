@@ -2,6 +2,7 @@
 
 import sys
 
+from .interrupt import Cancelled
 from .state import state
 from .wire import quote
 
@@ -36,7 +37,7 @@ def encode(value):
 def _let_pass(error):
     """Raise again what ends the worker, or the tool's call while it runs. Once that has returned, an exit in what it
     returned is a fault of the result like any other."""
-    if not issubclass(type(error), Exception) and (state.terminating or not state.guard):
+    if not issubclass(type(error), Exception) and (state.terminating or not state.guard or type(error) is Cancelled):
         raise error
 
 
@@ -113,6 +114,13 @@ def _make():
 
 _encode = _make()
 _pattern = None
+
+
+def share():
+    """Several threads encode at once, perhaps the same object: each keeps marks of its own."""
+    global _encode
+    if make_encoder is not None:
+        _encode = lambda value, level: make_encoder({}, default, quote, None, ":", ",", False, False, False)(value, level)
 
 
 def _numeric_key(text):

@@ -1,13 +1,14 @@
 """What a tool may ask of its host while a call runs."""
 
 from _thread import get_ident
+from itertools import count
 
 from .encode import NotJson, encode
 from .interrupt import leave
 from .state import state
 from .wire import Gone, id_text, quote, wire
 
-_count = 0
+_numbers = count(1)
 
 
 class Refused(Exception):
@@ -20,32 +21,18 @@ class Refused(Exception):
 
 def request(method, params):
     """Ask the host and wait. Calls that arrive meanwhile are queued, cancellations are heeded."""
-    global _count
     _check(method)
     try:
         encoded = [quote(name) + ":" + encode(value) for name, value in params.items()]
     except NotJson as error:
         raise Refused("cannot send this to the host: " + str(error).replace("result", "the arguments", 1)) from None
-    from .loop import waiting
-
-    state.guard += 1
+    key = "w%d" % next(_numbers)
+    encoded.append('"id":' + id_text(state.call_id))
+    frame = '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{%s}}\n' % (key, method, ",".join(encoded))
     try:
-        _count += 1
-        key = "w%d" % _count
-        encoded.append('"id":' + id_text(state.call_id))
-        frame = '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{%s}}\n' % (key, method, ",".join(encoded))
-        waiting[key] = None
-        try:
-            wire.send(frame.encode("utf-8", "replace"))
-            while waiting[key] is None and not state.cancel:
-                wire.wait()
-            answer = waiting[key]
-        except (Gone, BrokenPipeError):
-            raise Refused("the host is gone") from None
-        finally:
-            del waiting[key]
-    finally:
-        leave()  # raises when the call was cancelled meanwhile
+        answer = exchange(key, frame.encode("utf-8", "replace"))
+    except (Gone, BrokenPipeError):
+        raise Refused("the host is gone") from None
     if answer is None:
         # An async call: its task is cancelled at the next await, which this is not.
         raise Refused("the call was cancelled")
@@ -55,12 +42,30 @@ def request(method, params):
     return answer["result"]
 
 
+def exchange(key, frame):
+    """The answer to a request, or None when the call was cancelled. Where several calls run, `several` has its own."""
+    from .loop import waiting
+
+    state.guard += 1
+    try:
+        waiting[key] = None
+        try:
+            wire.send(frame)
+            while waiting[key] is None and not state.cancel:
+                wire.wait()
+            return waiting[key]
+        finally:
+            del waiting[key]
+    finally:
+        leave()  # raises when the call was cancelled meanwhile
+
+
 def _check(method):
-    if get_ident() != state.main:
+    if not state.several and get_ident() != state.main:
         raise Refused("hostler.%s works only on the thread that runs the call; ask there and hand the "
                       "answer to your thread" % method[5:])
     if state.call_id is None:
-        raise Refused("the host can be asked only while a call runs, not at import")
+        raise Refused("the host can be asked only while a call runs, not at import: ask " + state.where)
     if method[5:] not in state.host:
         raise Refused("this tool file may not use hostler.%s: only internal tool files (without a header) have "
                       "host access, unless the operator sets `host_access = true` under `[tool.NAME]`" % method[5:])

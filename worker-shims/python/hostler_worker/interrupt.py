@@ -12,7 +12,7 @@ from .state import state
 from .wire import wire
 
 
-_SOON = 0.005  # seconds until the destructor is surely left
+SOON = 0.005  # seconds until the destructor is surely left
 _PATIENCE = 0.1  # seconds an async step may take to come to its next await
 
 
@@ -33,14 +33,18 @@ def install():
 def _unraisable(unraisable, usual=sys.unraisablehook):
     """A Cancelled that hit a destructor or weakref callback is dropped by Python: raise it again."""
     if unraisable.exc_type is Cancelled:
-        state.raised = False
-        start_new_thread(_again, ())
+        again()
     else:
         usual(unraisable)
 
 
-def _again():
-    time.sleep(_SOON)
+def again():
+    state.raised = False
+    start_new_thread(_signal_soon, ())
+
+
+def _signal_soon():
+    time.sleep(SOON)
     _signal.pthread_kill(state.main, _signal.SIGUSR1)
 
 

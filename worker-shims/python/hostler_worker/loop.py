@@ -11,7 +11,7 @@ from .state import state
 from .wire import Gone, id_text
 
 PROTOCOL = 1
-FEATURES = '["cancel","progress","output","describe"]'
+FEATURES = '["cancel","progress","output","describe","concurrent"]'
 MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
 
 queue = deque()
@@ -26,7 +26,7 @@ def main(wire, tool_file, source=None):
         os.environ.pop(name, None)
     state.tool_file = os.path.abspath(tool_file)
     state.source = source and os.path.abspath(source)
-    wire.receive = lambda message: _receive(wire, message)
+    wire.receive = lambda message: receive(wire, message, _cancel, _replied)
     try:
         _serve(wire)
     except (Gone, BrokenPipeError):
@@ -50,7 +50,7 @@ def _terminate():
         interrupt.die_by_term()
 
 
-def _receive(wire, message):
+def receive(wire, message, cancel, replied):
     """Sort one arrived message. Runs in the loop, and in the signal handler during a call."""
     if type(message) is not dict:
         wire.fail(None, -32600, "a message is one JSON object")
@@ -60,16 +60,21 @@ def _receive(wire, message):
         queue.append(message)
     elif method is None and ("result" in message or "error" in message):
         id = message.get("id")
-        if isinstance(id, str) and id in waiting:
-            waiting[id] = message
+        if isinstance(id, str):
+            replied(id, message)
     elif method == "cancel":
         params = message.get("params")
         if type(params) is dict:
-            _cancel(params.get("id"))
+            cancel(params.get("id"))
     elif isinstance(method, str):
         queue.append(message)
     else:
         wire.fail(message.get("id"), -32600, "a request has a method")
+
+
+def _replied(id, message):
+    if id in waiting:
+        waiting[id] = message
 
 
 def _cancel(id):
@@ -94,7 +99,7 @@ def _serve(wire):
             if wire.eof:
                 state.describe = None
             elif not queue:
-                _describe(wire)
+                tell_types(wire)
             continue
         else:
             wire.wait()
@@ -102,10 +107,11 @@ def _serve(wire):
         message = queue.popleft()
         method = message["method"]
         if method == "call":
-            answer = _call(message, functions)
+            call = ready(message, functions)
+            answer = call if type(call) is bytes else bounded(call[0], calls.run(*call))
             served = True
         elif method == "hello":
-            functions, answer = _hello(message, functions)
+            functions, answer = hello(message, functions)
         elif method == "shutdown":
             if "id" in message:
                 wire.send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message["id"]).encode())
@@ -121,8 +127,13 @@ def _serve(wire):
             return
         wait_until_read()
         wire.send(answer)
-        if functions is None and method == "hello":
-            sys.exit(1)
+        if method == "hello":
+            if functions is None:
+                sys.exit(1)
+            if state.concurrency > 1:
+                from . import several
+
+                return several.serve(functions)
 
 
 def _limited(seconds):
@@ -139,7 +150,7 @@ def _limited(seconds):
     return before
 
 
-def _describe(wire):
+def tell_types(wire):
     """Once, while nothing else is to do: what the types are that hostler could not read out of the file."""
     wanted, state.describe = state.describe, None
     timed = _limited(1.0)
@@ -159,7 +170,8 @@ def _describe(wire):
     wire.send(b'{"jsonrpc":"2.0","method":"described","params":%s}\n' % told.encode("utf-8", "replace"))
 
 
-def _call(message, functions):
+def ready(message, functions):
+    """What a call says, for `calls.run`; or the refusal of one that cannot be made."""
     id = message.get("id")
     if functions is None:
         return faults.reply(id, -32600, "say hello first")
@@ -180,14 +192,18 @@ def _call(message, functions):
         function = functions[name]
     except (KeyError, TypeError):
         return faults.no_function(id, name, functions)
-    answer = calls.run(id, params, function, kwargs)
+    return id, params, function, kwargs
+
+
+def bounded(id, answer):
+    """An answer, where the host takes one of this length."""
     if len(answer) > MAX_FRAME:
         return faults.reply(id, -32001, "result is %d MB of JSON; at most 64 MB pass: return a part, or "
                             "write it to a file and return the path" % (len(answer) >> 20))
     return answer
 
 
-def _hello(message, functions):
+def hello(message, functions):
     id = message.get("id")
     params = message.get("params")
     if type(params) is not dict:
@@ -199,6 +215,11 @@ def _hello(message, functions):
     state.secrets = frozenset(params.get("secrets") or ())
     state.host = frozenset(params.get("host") or ())
     state.describe = params.get("describe") or None
+    concurrency = params.get("concurrency")
+    if type(concurrency) is int and concurrency > 1:
+        from . import several
+
+        several.prepare(concurrency)
 
     from .loading import load
     from .wire import quote

@@ -33,11 +33,15 @@ def _guarded(method):
     return run
 
 
-class _Raw(io.RawIOBase):
+class Raw(io.RawIOBase):
     def __init__(self, name):
         self.name = "<%s>" % name
         self._stream = name
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def call_id(self):
+        return state.call_id
 
     def writable(self):
         return True
@@ -62,7 +66,7 @@ class _Raw(io.RawIOBase):
 
     def _send(self, text):
         head = '{"jsonrpc":"2.0","method":"output","params":{"id":%s,"stream":"%s","text":' % (
-            id_text(state.call_id), self._stream)
+            id_text(self.call_id), self._stream)
         for start in range(0, len(text), _PIECE):
             frame = head + quote(text[start:start + _PIECE]) + "}}\n"
             try:
@@ -109,14 +113,14 @@ class _Streams:
     dirty = False  # something may be buffered; saves the flush of every quiet call
 
     def install(self):
-        self.raws = _Raw("stdout"), _Raw("stderr")
-        self.stdout, self.stderr = map(self._make, self.raws)
+        self.raws = Raw("stdout"), Raw("stderr")
+        self.stdout, self.stderr = map(self.make, self.raws)
         sys.stdout = sys.__stdout__ = self.stdout
         sys.stderr = sys.__stderr__ = self.stderr
         os.register_at_fork(before=self.flush, after_in_child=_after_fork)
 
     @staticmethod
-    def _make(raw):
+    def make(raw):
         return _Text(_Buffer(raw), "utf-8", "backslashreplace", line_buffering=True)
 
     def flush(self):
@@ -164,14 +168,24 @@ def wait_until_read():
         if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
             _patient = True
             return
+    except OSError:
+        return  # the tool closed fd 2, or put something else there
+    for pause in until_read():
+        sleep(pause)
+
+
+def until_read():
+    """The pauses to make until then."""
+    global _patient
+    try:
         for _ in range(500 if _patient else 40):
-            sleep(_LOOK)
             if ioctl(2, _FIONREAD, _NOTHING) == _NOTHING:
                 _patient = True
                 return
-        _patient = False
+            yield _LOOK
+        _patient = ioctl(2, _FIONREAD, _NOTHING) == _NOTHING
     except OSError:
-        pass  # the tool closed fd 2, or put something else there
+        pass
 
 
 streams = _Streams()

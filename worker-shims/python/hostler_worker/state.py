@@ -1,4 +1,5 @@
-"""What the worker is doing now: one object, because a worker runs one call at a time."""
+"""What the worker is doing now: one object, because a worker runs one call at a time. Where it runs several, `running` makes
+the same object tell each of them its own."""
 
 from _thread import get_ident
 
@@ -7,8 +8,10 @@ class State:
     __slots__ = (
         "guard", "signalled", "call_id", "params", "cancel", "raised", "insist", "task",
         "cancelled", "terminating", "secrets", "host", "tool_file", "source", "module_name", "main",
-        "describe",
+        "describe", "concurrency",
     )
+    several = False
+    where = "inside the function"  # config and secrets are there
 
     def __init__(self):
         # Above zero while the main thread is in the shim's own code, where a signal handler must
@@ -26,6 +29,7 @@ class State:
         self.secrets = frozenset()  # declared names
         self.host = frozenset()  # host requests that are allowed
         self.describe = None  # {name: [side]} that hostler wants to know of
+        self.concurrency = 1  # calls to run at once
         self.tool_file = ""
         self.source = None
         self.module_name = ""

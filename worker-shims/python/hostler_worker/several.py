@@ -1,0 +1,274 @@
+"""The worker's life where it runs several calls at once: async functions as tasks of one event loop on the main thread, which
+reads the protocol too, and the others in threads. What a call is and how it is answered stands in `calls`."""
+
+import asyncio
+import os
+import _signal
+from _thread import allocate_lock, get_ident
+from contextvars import copy_context
+
+from . import calls, encode, faults, host, interrupt, separate
+from .interrupt import Cancelled
+from .loop import bounded, hello, queue, ready, receive, tell_types
+from .output import streams, until_read, wait_until_read
+from .running import Call, current, tell_apart
+from .state import state
+from .threads import Threads
+from .wire import Wire, id_text, wire
+
+_ASYNC = 0x80 | 0x200  # what is set on the code of `async def`, with `yield` and without
+
+
+def prepare(concurrency):
+    """Before the tool file is imported."""
+    state.concurrency = concurrency
+    encode.share()
+    separate.install()
+
+
+def serve(functions):
+    """Until the host is gone or says that it is enough."""
+    _Server(functions).live()
+
+
+class _Question:
+    """One that a tool asked of the host."""
+
+    __slots__ = ("call", "answer", "lock")
+
+    def __init__(self, call):
+        self.call, self.answer = call, None
+        self.lock = allocate_lock()
+        self.lock.acquire()
+
+    def settle(self, answer):
+        if self.answer is None:
+            self.answer = answer
+        try:
+            self.lock.release()
+        except RuntimeError:
+            pass  # it was settled already
+
+
+class _Server:
+    def __init__(self, functions):
+        tell_apart()
+        self.functions = functions
+        self.running = {}  # by the id of the request
+        self.unanswered = set()  # those, and whose answers are on their way
+        self.questions = {}
+        self.served = False
+        self.threads = Threads(state.concurrency, self._plain)
+        self.loop = calls.new_loop()
+        self.base = copy_context()  # what the file set while it was imported, and nothing of any call
+        wire.send = self._send_whole
+        host.exchange = self.exchange
+        interrupt.again = self._again
+        wire.receive = lambda message: receive(wire, message, self._cancel, self._replied)
+
+    def live(self):
+        self.loop.add_reader(wire.source, self._arrived)
+        self._wake_for_signals()
+        self.loop.call_soon(self._advance)  # what came with the hello
+        self.loop.run_forever()
+        if self.unanswered and not state.terminating:
+            # They get no chance, and the interpreter must not wait for what they hold.
+            import atexit
+
+            atexit._run_exitfuncs()
+            streams.flush()
+            os._exit(0)
+
+    def _wake_for_signals(self):
+        """Handlers run between two steps in Python. One that comes just before the loop begins to wait would wait with it."""
+        wakes, written = os.pipe()
+        for end in (wakes, written):
+            os.set_blocking(end, False)
+        _signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        self.loop.add_reader(wakes, os.read, wakes, 4096)
+
+    def _arrived(self):
+        wire.take_in()  # and never wait: somebody may have read since the loop saw that there is something
+        if wire.eof:
+            self.loop.remove_reader(wire.source)
+            if not any(message["method"] == "shutdown" for message in queue):
+                return self.loop.stop()  # nothing new is begun for a host that is gone without a word
+        self._advance()
+
+    def _advance(self):
+        """Begin what may begin, in the order it came."""
+        while queue:
+            message = queue[0]
+            method = message["method"]
+            if method == "call" and len(self.running) >= state.concurrency or method == "shutdown" and self.unanswered:
+                return
+            queue.popleft()
+            if method == "call":
+                self._begin(message)
+            elif method == "shutdown":
+                if "id" in message:
+                    self._send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message["id"]).encode())
+                return self.loop.stop()
+            elif method == "hello":
+                self._send(hello(message, self.functions)[1])
+            elif "id" in message:
+                self._send(faults.reply(message["id"], -32601, "no such method: " + method))
+        if state.describe and self.served and not self.unanswered and not wire.eof:
+            wire.take_in()  # calls first: to describe types can wait
+            if not queue:
+                tell_types(wire)
+            self._advance()
+
+    def _begin(self, message):
+        made = ready(message, self.functions)
+        if type(made) is bytes:
+            return self._send(made)
+        call = Call(*made)
+        call.function.plan  # may import; on this thread, and once
+        self.running[call.id] = call
+        self.unanswered.add(call)
+        context = self.base.copy()
+        context.run(current.set, call)
+        code = getattr(call.function.call, "__code__", None)
+        if code is not None and code.co_flags & _ASYNC:
+            self._start(context, call)
+        else:
+            self.threads.put(context, call)
+
+    def _start(self, context, call, coroutine=None):
+        context.run(self.loop.create_task, self._async(call, coroutine))
+
+    def _plain(self, call):
+        """A call, on a thread of its own."""
+        try:
+            try:
+                if not call.enter():
+                    raise Cancelled
+                value = calls.invoke(call.function, call.function.plan, call.kwargs)
+                if type(value) in calls.UNFINISHED and type(value) not in (calls.COROUTINE, calls.ASYNC_GENERATOR):
+                    value = list(value)
+                if type(value) is bytes:
+                    value = calls.typed(call.function, value)
+            finally:
+                call.leave()
+        except Cancelled as error:
+            answer = calls.cancelled(call.id, error)
+        except BaseException as error:
+            answer = calls.failed(call.id, error, call.kwargs, call.cancel)
+        else:
+            if type(value) in (calls.COROUTINE, calls.ASYNC_GENERATOR):  # a plain function around an async one
+                self.threads.calls.discard(call)
+                return self.loop.call_soon_threadsafe(self._start, copy_context(), call, value)
+            answer = calls.answer(call.id, value)
+        if wire.forked:  # a child that came back out of the tool
+            os._exit(0)
+        separate.end_call(call)
+        wait_until_read()
+        self.threads.calls.discard(call)
+        self._answered(call, answer)
+
+    async def _async(self, call, value):
+        """A call, as a task of the loop."""
+        try:
+            answer = await self._awaited(call, value)
+            if wire.forked:
+                os._exit(0)
+            separate.end_call(call)
+            for pause in until_read():
+                try:
+                    await asyncio.sleep(pause)
+                except asyncio.CancelledError:
+                    pass  # meant for the tool, which has ended
+            self._answered(call, answer)
+        finally:
+            if state.terminating:
+                self.loop.stop()
+
+    @staticmethod
+    async def _awaited(call, value):
+        try:
+            try:
+                if call.cancel:
+                    raise Cancelled
+                call.task = asyncio.current_task()
+                if value is None:
+                    value = calls.invoke(call.function, call.function.plan, call.kwargs)
+                value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
+                if type(value) is bytes:
+                    value = calls.typed(call.function, value)
+            finally:
+                call.task = None
+        except Cancelled as error:
+            if type(value) is calls.COROUTINE:
+                value.close()  # never begun
+            return calls.cancelled(call.id, error)
+        except BaseException as error:
+            return calls.failed(call.id, error, call.kwargs, call.cancel)
+        return calls.answer(call.id, value)
+
+    def _answered(self, call, answer):
+        call.end()
+        self._free(call)
+        answer = bounded(call.id, answer)
+        del self.running[call.id]  # before the host hears of it, and may send another
+        self.served = True
+        self._send(answer)
+        self.unanswered.discard(call)
+        if queue or state.describe:
+            self.loop.call_soon_threadsafe(self._advance)
+
+    @staticmethod
+    def _send_whole(data):
+        call = current.get()
+        if call is None or get_ident() == state.main:
+            return Wire.send(wire, data)
+        with call.lock:  # nothing is raised in the thread meanwhile, which could leave half a frame
+            Wire.send(wire, data)
+
+    def _send(self, data):
+        try:
+            wire.send(data)
+        except OSError:  # nobody is there to read it
+            self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _cancel(self, id):
+        call = self.running.get(id) if isinstance(id, (int, str)) else None
+        if call is not None:
+            call.stop()
+            self._free(call)
+        elif any(message.get("id") == id for message in queue):
+            state.cancelled.add(id)
+
+    def _free(self, call):
+        """Nothing of a call waits for the host any longer."""
+        for question in list(self.questions.values()):
+            if question.call is call:
+                question.settle(None)
+
+    def _again(self):
+        """A destructor dropped what was to stop the call."""
+        call = current.get()
+        if call is not None:
+            call.raised = False
+            self.loop.call_soon_threadsafe(self.loop.call_later, interrupt.SOON, call.stop)
+
+    def _replied(self, id, message):
+        if id in self.questions:
+            self.questions[id].settle(message)
+
+    def exchange(self, key, frame):
+        """The answer to a request of a tool, or None when its call was cancelled."""
+        call = current.get()
+        question = self.questions[key] = _Question(call)
+        try:
+            wire.send(frame)
+            if get_ident() != state.main:
+                if not call.cancel:  # looked at once it can be found: whoever cancels sees it
+                    question.lock.acquire()
+            else:  # the loop stands still meanwhile, so what it would read is read here
+                while question.lock.locked() and not call.cancel:
+                    wire.wait()
+                    self._advance()
+            return question.answer
+        finally:
+            del self.questions[key]
