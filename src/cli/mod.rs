@@ -36,6 +36,9 @@ use options::{Command, Options};
 const PATIENCE: keeper::Limits =
     keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
+/// How long the end waits for whoever reads standard error.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     // A shell that asks for completions gets them and nothing else.
@@ -57,6 +60,7 @@ pub fn main() -> ExitCode {
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
     keeper::finish();
+    telemetry::flush(LAST_WORDS);
     if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
 }
 
