@@ -27,7 +27,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::app::App;
 use crate::mcp;
-use crate::process::{Signals, keeper};
+use crate::process::{self, Signals, keeper};
 use crate::telemetry;
 use options::{Command, Options};
 
@@ -41,6 +41,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    process::survive_questions();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options = Options::parse();
