@@ -112,7 +112,6 @@ fn complain(fault: &Fault, talk: &Talk) {
     let stderr = stderr.filter(|text| !is_told(text));
     let more = details.traceback.as_deref().or(stderr);
     if let Some(text) = more {
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+        style::note(text.trim_end());
     }
 }

@@ -1,11 +1,12 @@
 //! What a person at a terminal hears while a call is under way: a spinner with what is being done, the tool's own output.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
+use super::style;
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
@@ -49,7 +50,7 @@ impl Listener for Talk {
             self.bar.enable_steady_tick(Duration::from_millis(100));
             self.bar.set_message(text.to_owned());
         } else if !text.starts_with("starting ") && !text.ends_with(" is ready") {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            style::note(text);
         }
     }
 
@@ -69,9 +70,7 @@ impl Listener for Talk {
             let end = (shown.len() - KEPT..shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(shown.len());
             shown.drain(..end);
         }
-        self.bar.suspend(|| {
-            let _ = std::io::stderr().write_all(text.as_bytes());
-        });
+        self.bar.suspend(|| style::talk(text));
     }
 
     fn log(&self, line: &LogLine) {

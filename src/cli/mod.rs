@@ -27,7 +27,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::app::App;
 use crate::mcp;
-use crate::process::{Signals, keeper};
+use crate::process::{self, Signals, keeper};
 use crate::telemetry;
 use options::{Command, Options};
 
@@ -36,8 +36,12 @@ use options::{Command, Options};
 const PATIENCE: keeper::Limits =
     keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
+/// How long the end waits for whoever reads standard error.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// Runs the program.
 pub fn main() -> ExitCode {
+    process::survive_questions();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options = Options::parse();
@@ -57,6 +61,7 @@ pub fn main() -> ExitCode {
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
     keeper::finish();
+    telemetry::flush(LAST_WORDS);
     if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
 }
 

@@ -8,6 +8,7 @@ use super::style;
 use crate::dispatch::Dispatcher;
 use crate::executor::{FileStatus, Status};
 use crate::pool::WorkerStatus;
+use crate::telemetry;
 
 /// Writes the status to standard error whenever USR1 comes.
 pub(super) fn tell_when_asked(dispatcher: &Arc<Dispatcher>) {
@@ -16,7 +17,7 @@ pub(super) fn tell_when_asked(dispatcher: &Arc<Dispatcher>) {
     tokio::spawn(async move {
         while asked.recv().await.is_some() {
             let Some(dispatcher) = dispatcher.upgrade() else { return };
-            style::note(&as_text(&dispatcher.pools.status().await));
+            telemetry::say(&format!("{}\n", as_text(&dispatcher.pools.status().await)));
         }
     });
 }

@@ -2,11 +2,17 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
 
+use crate::telemetry;
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Whoever has read nothing for so long is not waited for.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Says that something went wrong.
 pub(super) fn error(message: &str) {
@@ -20,13 +26,19 @@ pub(super) fn warn(message: &str) {
 
 /// Says something that is neither the answer nor a complaint.
 pub(super) fn note(message: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{message}");
+    talk(&format!("{message}\n"));
 }
 
 fn say(word: &str, style: Style, message: &str) {
-    let mut stderr = std::io::stderr().lock();
     let painted = paint(word, style, colours(&std::io::stderr()));
-    let _ = writeln!(stderr, "{painted}: {message}");
+    talk(&format!("{painted}: {message}\n"));
+}
+
+/// Says it on standard error, in order with the log, and waits a moment: who sees both streams sees it before what comes
+/// next on the other one. Not for what others wait for meanwhile.
+pub(super) fn talk(text: &str) {
+    telemetry::say(text);
+    telemetry::flush(PAUSE);
 }
 
 /// Whether a stream is looked at by a person who wants colours.

@@ -26,5 +26,5 @@ pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, wor
 pub use memory::{processor_time, resident};
 pub use pipe_end::PipeEnd;
 pub use run::{Finished, run};
-pub use signals::Signals;
+pub use signals::{Signals, survive_questions};
 pub use sweep::sweep;

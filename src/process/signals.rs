@@ -2,13 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
+use signal_hook::consts::SIGUSR1;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::{exit, keeper};
+
+/// Has USR1, which asks how hostler stands, end nothing: it may come before anybody listens, or to a command that has
+/// nothing to tell. To be called first of all. It sets a handler that does nothing and does not ignore the signal, because
+/// whatever hostler starts would inherit that, and begins with what is usual instead.
+pub fn survive_questions() {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(error) = signal_hook::flag::register(SIGUSR1, &ASKED) {
+            tracing::warn!(%error, "USR1 ends hostler unless it serves");
+        }
+    });
+}
 
 /// By which way a signal came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,5 +135,16 @@ mod tests {
         assert_eq!(counted(&[(TERM, Straight), (TERM, Straight)]), 2);
         assert_eq!(counted(&[(TERM, Keeper), (INT, Keeper)]), 2, "two kinds are two wishes");
         assert_eq!(counted(&[(INT, Keeper), (INT, Straight), (TERM, Keeper)]), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_is_started_does_with_usr1_what_is_usual() {
+        survive_questions();
+        let launch = crate::process::Launch::new("/bin/grep").args(["SigIgn", "/proc/self/status"]);
+        let done = crate::process::run(&launch, std::time::Duration::from_secs(20), |_| {}).await.unwrap();
+        let ignored = u64::from_str_radix(done.stdout.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+        assert_eq!(ignored >> (SIGUSR1 - 1) & 1, 0, "{}", done.stdout);
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR1).unwrap();
     }
 }

@@ -1,12 +1,18 @@
 //! Logs. They go to standard error, always: standard output belongs to answers and protocols.
 
-use std::io::IsTerminal;
+mod voice;
+
+use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
 
+pub use voice::{flush, say};
+
 /// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`.
 /// An unusable filter is reported and replaced by `warn`; logging is no reason not to serve.
+/// From here on a thread writes what is said, so that nobody waits for whoever reads standard error.
 pub fn start(level: &str) {
+    voice::start();
     let filter = if is_understood(level) { EnvFilter::try_new(level).ok() } else { None };
     let unusable = filter.is_none();
     // rmcp tells every request at info; at the levels people set for hostler that is noise.
@@ -14,12 +20,26 @@ pub fn start(level: &str) {
     let filter = if level.contains("rmcp") { filter } else { quiet(filter) };
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| Lines)
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .try_init();
     if started.is_ok() && unusable {
         tracing::warn!(level, "log level not understood; write error, warn, info, debug or trace");
+    }
+}
+
+/// Where the subscriber writes to, a whole event at a time.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        say(&String::from_utf8_lossy(text));
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

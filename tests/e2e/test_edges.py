@@ -1,8 +1,13 @@
 """What only happens to the unlucky: clients that do not read, tools that never stop talking, files that are none."""
 
+import fcntl
 import json
 import os
 import re
+import signal
+import termios
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -26,10 +31,21 @@ def flood(megabytes: int) -> str:
         os.write(2, b"z\\n" * 20_000)
     return "flooded"
 
+def warn(lines: int) -> str:
+    """Fill the log."""
+    for _ in range(lines):
+        hostler.log("w" * 200, level="warning")
+    return "warned"
+
 def after() -> int:
     """Answer."""
     return 1
 '''
+
+
+def waits_to_be_read(stream):
+    """How many bytes a pipe holds."""
+    return int.from_bytes(fcntl.ioctl(stream, termios.FIONREAD, bytes(4)), "little")
 
 
 def peak(pid):
@@ -63,6 +79,40 @@ class Floods(unittest.TestCase):
         self.assertEqual(wire.value(1, "talk_flood", megabytes=4), "flooded")
         self.assertLess(peak(wire.supervisor), 120)
         self.assertEqual(wire.value(2, "talk_after"), 1)
+
+    def test_nobody_reads_the_log(self):
+        write_tool(self.folder / "tools", "other", "def after() -> int:\n    return 1\n")
+        wire = self.open()
+        for number, name in ((1, "talk_after"), (2, "other_after")):
+            self.assertEqual(wire.value(number, name), 1)
+        wire.send(call(3, "talk_warn", lines=20_000))
+        eventually(lambda: waits_to_be_read(wire.process.stderr) > 60_000, "nothing more fits into the pipe")
+        for number in range(4, 24):
+            os.kill(wire.supervisor, signal.SIGUSR1)
+            began = time.monotonic()
+            self.assertEqual(wire.value(number, "other_after"), 1)
+            self.assertLess(time.monotonic() - began, 1)
+        self.assertEqual(wire.answer(3)["result"]["structuredContent"], {"result": "warned"})
+        began = time.monotonic()
+        wire.process.terminate()
+        self.assertEqual(wire.ended(3), 0)
+        self.assertLess(time.monotonic() - began, 1)
+
+    def test_whoever_reads_the_log_late_is_told_what_is_missing(self):
+        wire = self.open()
+        self.assertEqual(wire.value(1, "talk_warn", lines=20_000), "warned")
+        read = []
+        reader = threading.Thread(target=lambda: read.extend(wire.process.stderr))
+        reader.start()
+        eventually(lambda: any(b" dropped: " in line for line in read), "the gap is told")
+        wire.value(2, "talk_warn", lines=1)
+        wire.end_input()
+        self.assertEqual(wire.ended(3), 0)
+        reader.join()
+        whole = [line for line in read if b"w" * 200 in line]
+        gaps = [int(line.split()[0]) for line in read if b" of the log were dropped: nobody read standard error" in line]
+        self.assertEqual(len(whole) + sum(gaps), 20_001, read[-3:])
+        self.assertTrue(read.index(whole[-1]) > next(n for n, line in enumerate(read) if b" dropped: " in line), "it goes on")
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):

@@ -14,6 +14,36 @@ from wire import OPENING, Wire, call
 LIMIT = 1.0  # seconds; clients send TERM after two
 
 
+def hears_usr1(pid):
+    """Whether a process catches USR1."""
+    words = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return bool(int(words["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1)
+
+
+class Questions(unittest.TestCase):
+    """USR1 asks how hostler stands. Whenever it comes, it ends nobody."""
+
+    def test_a_server_that_has_just_started(self):
+        for _ in range(5):
+            with Wire() as hostler:
+                eventually(lambda: hears_usr1(hostler.process.pid), "it is heard")
+                for _ in range(200):
+                    os.kill(hostler.process.pid, signal.SIGUSR1)
+                hostler.open()
+                self.assertEqual(hostler.value(1, "slow_echo", number=1)["number"], 1)
+                hostler.end_input()
+                self.assertEqual(hostler.ended(LIMIT), 0)
+
+    def test_a_command_that_has_nothing_to_tell(self):
+        with subprocess.Popen([HOSTLER, "call", "--tools", str(TOOLS), "slow.nap", "seconds=1"], env=environment(), cwd=ROOT,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+            eventually(lambda: children(command.pid) and children(children(command.pid)[0]), "it has started something")
+            for pid in (command.pid, children(command.pid)[0]):
+                os.kill(pid, signal.SIGUSR1)
+            answer, complaint = command.communicate(timeout=60)
+        self.assertEqual((command.returncode, answer.strip()), (0, "slept"), complaint)
+
+
 class Ends(unittest.TestCase):
     def test_input_ends_before_anything_was_said(self):
         with Wire() as hostler:

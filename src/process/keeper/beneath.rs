@@ -28,6 +28,8 @@ static STARTS: Mutex<()> = Mutex::new(());
 const START: Duration = Duration::from_millis(200);
 /// How long cleaning up may take once the keeper is gone.
 const CLEAN_UP: Duration = Duration::from_millis(1500);
+/// How long the log may take then, if somebody reads it.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long it may take at an end in order, which leaves the rest to the keeper.
 const FAREWELL: Duration = Duration::from_millis(200);
 
@@ -84,6 +86,7 @@ fn attend(words: &OwnedFd, keeper: Pid) {
         household::kill_groups();
     }
     let ended = family::end_all(&[], CLEAN_UP);
+    crate::telemetry::flush(LAST_WORDS);
     let text = told(&ended).map(|text| format!("; {text}")).unwrap_or_default();
     say(&format!("its keeper ({keeper}) was killed, so hostler ends at once{text}"));
     // Without any of the ways in which an exit can be held up; nobody is left to read a status.
