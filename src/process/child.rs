@@ -109,7 +109,7 @@ impl Child {
     /// Kills it with its group, and what descends from it wherever that went.
     pub fn kill(&self) {
         if !self.reaped {
-            family::kill_below(self.pid, &[]);
+            family::kill_below(self.pid);
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
     }

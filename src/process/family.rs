@@ -1,5 +1,6 @@
 //! Ends whole families of processes: every descendant, whatever group or session it went to.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -29,20 +30,26 @@ pub(super) struct Ended {
 /// Where this process adopts the orphans below it, no child left means no descendant left, so nothing is missed that came
 /// to be while others were killed.
 pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
-    let began = Instant::now();
+    let until = Instant::now() + limit;
     let mut ended = Ended::default();
+    let mut known = HashSet::new();
     let mut quiet = 0;
     loop {
-        for (pid, row) in kill_below(getpid(), spared) {
-            if !ended.killed.iter().any(|(known, _)| *known == pid) {
+        let found = table::descendants(getpid(), spared, Some(until));
+        for (pid, row) in kill(&found, Some(until)) {
+            if known.insert(pid) {
                 ended.killed.push((pid, row.name));
             }
         }
         let has_children = reap_all();
-        ended.left = table::descendants(getpid(), spared);
-        quiet = if ended.left.is_empty() { quiet + 1 } else { 0 };
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
         // The table may miss somebody while others come and go; where it cannot be read it shows nobody for ever.
-        if !has_children || quiet > QUIET || began.elapsed() > limit {
+        if !has_children || quiet > QUIET {
+            return ended;
+        }
+        if Instant::now() >= until {
+            let is_there = |(pid, row): &(Pid, Row)| table::row(*pid).is_some_and(|now| now.started == row.started);
+            ended.left = found.into_iter().filter(is_there).map(|(pid, _)| pid).collect();
             return ended;
         }
         std::thread::sleep(LOOK);
@@ -61,9 +68,16 @@ fn reap_all() -> bool {
 }
 
 /// Kills the living descendants of a process; tells who they were.
-pub(super) fn kill_below(root: Pid, spared: &[Pid]) -> Vec<(Pid, Row)> {
-    let found = table::descendants(root, spared).into_iter();
-    found.filter_map(|pid| Some((pid, kill_if(pid, |_| table::is_below(pid, root))?))).collect()
+pub(super) fn kill_below(root: Pid) -> Vec<(Pid, Row)> {
+    kill(&table::descendants(root, &[], None), None)
+}
+
+/// Kills those of a family that live, parents first. All were found before the first is killed, and each is known by when
+/// it was started: whose parent has just been killed descends from somebody else now, and must not be missed for that.
+fn kill(found: &[(Pid, Row)], until: Option<Instant>) -> Vec<(Pid, Row)> {
+    let living = found.iter().filter(|(_, row)| !row.is_dead);
+    let in_time = living.take_while(|_| until.is_none_or(|until| Instant::now() < until));
+    in_time.filter_map(|(pid, row)| Some((*pid, kill_if(*pid, |now| now.started == row.started)?))).collect()
 }
 
 /// Kills a process that `is_meant`. It is held on to before it is asked about, so that its number cannot pass to another

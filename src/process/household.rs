@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
@@ -19,6 +19,12 @@ use super::table;
 static HOUSEHOLD: LazyLock<Mutex<Household>> = LazyLock::new(Mutex::default);
 /// How long the books are waited for when everything has to end.
 const BOOKS: Duration = Duration::from_millis(100);
+/// So many adopted children are looked at in one go.
+const SLICE: usize = 32;
+/// Between two looks at more than that.
+const PAUSE: Duration = Duration::from_millis(20);
+/// For so long, who was killed counts as dying and is only reaped.
+const DYING: Duration = Duration::from_secs(1);
 /// Told when one of them has ended, so that its orphans are looked for.
 static ENDED: Notify = Notify::const_new();
 
@@ -102,33 +108,59 @@ pub async fn keep_house() {
         tracing::warn!("deaths of processes cannot be heard of; what tools leave behind stays until hostler ends");
         return;
     };
+    let mut killed = HashMap::new();
     loop {
         tokio::select! {
             told = deaths.recv() => if told.is_none() { return },
             () = ENDED.notified() => {}
         }
-        look();
+        if look(&mut killed).await > SLICE {
+            // So many do not die at once, and each death would have all the others looked at.
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }
 
-fn look() {
-    let Some(own) = Run::own() else { return };
+/// Looks at every child; tells how many there were that hostler did not start. `killed` are those that were killed, and when.
+async fn look(killed: &mut HashMap<Pid, Instant>) -> usize {
+    let Some(own) = Run::own() else { return 0 };
+    killed.retain(|_, since| since.elapsed() < DYING);
+    let mut adopted = 0;
     for pid in table::children(getpid()) {
-        let Some(row) = table::row(pid) else { continue };
-        let mark = table::mark(pid);
-        let standing = mark.as_ref().map_or(Standing::Elsewhere, |mark| own.standing_now(&mark.run));
-        let fate = HOUSEHOLD.lock().fate(pid, row.is_dead, mark.as_ref(), standing, own);
-        match fate {
-            Fate::Leave => {}
-            Fate::Reap => {
-                exit::reap(pid);
-            }
-            Fate::Kill => {
-                // Those below it first: once it is dead they are ours as well, and perhaps nobody can tell whose.
-                let below = family::kill_below(pid, &[]).len();
-                family::kill_if(pid, |now| now.started == row.started);
-                tracing::info!(%pid, name = row.name, below, "ended what a tool had left behind");
-            }
+        if HOUSEHOLD.lock().children.contains_key(&pid) {
+            continue;
+        }
+        adopted += 1;
+        if adopted % SLICE == 0 {
+            // A tool may have left thousands, and calls go on meanwhile. What was listed is asked about anew below.
+            tokio::task::yield_now().await;
+        }
+        if killed.contains_key(&pid) {
+            exit::reap(pid);
+        } else {
+            decide(own, pid, killed);
+        }
+    }
+    adopted
+}
+
+fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
+    let Some(row) = table::row(pid).filter(|row| row.parent == own.pid) else { return };
+    let mark = table::mark(pid);
+    let standing = mark.as_ref().map_or(Standing::Elsewhere, |mark| own.standing_now(&mark.run));
+    let fate = HOUSEHOLD.lock().fate(pid, row.is_dead, mark.as_ref(), standing, own);
+    match fate {
+        Fate::Leave => {}
+        Fate::Reap => {
+            exit::reap(pid);
+        }
+        Fate::Kill => {
+            // Those below it first: once it is dead they are ours as well, and perhaps nobody can tell whose.
+            let below = family::kill_below(pid);
+            family::kill_if(pid, |now| now.started == row.started);
+            tracing::info!(%pid, name = row.name, below = below.len(), "ended what a tool had left behind");
+            let now = Instant::now();
+            killed.extend(below.into_iter().map(|(pid, _)| pid).chain([pid]).map(|pid| (pid, now)));
         }
     }
 }

@@ -122,7 +122,7 @@ pub(super) mod tests {
     }
 
     fn row(started: u64, is_dead: bool) -> Row {
-        Row { parent: 1, started, is_dead, name: "x".to_owned() }
+        Row { parent: 1, started, threads: 1, is_dead, name: "x".to_owned() }
     }
 
     proptest! {

@@ -5,8 +5,8 @@
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> Option<usize> {
     let own = resident_alone(pid)?;
-    let below = rustix::process::Pid::from_raw(pid.cast_signed()).map(|pid| super::table::descendants(pid, &[]));
-    let below = below.into_iter().flatten().filter_map(|pid| resident_alone(pid.as_raw_pid().cast_unsigned()));
+    let below = rustix::process::Pid::from_raw(pid.cast_signed()).map(|pid| super::table::descendants(pid, &[], None));
+    let below = below.into_iter().flatten().filter_map(|(pid, _)| resident_alone(pid.as_raw_pid().cast_unsigned()));
     Some(below.fold(own, usize::saturating_add))
 }
 

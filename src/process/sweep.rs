@@ -25,7 +25,7 @@ pub fn sweep() -> usize {
         };
         // Held on to, it is asked once more: the number may have passed to another since.
         let is_same = |_: &table::Row| table::mark(pid).as_ref() == Some(&mark);
-        let below = family::kill_below(pid, &[]);
+        let below = family::kill_below(pid);
         let own = family::kill_if(pid, is_same).map(|row| (pid, row));
         for (pid, row) in below.into_iter().chain(own).filter(|(pid, _)| swept.insert(*pid)) {
             tracing::warn!(%pid, name = row.name, run = mark.run.pid, "ended what a killed hostler had left behind");

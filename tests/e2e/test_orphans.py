@@ -214,6 +214,66 @@ class Workers(unittest.TestCase):
         self.assertEqual(names([pid for pid in pids if alive(pid)]), "")
 
 
+DEEP = '''
+import os, subprocess
+
+def chain(place: str, depth: int) -> int:
+    """Start a process that starts a process, and so on."""
+    with open(place, "w") as script:
+        script.write('#!/bin/sh\\nif [ $1 -gt 0 ]; then "$0" $(($1 - 1)); else echo there; sleep 600; fi; true\\n')
+    os.chmod(place, 0o755)
+    child = subprocess.Popen([place, str(depth)], stdout=subprocess.PIPE, start_new_session=True)
+    child.stdout.readline()
+    return child.pid
+
+def die() -> None:
+    """Leave it all behind."""
+    os._exit(3)
+'''
+
+
+class Deep(unittest.TestCase):
+    """A family of a thousand generations costs no more than any other family of a thousand."""
+
+    def setUp(self):
+        self.folder = scratch(self)
+        write_tool(self.folder / "tools", "deep", DEEP)
+        write_tool(self.folder / "tools", "other", "def after() -> int:\n    return 1\n")
+        self.hostler = Wire(self.folder / "tools")
+        self.addCleanup(self.hostler.__exit__)
+        self.hostler.open()
+        self.assertEqual(self.hostler.value(1, "other_after"), 1)
+
+    def chain(self, number):
+        top = self.hostler.value(number, "deep_chain", place=str(self.folder / "chain"), depth=1000)
+        family = [top, *below(top)]
+        self.assertGreater(len(family), 1000)
+        return family
+
+    def test_its_end_holds_up_no_neighbour(self):
+        family = self.chain(2)
+        self.hostler.send(call(3, "deep_die"))
+        slowest = 0
+        limit = time.monotonic() + 20
+        number = 4
+        while any(map(alive, family[:1] + family[-1:])) or number < 50:
+            began = time.monotonic()
+            self.hostler.send(call(number, "other_after"))
+            self.hostler.answer(number)
+            slowest = max(slowest, time.monotonic() - began)
+            self.assertLess(time.monotonic(), limit, "it is still there")
+            number += 1
+        self.assertLess(slowest, 0.5)
+        eventually(gone(*family), "nobody is left", 5)
+        eventually(lambda: not zombies(self.hostler.supervisor), "the dead are reaped")
+
+    def test_hostler_ends_in_time(self):
+        family = self.chain(2)
+        self.hostler.process.terminate()
+        self.assertEqual(self.hostler.ended(LIMIT), 0)
+        self.assertEqual([pid for pid in family if alive(pid)], [])
+
+
 class Neighbours(unittest.TestCase):
     """What is not hostler's, or another hostler's, is let be."""
 
