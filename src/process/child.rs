@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::lineage::{self, Mark};
+use super::table::{self, Row};
 use super::{family, household, keeper};
 
 /// A process that hostler started. Dropping it kills its whole group.
@@ -31,6 +32,8 @@ pub struct Child {
     pub stderr: Option<pipe::Receiver>,
     reaped: bool,
     peak: Option<usize>,
+    /// Who descended from it when it was last looked at.
+    known: Vec<(Pid, Row)>,
 }
 
 impl Child {
@@ -76,6 +79,7 @@ impl Child {
             stderr: Some(pipe::Receiver::from_owned_fd(stderr)?),
             reaped: false,
             peak: None,
+            known: Vec::new(),
         })
     }
 
@@ -106,10 +110,17 @@ impl Child {
         }
     }
 
+    /// Keeps in mind who descends from it, for when it has left by itself: they are somebody else's children then, and those
+    /// without a mark could not be told from another's.
+    pub(super) fn remember(&mut self) {
+        self.known.extend(table::descendants(self.pid, &[], None));
+    }
+
     /// Kills it with its group, and what descends from it wherever that went.
     pub fn kill(&self) {
         if !self.reaped {
             family::kill_below(self.pid);
+            family::kill(&self.known, None);
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
     }

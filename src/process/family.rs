@@ -74,7 +74,7 @@ pub(super) fn kill_below(root: Pid) -> Vec<(Pid, Row)> {
 
 /// Kills those of a family that live, parents first. All were found before the first is killed, and each is known by when
 /// it was started: whose parent has just been killed descends from somebody else now, and must not be missed for that.
-fn kill(found: &[(Pid, Row)], until: Option<Instant>) -> Vec<(Pid, Row)> {
+pub(super) fn kill(found: &[(Pid, Row)], until: Option<Instant>) -> Vec<(Pid, Row)> {
     let living = found.iter().filter(|(_, row)| !row.is_dead);
     let in_time = living.take_while(|_| until.is_none_or(|until| Instant::now() < until));
     in_time.filter_map(|(pid, row)| Some((*pid, kill_if(*pid, |now| now.started == row.started)?))).collect()

@@ -138,13 +138,13 @@ async fn look(killed: &mut HashMap<Pid, Instant>) -> usize {
         if killed.contains_key(&pid) {
             exit::reap(pid);
         } else {
-            decide(own, pid, killed);
+            decide(own, pid, killed).await;
         }
     }
     adopted
 }
 
-fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
+async fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
     let Some(row) = table::row(pid).filter(|row| row.parent == own.pid) else { return };
     let mark = table::mark(pid);
     let standing = mark.as_ref().map_or(Standing::Elsewhere, |mark| own.standing_now(&mark.run));
@@ -156,7 +156,11 @@ fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
         }
         Fate::Kill => {
             // Those below it first: once it is dead they are ours as well, and perhaps nobody can tell whose.
-            let below = family::kill_below(pid);
+            let below = table::descendants(pid, &[], None);
+            for some in below.chunks(SLICE) {
+                tokio::task::yield_now().await;
+                family::kill(some, None);
+            }
             family::kill_if(pid, |now| now.started == row.started);
             tracing::info!(%pid, name = row.name, below = below.len(), "ended what a tool had left behind");
             let now = Instant::now();

@@ -26,6 +26,7 @@ impl Grace {
 
 /// Ends a process and its group. When this returns, nothing of the group is left but what fled it.
 pub async fn stop(child: &mut Child, grace: Grace) -> Exit {
+    child.remember();
     drop(child.stdin.take());
     let exit = climb(child, grace).await;
     child.clean_up();

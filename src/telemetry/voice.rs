@@ -138,12 +138,13 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted_where_it_is_missing() {
         let voice = Voice::new();
-        let long = format!("{}\n", "x".repeat(MOST - 1));
+        let long = format!("{}\n", "x".repeat(MOST - 3));
         voice.add(&long);
         voice.add("two\nlines\n");
+        // This would fit, and would stand before what is missing.
         voice.add("3\n");
         let told = voice.next();
-        let (before, notice) = told.split_at(MOST);
+        let (before, notice) = told.split_at(MOST - 2);
         assert_eq!(text(before), long);
         assert_eq!(text(notice), "3 lines of the log were dropped: nobody read standard error\n");
         voice.add("after\n");

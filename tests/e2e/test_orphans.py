@@ -8,7 +8,7 @@ import time
 import unittest
 
 from families import KILLED, below, busy, kill, kill_both, marked, names, stopped, swept, zombies
-from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent, scratch, write_tool
+from harness import HOSTLER, ROOT, TOOLS, alive, children, config_file, environment, eventually, gone, parent, scratch, write_tool
 from orphan_storm import storm
 from wire import Wire, call
 
@@ -193,6 +193,15 @@ class Workers(unittest.TestCase):
         except AssertionError:
             raise AssertionError(f"left: {names(filter(alive, family))}") from None
         eventually(lambda: not zombies(self.supervisor), "the dead are reaped")
+
+    def test_a_worker_that_is_replaced_takes_its_unmarked_children_along(self):
+        config = config_file(scratch(self), "[tool.families]\nmax_calls = 1\n")
+        with Wire(TOOLS, arguments=("--config", str(config))) as hostler:
+            hostler.open()
+            worker, child = hostler.value(1, "families_unmarked")
+            self.addCleanup(kill, child, signal.SIGKILL)
+            eventually(gone(worker), "the worker was replaced")
+            eventually(gone(child), "its child went with it", KILLED)
 
     def test_who_cannot_be_told_apart_goes_with_hostler(self):
         worker, child = self.hostler.value(1, "families_unmarked")
