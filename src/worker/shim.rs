@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/loop.py"),
     carried!("hostler_worker/models.py"),
     carried!("hostler_worker/output.py"),
+    carried!("hostler_worker/questions.py"),
     carried!("hostler_worker/running.py"),
     carried!("hostler_worker/scalars.py"),
     carried!("hostler_worker/separate.py"),

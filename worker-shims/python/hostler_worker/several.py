@@ -4,13 +4,14 @@ reads the protocol too, and the others in threads. What a call is and how it is 
 import asyncio
 import os
 import _signal
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 from contextvars import copy_context
 
 from . import calls, encode, faults, host, interrupt, separate
 from .interrupt import Cancelled
 from .loop import bounded, hello, queue, ready, receive, tell_types
 from .output import streams, until_read, wait_until_read
+from .questions import Questions
 from .running import Call, current, tell_apart
 from .state import state
 from .threads import Threads
@@ -31,40 +32,21 @@ def serve(functions):
     _Server(functions).live()
 
 
-class _Question:
-    """One that a tool asked of the host."""
-
-    __slots__ = ("call", "answer", "lock")
-
-    def __init__(self, call):
-        self.call, self.answer = call, None
-        self.lock = allocate_lock()
-        self.lock.acquire()
-
-    def settle(self, answer):
-        if self.answer is None:
-            self.answer = answer
-        try:
-            self.lock.release()
-        except RuntimeError:
-            pass  # it was settled already
-
-
 class _Server:
     def __init__(self, functions):
         tell_apart()
         self.functions = functions
         self.running = {}  # by the id of the request
         self.unanswered = set()  # those, and whose answers are on their way
-        self.questions = {}
+        self.questions = Questions(self._advance)
         self.served = False
         self.threads = Threads(state.concurrency, self._plain)
         self.loop = calls.new_loop()
         self.base = copy_context()  # what the file set while it was imported, and nothing of any call
         wire.send = self._send_whole
-        host.exchange = self.exchange
+        host.exchange = self.questions.ask
         interrupt.again = self._again
-        wire.receive = lambda message: receive(wire, message, self._cancel, self._replied)
+        wire.receive = lambda message: receive(wire, message, self._cancel, self.questions.replied)
 
     def live(self):
         self.loop.add_reader(wire.source, self._arrived)
@@ -208,7 +190,7 @@ class _Server:
 
     def _answered(self, call, answer):
         call.end()
-        self._free(call)
+        self.questions.drop(call)
         answer = bounded(call.id, answer)
         del self.running[call.id]  # before the host hears of it, and may send another
         self.served = True
@@ -235,15 +217,9 @@ class _Server:
         call = self.running.get(id) if isinstance(id, (int, str)) else None
         if call is not None:
             call.stop()
-            self._free(call)
+            self.questions.drop(call)
         elif any(message.get("id") == id for message in queue):
             state.cancelled.add(id)
-
-    def _free(self, call):
-        """Nothing of a call waits for the host any longer."""
-        for question in list(self.questions.values()):
-            if question.call is call:
-                question.settle(None)
 
     def _again(self):
         """A destructor dropped what was to stop the call."""
@@ -251,24 +227,3 @@ class _Server:
         if call is not None:
             call.raised = False
             self.loop.call_soon_threadsafe(self.loop.call_later, interrupt.SOON, call.stop)
-
-    def _replied(self, id, message):
-        if id in self.questions:
-            self.questions[id].settle(message)
-
-    def exchange(self, key, frame):
-        """The answer to a request of a tool, or None when its call was cancelled."""
-        call = current.get()
-        question = self.questions[key] = _Question(call)
-        try:
-            wire.send(frame)
-            if get_ident() != state.main:
-                if not call.cancel:  # looked at once it can be found: whoever cancels sees it
-                    question.lock.acquire()
-            else:  # the loop stands still meanwhile, so what it would read is read here
-                while question.lock.locked() and not call.cancel:
-                    wire.wait()
-                    self._advance()
-            return question.answer
-        finally:
-            del self.questions[key]
