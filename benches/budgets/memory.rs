@@ -62,9 +62,9 @@ fn only_child(keeper: u64) -> Fallible<u64> {
     Ok(children.trim().parse().map_err(|_| format!("the keeper has not one child but {children:?}"))?)
 }
 
-/// The memory of a supervisor, in MB.
+/// The memory of the process that serves, in MB.
 pub fn supervisor(peer: &Peer) -> Fallible<f64> {
-    resident(u64::from(peer.pid()))
+    resident(only_child(u64::from(peer.pid()))?)
 }
 
 /// An interpreter that waits for its input, as a worker does.
