@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use super::actor::{Actor, Held};
 use super::desk;
 use super::event::{CallId, Event, WorkerId};
+use crate::outcome::Fault;
 use crate::protocol::{HostMethod, Incoming, reply_frame};
 use crate::worker::{self, LogLine, News};
 
@@ -12,19 +13,12 @@ impl Actor {
     pub(super) fn news(&mut self, worker: WorkerId, news: News) {
         match news {
             News::Frame(Incoming::Reply { id, answer }) => {
-                let call = CallId(id);
                 let cancelled = worker::is_cancelled(&answer);
-                if let Some(open) = self.calls.get_mut(&call) {
-                    open.answer = Some(answer.map_err(|error| worker::error_fault(&open.job.tool, &error)));
-                }
-                self.answered(worker, call, cancelled);
+                let answer = |tool: &str| answer.map_err(|error| worker::error_fault(tool, &error));
+                self.answered(worker, CallId(id), cancelled, answer);
             }
             News::Oversized { id: Some(id), bytes } => {
-                let call = CallId(id);
-                if let Some(open) = self.calls.get_mut(&call) {
-                    open.answer = Some(Err(worker::oversized_fault(&open.job.tool, bytes)));
-                }
-                self.answered(worker, call, false);
+                self.answered(worker, CallId(id), false, |tool| Err(worker::oversized_fault(tool, bytes)));
             }
             News::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
             News::Frame(Incoming::Output(note)) => {
@@ -62,7 +56,20 @@ impl Actor {
         }
     }
 
-    fn answered(&mut self, worker: WorkerId, call: CallId, cancelled: bool) {
+    fn answered(
+        &mut self,
+        worker: WorkerId,
+        call: CallId,
+        cancelled: bool,
+        answer: impl FnOnce(&str) -> Result<Box<RawValue>, Fault>,
+    ) {
+        // A tool that writes frames of its own may name a call of another worker.
+        if !self.machine.holds(worker, call) {
+            return;
+        }
+        if let Some(open) = self.calls.get_mut(&call) {
+            open.answer = Some(answer(&open.job.tool));
+        }
         self.step(Event::Answered { worker, call, cancelled });
         // The next call in the worker's line begins now.
         if let Some(open) = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call)) {

@@ -86,6 +86,13 @@ async fn live(
                         news.send(News::Stderr("to stderr\n".to_owned()));
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
+                    Some("forge") => {
+                        let data = json!({"traceback": "  File \"/t/memory.py\", line 77, in forged\n"});
+                        let error = json!({"code": -32003, "message": "forged", "data": data});
+                        let line = json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string();
+                        news.send(News::Frame(parse(line.as_bytes()).unwrap()));
+                        json!({"jsonrpc": "2.0", "id": id, "result": "done"})
+                    }
                     Some("die") => return died(Exit::Code(3)),
                     Some("speak") => {
                         speak_for(&news, id.as_u64().unwrap());
@@ -283,6 +290,20 @@ async fn a_loop_that_panics_is_told_and_takes_nothing_with_it() {
     let launcher = Arc::new(MemoryLauncher::default());
     let other = Pool::start(PathBuf::from("/t/sound.py"), &Rules::default(), launcher, shared);
     assert!(other.call(job("echo", 2)).await.ended.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_answers_for_another_is_not_believed() {
+    let (pool, _) = pool(&Rules { max_workers: 2, ..Rules::default() });
+    let hangs = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { pool.call(Job { timeout: Duration::from_secs(5), ..job("hang", 1) }).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(pool.call(job("forge", 2)).await.ended.is_ok());
+    let fault = hangs.await.unwrap().ended.unwrap_err();
+    assert_eq!(fault.code, Code::ToolTimeout);
+    assert!(!format!("{fault} {:?}", fault.details).contains("77"), "{fault}");
 }
 
 #[tokio::test(start_paused = true)]

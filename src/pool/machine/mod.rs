@@ -157,6 +157,11 @@ impl Machine {
         self.begun(worker).any(|begun| begun == call)
     }
 
+    /// Whether a call was written to a worker and is not answered yet.
+    pub fn holds(&self, worker: WorkerId, call: CallId) -> bool {
+        self.workers.get(&worker).is_some_and(|seat| seat.line.iter().any(|slot| slot.call() == call))
+    }
+
     /// The limits.
     pub fn rules(&self) -> &Rules {
         &self.rules
