@@ -94,7 +94,7 @@ impl Open {
     }
 
     pub fn frame(&self, call: CallId) -> Vec<u8> {
-        let deadline_ms = u64::try_from(self.job.timeout.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = in_ms(self.job.timeout);
         let Job { call_id, function, kwargs, config, secrets, .. } = &*self.job;
         CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }.frame()
     }
@@ -155,7 +155,7 @@ pub(super) fn refusal() -> WireError {
 }
 
 pub(super) fn busy(tool: &str, waiting: usize, overall: bool, retry_after: Duration) -> Fault {
-    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+    let retry_after_ms = in_ms(retry_after);
     let (whom, whose, table) =
         if overall { ("all tools together", "their", "[limits]") } else { (tool, "its", "[tool]") };
     let message = format!(
@@ -168,7 +168,7 @@ pub(super) fn busy(tool: &str, waiting: usize, overall: bool, retry_after: Durat
 
 /// The last start's fault, for a call that caused no other.
 pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
-    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX).max(1);
+    let retry_after_ms = in_ms(retry_after).max(1);
     let mut fault = last.cloned().unwrap_or_else(|| Fault::new(Code::StartupFailed, format!("{tool} did not start")));
     fault.message = format!(
         "{}. That was {times} times in a row: it is tried again in {retry_after_ms} ms, or when the file changes",
@@ -178,9 +178,14 @@ pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_
     fault
 }
 
+/// Whole milliseconds, as the protocol and faults tell them.
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The last death's fault, for a call that is refused because of it.
 pub(super) fn broken_down(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
-    let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX).max(1);
+    let retry_after_ms = in_ms(retry_after).max(1);
     let mut fault =
         last.cloned().unwrap_or_else(|| Fault::new(Code::ToolCrashed, format!("the worker of {tool} died")));
     fault.message = format!(

@@ -16,9 +16,10 @@ pub struct Rules {
     /// Calls an only worker may hold that runs one at a time, the running one included. Where there may be several,
     /// nothing is written ahead: a call that waits behind another in one worker cannot go to the next.
     pub write_ahead: usize,
-    /// How long a call waits before another worker is started for it; so long a worker of another tool must have been idle
-    /// to make room for it, times forty.
+    /// How long a call waits before another worker is started for it.
     pub grow_after: Duration,
+    /// How long a worker must have been idle to leave for one more of another tool.
+    pub spare_after: Duration,
     /// How long an idle worker stays; for ever when none.
     pub idle: Option<Duration>,
     /// A worker that made this many calls is replaced.
@@ -57,6 +58,7 @@ impl Default for Rules {
             max_queue: 256,
             write_ahead: 8,
             grow_after: Duration::from_millis(25),
+            spare_after: Duration::from_secs(1),
             idle: Some(Duration::from_mins(10)),
             max_calls: None,
             max_lifetime: None,

@@ -71,7 +71,7 @@ fn start_reason(why: WhyStart) -> &'static str {
 fn stop_reason(why: WhyStop) -> &'static str {
     match why {
         WhyStop::Idle => "nobody called for as long as idle_timeout says",
-        WhyStop::Evicted => "another tool needed its place",
+        WhyStop::Evicted => "another tool needed its place, or all workers together held too much memory",
         WhyStop::Calls => "it made as many calls as max_calls says",
         WhyStop::Lifetime => "it lived as long as max_lifetime says",
         WhyStop::Memory => "it held more memory than max_rss says",

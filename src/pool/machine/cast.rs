@@ -24,12 +24,11 @@ impl Machine {
             && self.starting() < self.waiting_too_long(now)
         {
             // For one more worker of a tool that has some, no other leaves that was needed a moment ago.
-            let patience = self.rules.grow_after * 40;
+            let needed = now.saturating_sub(self.rules.spare_after);
             let worker = WorkerId(self.next_worker);
             if commons.take_spare_seat(self.id, worker) {
                 self.begin_start(now, worker, None, WhyStart::Queue { waiting }, effects);
-            } else if !commons.has_idle_since(now.saturating_sub(patience))
-                || !self.start(now, WhyStart::Queue { waiting }, commons, effects)
+            } else if !commons.has_idle_since(needed) || !self.start(now, WhyStart::Queue { waiting }, commons, effects)
             {
                 return;
             }
@@ -40,7 +39,6 @@ impl Machine {
     /// first gets its turn: pools that can run nothing would take each other's seats without end.
     fn start_first(&mut self, now: Moment, commons: &mut Commons, effects: &mut Vec<Effect>) {
         let Some(first) = self.waiting.front().map(|slot| slot.wish) else { return };
-        self.tell_of_trial(effects);
         let worker = WorkerId(self.next_worker);
         if commons.take_spare_seat(self.id, worker) {
             return self.begin_start(now, worker, None, WhyStart::Call, effects);
@@ -57,18 +55,11 @@ impl Machine {
         }
     }
 
-    fn tell_of_trial(&self, effects: &mut Vec<Effect>) {
-        if self.trouble.on_trial(&self.rules) {
-            Self::tell(effects, Decision::Try);
-        }
-    }
-
     /// Whether more workers could help those that wait: it is no turn they lack, and there may be more.
     fn may_have_more(&self, lacks_turn: bool) -> bool {
-        let counting = self.workers.values().filter(|seat| seat.counts()).count();
         let serving = self.workers.values().any(|seat| seat.state == State::Serving);
         let limit = self.rules.max_workers.max(1) + usize::from(sabotaged!(self, IgnoreCap));
-        serving && !lacks_turn && !self.trouble.on_trial(&self.rules) && counting < limit
+        serving && !lacks_turn && !self.trouble.on_trial(&self.rules) && self.counting() < limit
     }
 
     fn starting(&self) -> usize {
@@ -142,6 +133,9 @@ impl Machine {
         let mut seat = Seat::starting(now, succeeds);
         seat.is_asked_for = why == WhyStart::Call;
         self.workers.insert(worker, seat);
+        if why == WhyStart::Call && self.trouble.on_trial(&self.rules) {
+            Self::tell(effects, Decision::Try);
+        }
         Self::tell(effects, Decision::Start(worker, why));
         effects.push(Effect::Start(worker));
     }
@@ -157,18 +151,19 @@ impl Machine {
         seat.idle_since = now;
         let succeeds = seat.succeeds.take();
         self.trouble.started();
-        let mut idle_since = now;
-        // Its predecessor takes no more calls, and leaves with the last that it has. It has been idle for both.
-        if let Some(old) = succeeds.and_then(|old| self.workers.get_mut(&old))
-            && old.state == State::Serving
-        {
-            old.state = State::Draining;
-            idle_since = if old.line.is_empty() { old.idle_since } else { now };
-        }
+        let idle_since = succeeds.and_then(|old| self.make_way(old)).unwrap_or(now);
         if let Some(seat) = self.workers.get_mut(&worker) {
             seat.idle_since = idle_since;
         }
         commons.idle(self.id, worker, idle_since, kept);
+    }
+
+    /// A worker whose successor is there takes no more calls, and leaves with the last that it has. Since when it has been
+    /// idle, for both, if it is.
+    fn make_way(&mut self, old: WorkerId) -> Option<Moment> {
+        let old = self.workers.get_mut(&old).filter(|old| old.state == State::Serving)?;
+        old.state = State::Draining;
+        old.line.is_empty().then_some(old.idle_since)
     }
 
     pub(super) fn start_failed(
