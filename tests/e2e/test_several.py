@@ -108,13 +108,17 @@ class Growth(unittest.IsolatedAsyncioTestCase):
         write_tool(folder / "tools", "many", counts)
         async with connected(folder / "tools") as hostler:
             self.assertEqual(await hostler.value("many_count"), 1)
-            write_tool(folder / "tools", "many", "import time\ntime.sleep(1)\n" + counts)
+            begun, gate = folder / "begun", folder / "gate"
+            held = (f"import pathlib, time\npathlib.Path(r'{begun}').touch()\n"
+                    f"while not pathlib.Path(r'{gate}').exists():\n    time.sleep(0.005)\n")
+            write_tool(folder / "tools", "many", held + counts)
             await hostler.tools()
             slow = asyncio.ensure_future(hostler.value("many_count"))
-            await asyncio.sleep(0.3)
+            await eventually_async(begun.exists, "the other version is being imported")
             write_tool(folder / "tools", "many", counts)
             await hostler.tools()
             self.assertEqual(await hostler.value("many_count"), 2)
+            gate.touch()
             await slow
             self.assertEqual(await hostler.value("many_count"), 3, "also when the other version's worker has come")
 
@@ -132,6 +136,23 @@ class Nested(unittest.IsolatedAsyncioTestCase):
                 async with connected(folder / "tools", config=config) as hostler:
                     calls = [hostler.value("a_outer", n=number) for number in range(7)]
                     self.assertEqual(await asyncio.wait_for(asyncio.gather(*calls), 30), list(range(1, 8)))
+
+
+    async def test_a_call_that_waits_for_a_file_is_no_cycle_where_that_may_have_more_workers(self):
+        folder = scratch(self)
+        a = ("import hostler, pathlib, time\n\n\ndef wait_at(gate: str) -> None:\n    pathlib.Path(gate + '.begun').touch()\n"
+             "    while not pathlib.Path(gate).exists():\n        time.sleep(0.005)\n\n\ndef outer() -> int:\n    return hostler.call('b.inner')\n")
+        b = "import hostler\n\n\ndef inner() -> int:\n    return 7\n\n\ndef other(gate: str) -> None:\n    return hostler.call('a.wait_at', gate=gate)\n"
+        write_tool(folder / "tools", "a", a, header="")
+        write_tool(folder / "tools", "b", b, header="")
+        config = config_file(folder, "[tool]\nmax_workers = 4\n")
+        async with connected(folder / "tools", config=config) as hostler:
+            gate = folder / "gate"
+            other = asyncio.ensure_future(hostler.call("b_other", gate=str(gate)))
+            await eventually_async((folder / "gate.begun").exists, "it waits for the other file")
+            self.assertEqual(await hostler.value("a_outer"), 7)
+            gate.touch()
+            self.assertFalse((await other).failed)
 
 
 class Caps(unittest.IsolatedAsyncioTestCase):

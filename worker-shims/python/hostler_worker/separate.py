@@ -33,7 +33,20 @@ class _Own:
         return stream
 
 
-class _Buffer(io.BufferedIOBase):
+class _Kept:
+    """What a stream says of itself that goes where errors go, and that no tool can close."""
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return 2
+
+    def close(self):
+        self.flush()
+
+
+class _Buffer(_Kept, io.BufferedIOBase):
     def __init__(self, own):
         self._own = own
 
@@ -47,21 +60,12 @@ class _Buffer(io.BufferedIOBase):
     def flush(self):
         self._own.text().buffer.flush()
 
-    def writable(self):
-        return True
-
-    def fileno(self):
-        return 2
-
-    def close(self):
-        self.flush()
-
     def detach(self):
         self.flush()
         return self.raw
 
 
-class _Text(io.TextIOBase):
+class _Text(_Kept, io.TextIOBase):
     mode = "w"
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -80,15 +84,6 @@ class _Text(io.TextIOBase):
 
     def reconfigure(self, **options):
         self._own.text().reconfigure(**options)
-
-    def writable(self):
-        return True
-
-    def fileno(self):
-        return 2
-
-    def close(self):
-        self.flush()
 
     def detach(self):
         self.flush()
