@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::event::{Moment, WorkerId};
+use super::event::{Moment, Need, WorkerId};
 
 /// A pool, among those that share a [`Commons`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub enum Poke {
     /// What it waited for is kept for it.
     Look(PoolId),
     /// Let a worker go, should it still be idle.
-    Evict(PoolId, WorkerId),
+    Evict(PoolId, WorkerId, Need),
 }
 
 #[derive(Debug)]
@@ -310,7 +310,7 @@ impl Commons {
             let idle = self.places.iter_mut().filter(|(_, place)| !place.told_to_go && place.idle_since.is_some());
             let Some((victim, place)) = idle.min_by_key(|(_, place)| (place.kept, place.idle_since)) else { return };
             place.told_to_go = true;
-            self.pokes.push(Poke::Evict(victim.0, victim.1));
+            self.pokes.push(Poke::Evict(victim.0, victim.1, Need::Seat));
             leaving += 1;
         }
     }
@@ -329,7 +329,7 @@ impl Commons {
             let Some((victim, place)) = idle.max_by_key(|(_, place)| (!place.kept, place.held)) else { return };
             place.told_to_go = true;
             expected -= place.held;
-            self.pokes.push(Poke::Evict(victim.0, victim.1));
+            self.pokes.push(Poke::Evict(victim.0, victim.1, Need::Memory));
         }
         self.hand_on_seats();
     }

@@ -52,8 +52,8 @@ pub enum Event {
         /// Its memory, in bytes.
         held: usize,
     },
-    /// Somebody else needs the worker's seat: let it go if it is idle.
-    Evict(WorkerId),
+    /// Others need what the worker takes up: let it go if it is idle.
+    Evict(WorkerId, Need),
     /// Something that was waited for may be there.
     Look,
     /// Have as many workers as there should always be.
@@ -64,6 +64,15 @@ pub enum Event {
     Close,
     /// Answer everything that is left and kill.
     End,
+}
+
+/// What all pools together have too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A place for another pool's worker.
+    Seat,
+    /// Memory: all workers together hold more than they may.
+    Memory,
 }
 
 /// A call that somebody wants made.
@@ -158,6 +167,13 @@ pub enum Decision {
     Recovered,
     /// A call is made again, since it does no harm.
     Repeat(CallId),
+    /// Workers of this file hold more than one may, already before their first call.
+    BeginsLarge {
+        /// The worker that was seen to.
+        worker: WorkerId,
+        /// Its memory, in bytes.
+        held: usize,
+    },
     /// A worker was wanted and all seats are taken.
     NoSeat,
 }
@@ -183,8 +199,8 @@ pub enum WhyStart {
 pub enum WhyStop {
     /// Nobody called for long enough.
     Idle,
-    /// Another tool needs its seat, or all workers together hold too much memory.
-    Evicted,
+    /// All together need what it takes up.
+    Evicted(Need),
     /// It made as many calls as it may.
     Calls,
     /// It lived as long as it may.

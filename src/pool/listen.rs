@@ -48,6 +48,9 @@ impl Actor {
                 let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
                 tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker gone");
                 self.tally.exited(pid.unwrap_or_default(), death.exit.to_string(), why);
+                if why.is_none() && self.machine.begun(worker).next().is_none() {
+                    self.death_fault = Some(worker::idle_death_fault(&death));
+                }
                 let of_a_limit = death.excess.is_some();
                 self.deaths.insert(worker, death);
                 self.step(Event::Died { worker, of_a_limit });

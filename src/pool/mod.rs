@@ -19,14 +19,20 @@ mod trouble;
 #[cfg(test)]
 mod growth_tests;
 #[cfg(test)]
+mod house;
+#[cfg(test)]
 mod loop_tests;
 #[cfg(test)]
 mod machine_tests;
 #[cfg(test)]
+mod sharing_tests;
+#[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod trouble_tests;
 
 pub use commons::{Caps, Commons, Poke, PoolId};
-pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Verdict, WhyStart, WhyStop, Wish, WorkerId};
+pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, Wish, WorkerId};
 pub use handle::Pool;
 pub use job::{Deaf, Job, Listener, Settled};
 pub use machine::{Machine, PoolView, Resting, WorkerState, WorkerView};

@@ -180,6 +180,11 @@ impl Seat {
         }
     }
 
+    /// Whether it holds too much before its first call: so will each that comes after it.
+    pub fn begins_large(&self) -> bool {
+        self.calls == 0 && self.line.is_empty() && self.large_after.is_some()
+    }
+
     /// When it has been idle for long enough.
     pub fn idle_ends(&self, rules: &Rules) -> Option<Moment> {
         rules.idle.filter(|_| self.is_idle()).map(|idle| self.idle_since.saturating_add(idle))

@@ -87,7 +87,7 @@ impl Shared {
         for poke in pokes {
             let (pool, event) = match poke {
                 Poke::Look(pool) => (pool, Event::Look),
-                Poke::Evict(pool, worker) => (pool, Event::Evict(worker)),
+                Poke::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
             };
             if let Some(way) = ways.get(&pool) {
                 // A loop that is ending looks at nothing any more.

@@ -1,7 +1,7 @@
 //! What a loop tells about itself: its decisions to the log, its state to whoever asks.
 
 use super::actor::{Actor, Held};
-use super::event::{Decision, WhyStart, WhyStop};
+use super::event::{Decision, Need, WhyStart, WhyStop};
 use super::machine::{Resting, WorkerView};
 use super::tally::{PoolStatus, WorkerStatus};
 use crate::process::{processor_time, resident};
@@ -52,12 +52,18 @@ impl Actor {
                 let call = self.calls.get(&call).map(|open| open.job.call_id.as_str());
                 tracing::info!(%file, call, "a call whose worker died is made once more: it does no harm");
             }
+            Decision::BeginsLarge { worker, held } => {
+                let pid = self.workers.get(&worker).and_then(Held::pid);
+                tracing::warn!(%file, pid, held, "{BEGINS_LARGE}");
+            }
             Decision::NoSeat => {
                 tracing::info!(%file, "a worker is wanted and as many are alive as may be; waiting for one to leave");
             }
         }
     }
 }
+
+const BEGINS_LARGE: &str = "a worker holds more than max_rss says before its first call, so each is replaced after a call: raise max_rss, or let the file import less";
 
 fn start_reason(why: WhyStart) -> &'static str {
     match why {
@@ -71,7 +77,8 @@ fn start_reason(why: WhyStart) -> &'static str {
 fn stop_reason(why: WhyStop) -> &'static str {
     match why {
         WhyStop::Idle => "nobody called for as long as idle_timeout says",
-        WhyStop::Evicted => "another tool needed its place, or all workers together held too much memory",
+        WhyStop::Evicted(Need::Seat) => "another tool needed its place",
+        WhyStop::Evicted(Need::Memory) => "all workers together held more than max_memory under [limits] says",
         WhyStop::Calls => "it made as many calls as max_calls says",
         WhyStop::Lifetime => "it lived as long as max_lifetime says",
         WhyStop::Memory => "it held more memory than max_rss says",

@@ -71,6 +71,18 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
     fault.with(details)
 }
 
+/// What became of a worker that died and made no call. For those who are refused because of it.
+pub fn idle_death_fault(death: &Death) -> Fault {
+    let details = Details {
+        exit_code: death.exit.code(),
+        signal: death.exit.signal_name(),
+        stderr: death.stderr.clone(),
+        peak_memory: death.peak_memory,
+        ..Details::default()
+    };
+    Fault::new(Code::ToolCrashed, format!("it ended between two calls, with {}", death.exit)).with(details)
+}
+
 fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
     let message = format!(
         "{tool} held {} MB of memory and its limit is {} MB, so its worker was stopped; the next call starts a new one",

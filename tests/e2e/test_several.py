@@ -85,7 +85,6 @@ class Growth(unittest.IsolatedAsyncioTestCase):
             await asyncio.gather(*(hostler.call("many_pid") for _ in range(8)))
             self.assertEqual(len(list(folder.glob("pid-*"))), 2, "and no others")
 
-
     async def test_the_minimum_follows_an_edit_and_goes_with_the_file(self):
         folder = scratch(self)
         config = config_file(folder, '[tool.many]\nmin_workers = 1\n')
@@ -282,6 +281,20 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             self.assertIsNotNone(again.worker, "the row has ended")
             for words in ("the next one waits a little", "calls are refused for a while", "trying one call", "a call was answered again"):
                 self.assertIn(words, hostler.stderr())
+
+
+    async def test_workers_that_die_between_calls_are_told_with_how_they_ended(self):
+        folder = scratch(self)
+        dies = "import os, threading\n\nthreading.Timer(0.05, os._exit, (4,)).start()\n\n\ndef one() -> int:\n    return 1\n"
+        write_tool(folder / "tools", "fades", dies)
+        config = config_file(folder, "[tool.fades]\nmin_workers = 1\n")
+        async with connected(folder / "tools", config=config) as hostler:
+            await hostler.tools()
+            # Nobody calls before: an answer would end the row.
+            await eventually_async(lambda: "calls are refused for a while" in hostler.stderr(), "five have died")
+            answer = await hostler.call("fades_one")
+            self.assertIn("its worker died 5 times in a row", answer.message)
+            self.assertIn("The last time: it ended between two calls, with exit status 4", answer.message)
 
 
 class Operator(unittest.TestCase):

@@ -1,7 +1,7 @@
 //! Workers on their way in: when one is started, and what becomes of a start.
 
 use super::sabotage::sabotaged;
-use super::{Machine, Phase};
+use super::{Machine, Minimum, Phase};
 use crate::pool::commons::Commons;
 use crate::pool::event::{Decision, Effect, Moment, Verdict, WhyStart, WorkerId};
 use crate::pool::seat::{Seat, State};
@@ -78,7 +78,7 @@ impl Machine {
         }
         let retry_at = self.trouble.retry_at();
         let at = if self.waiting.is_empty() {
-            let lacks_minimum = self.is_warm && self.counting() < self.rules.min_workers && self.phase == Phase::Open;
+            let lacks_minimum = self.lacks_minimum();
             // Nobody tells of a seat that became free and that nobody waits for.
             let look_again = self.last_step + self.rules.first_pause;
             lacks_minimum.then(|| retry_at.max(self.trouble.add_at()).max(look_again))
@@ -95,7 +95,7 @@ impl Machine {
 
     /// A worker that should always be there takes a seat that nobody needs; no other leaves for it.
     fn keep_minimum(&mut self, now: Moment, commons: &mut Commons, effects: &mut Vec<Effect>) {
-        while self.is_warm && self.phase == Phase::Open && self.counting() < self.rules.min_workers {
+        while self.lacks_minimum() {
             let worker = WorkerId(self.next_worker);
             if self.trouble.failing(now).is_some()
                 || !self.trouble.may_add(now)
@@ -105,6 +105,11 @@ impl Machine {
             }
             self.begin_start(now, worker, None, WhyStart::Minimum, effects);
         }
+    }
+
+    fn lacks_minimum(&self) -> bool {
+        let is_wanted = self.minimum == Minimum::Wanted && self.phase == Phase::Open;
+        is_wanted && self.counting() < self.rules.min_workers
     }
 
     fn start(&mut self, now: Moment, why: WhyStart, commons: &mut Commons, effects: &mut Vec<Effect>) -> bool {
@@ -204,6 +209,6 @@ impl Machine {
 
     /// Whether a worker may leave because nobody calls.
     pub(super) fn may_leave_idle(&self) -> bool {
-        self.phase != Phase::Open || !self.is_warm || self.counting() > self.rules.min_workers
+        self.phase != Phase::Open || self.minimum == Minimum::Unwanted || self.counting() > self.rules.min_workers
     }
 }

@@ -1,9 +1,9 @@
 //! Workers on their way out: replaced, sent away, killed, dead.
 
 use super::sabotage::sabotaged;
-use super::{Machine, Phase};
+use super::{Machine, Minimum, Phase};
 use crate::pool::commons::Commons;
-use crate::pool::event::{Decision, Effect, Manner, Moment, Verdict, WhyStart, WhyStop, WorkerId};
+use crate::pool::event::{Decision, Effect, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId};
 use crate::pool::seat::{Seat, Slot, State, Strike};
 
 impl Machine {
@@ -77,17 +77,23 @@ impl Machine {
         effects.push(Effect::Stop { worker, manner: Manner::Retire });
     }
 
-    /// Somebody else needs its seat more.
-    pub(super) fn evict(&mut self, worker: WorkerId, effects: &mut Vec<Effect>) {
+    /// Somebody else needs its place or its memory more.
+    pub(super) fn evict(&mut self, worker: WorkerId, need: Need, effects: &mut Vec<Effect>) {
         if self.workers.get(&worker).is_some_and(Seat::is_idle) {
-            self.retire(worker, WhyStop::Evicted, effects);
+            if need == Need::Memory && self.minimum == Minimum::Wanted && !sabotaged!(self, StartAgain) {
+                self.minimum = Minimum::TooLarge;
+            }
+            self.retire(worker, WhyStop::Evicted(need), effects);
         }
     }
 
-    pub(super) fn measured(&mut self, worker: WorkerId, held: usize, commons: &mut Commons) {
+    pub(super) fn measured(&mut self, worker: WorkerId, held: usize, commons: &mut Commons, effects: &mut Vec<Effect>) {
         let rules = self.rules;
         if let Some(seat) = self.workers.get_mut(&worker).filter(|seat| seat.state == State::Serving) {
             seat.measured(held, &rules);
+            if seat.begins_large() && !std::mem::replace(&mut self.told_of_size, true) {
+                Self::tell(effects, Decision::BeginsLarge { worker, held });
+            }
         }
         if self.workers.contains_key(&worker) {
             commons.measured(self.id, worker, held);

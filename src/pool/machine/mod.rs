@@ -35,6 +35,16 @@ enum Phase {
     Ending,
 }
 
+/// Whether there are to be as many workers as there should always be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Minimum {
+    /// Nobody has called yet.
+    Unwanted,
+    Wanted,
+    /// One of them had to go because all workers together held too much: another would have to go as well.
+    TooLarge,
+}
+
 /// What a pool wants of the commons and does not have.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wants {
@@ -65,8 +75,9 @@ pub struct Machine {
     /// And in the last one.
     waits: Wants,
     last_step: Moment,
-    /// The minimum of workers is wanted.
-    is_warm: bool,
+    minimum: Minimum,
+    /// That its workers begin with more memory than one may hold was told.
+    told_of_size: bool,
     emptied: bool,
     #[cfg(test)]
     pub(super) mutant: Option<Mutant>,
@@ -89,7 +100,8 @@ impl Machine {
             wants: Wants::default(),
             waits: Wants::default(),
             last_step: Moment::ZERO,
-            is_warm: false,
+            minimum: Minimum::Unwanted,
+            told_of_size: false,
             emptied: false,
             #[cfg(test)]
             mutant: None,
@@ -112,11 +124,11 @@ impl Machine {
                 self.answered(now, worker, call, cancelled, commons, &mut effects);
             }
             Event::Died { worker, of_a_limit } => self.died(now, worker, of_a_limit, commons, &mut effects),
-            Event::Measured { worker, held } => self.measured(worker, held, commons),
-            Event::Evict(worker) => self.evict(worker, &mut effects),
+            Event::Measured { worker, held } => self.measured(worker, held, commons, &mut effects),
+            Event::Evict(worker, need) => self.evict(worker, need, &mut effects),
             Event::Timer => self.timers(now, commons, &mut effects),
             Event::Look => {}
-            Event::Warm => self.is_warm = true,
+            Event::Warm => self.minimum = Minimum::Wanted,
             Event::Close => self.phase = if self.phase == Phase::Open { Phase::Closing } else { self.phase },
             Event::End => self.end(commons, &mut effects),
         }
@@ -180,7 +192,7 @@ impl Machine {
         } else if commons.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room()) {
             Verdict::Busy { waiting: commons.waiting(), overall: true, retry_after: self.soon() }
         } else {
-            self.is_warm = true;
+            self.minimum = Minimum::Wanted;
             return self.wait(Slot::waiting(wish, now));
         };
         effects.push(Effect::Finish { call, verdict });

@@ -37,11 +37,13 @@ pub(in crate::pool) enum Mutant {
     LeakTurn,
     /// Seats are never given back.
     LeakSeat,
+    /// What had to go for want of memory is started again at once.
+    StartAgain,
 }
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
@@ -51,5 +53,6 @@ impl Mutant {
         Self::IgnoreCap,
         Self::LeakTurn,
         Self::LeakSeat,
+        Self::StartAgain,
     ];
 }

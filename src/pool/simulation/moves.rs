@@ -1,0 +1,168 @@
+//! What happens to the machines, as it could in earnest.
+
+use std::time::Duration;
+
+use super::world::{Call, World};
+use crate::pool::commons::Poke;
+use crate::pool::event::{CallId, Event, Need, Wish, WorkerId};
+
+impl World {
+    pub(super) fn some_pool(&mut self) -> usize {
+        self.chance.few(self.pools.len() as u64)
+    }
+
+    pub(super) fn submit(&mut self) {
+        let pool = self.some_pool();
+        let call = CallId(self.calls.len() as u64);
+        let timeout = Duration::from_millis(20 + self.chance.below(200));
+        let wish = Wish { call, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
+        self.calls.insert(call, Call { wish, begun_in: Vec::new(), verdict: None });
+        self.step(pool, Event::Submit(wish));
+    }
+
+    pub(super) fn cancel(&mut self) {
+        let open: Vec<CallId> =
+            self.calls.iter().filter(|(_, papers)| papers.verdict.is_none()).map(|(call, _)| *call).collect();
+        if !open.is_empty() {
+            let call = open[self.chance.few(open.len() as u64)];
+            for pool in 0..self.pools.len() {
+                self.step(pool, Event::Cancel(call));
+            }
+        }
+    }
+
+    pub(super) fn hear(&mut self) {
+        let Some(poke) = self.pokes.pop_front() else { return };
+        let (pool, event) = match poke {
+            Poke::Look(pool) => (pool, Event::Look),
+            Poke::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
+        };
+        self.step(usize::try_from(pool.0).unwrap(), event);
+    }
+
+    /// Something happens to some worker, as it could to a real one in its state.
+    pub(super) fn worker_moves(&mut self) {
+        if self.workers.is_empty() {
+            return;
+        }
+        let place = self.chance.few(self.workers.len() as u64);
+        let (pool, id) = *self.workers.keys().nth(place).unwrap();
+        let roll = self.chance.below(24);
+        let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
+        if !worker.ready {
+            return self.start_ends(pool, id, roll);
+        }
+        if worker.stopping || roll <= 1 {
+            self.workers.remove(&(pool, id));
+            self.gone.push((pool, id));
+            let of_a_limit = roll == 1;
+            return self.step(pool, Event::Died { worker: id, of_a_limit });
+        }
+        if roll == 2 {
+            worker.stuck.extend(worker.line.front().copied());
+        }
+        if roll < 6 {
+            let held = 20 + usize::try_from(roll).unwrap() * 10;
+            return self.step(pool, Event::Measured { worker: id, held });
+        }
+        self.answer(pool, id);
+    }
+
+    pub(super) fn start_ends(&mut self, pool: usize, id: WorkerId, roll: u64) {
+        let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
+        if worker.stopping && roll < 12 {
+            // It said hello while it was told to go.
+            self.step(pool, Event::Ready(id));
+            self.workers.remove(&(pool, id));
+            return self.step(pool, Event::StartFailed { worker: id, by_itself: false });
+        }
+        if worker.stopping || roll < 4 {
+            let by_itself = !worker.stopping && roll < 3;
+            self.workers.remove(&(pool, id));
+            return self.step(pool, Event::StartFailed { worker: id, by_itself });
+        }
+        worker.ready = true;
+        self.step(pool, Event::Ready(id));
+    }
+
+    pub(super) fn answer(&mut self, pool: usize, id: WorkerId) {
+        let concurrency = self.rules[pool].concurrency;
+        let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
+        let free = |call: &&CallId| !worker.stuck.contains(call);
+        let Some(call) = worker.line.iter().take(concurrency).rfind(free).copied() else { return };
+        worker.line.retain(|held| *held != call);
+        let cancelled = worker.withdrawn.remove(&call);
+        self.begin(pool, id);
+        self.answering = Some(call);
+        self.step(pool, Event::Answered { worker: id, call, cancelled });
+        self.answering = None;
+    }
+
+    pub(super) fn late_news(&mut self) {
+        if self.gone.is_empty() || self.calls.is_empty() {
+            return;
+        }
+        let (pool, worker) = self.gone[self.chance.few(self.gone.len() as u64)];
+        let call = CallId(self.chance.below(self.calls.len() as u64));
+        let event = match self.chance.below(5) {
+            0 => Event::Ready(worker),
+            1 => Event::Died { worker, of_a_limit: false },
+            2 => Event::StartFailed { worker, by_itself: true },
+            3 => Event::Evict(worker, Need::Seat),
+            _ => Event::Answered { worker, call, cancelled: false },
+        };
+        self.step(pool, event);
+    }
+
+    pub(super) fn anything(&mut self) {
+        self.now += Duration::from_millis(self.chance.below(15));
+        let pool = self.some_pool();
+        match self.chance.below(15) {
+            0..=4 => self.submit(),
+            5 => self.cancel(),
+            6 | 7 => {
+                if self.pools[pool].next_timer().is_some_and(|at| at <= self.now) {
+                    self.step(pool, Event::Timer);
+                }
+            }
+            // Late news of a worker that is long gone, as a real driver can deliver it.
+            8 => self.late_news(),
+            9 => self.step(pool, Event::Warm),
+            10 | 11 => self.hear(),
+            _ => self.worker_moves(),
+        }
+    }
+
+    /// A while in which nobody calls and all goes well: what is to start starts, what is to go goes, each weighs the same.
+    pub(super) fn all_goes_well(&mut self) {
+        while !self.pokes.is_empty() {
+            self.hear();
+        }
+        let workers: Vec<(usize, WorkerId)> = self.workers.keys().copied().collect();
+        for (pool, id) in workers {
+            let Some(worker) = self.workers.get_mut(&(pool, id)) else { continue };
+            if worker.stopping {
+                let event = if worker.ready { died(id) } else { Event::StartFailed { worker: id, by_itself: false } };
+                self.workers.remove(&(pool, id));
+                self.step(pool, event);
+            } else if worker.ready {
+                self.answer(pool, id);
+                self.step(pool, Event::Measured { worker: id, held: 60 });
+            } else {
+                worker.ready = true;
+                self.step(pool, Event::Ready(id));
+            }
+        }
+        for pool in 0..self.pools.len() {
+            self.now += Duration::from_millis(100);
+            if let Some(at) = self.pools[pool].next_timer() {
+                self.now = self.now.max(at);
+                self.step(pool, Event::Timer);
+            }
+        }
+    }
+}
+
+fn died(worker: WorkerId) -> Event {
+    Event::Died { worker, of_a_limit: false }
+}

@@ -1,0 +1,144 @@
+//! The world that a run plays: it does what the machines say, as the driver and the processes would.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use super::chance::{Chance, rules};
+use crate::pool::commons::{Caps, Commons, Poke, PoolId};
+use crate::pool::event::{CallId, Effect, Event, Manner, Moment, Verdict, Wish, WorkerId};
+use crate::pool::machine::{Machine, Mutant};
+use crate::pool::rules::Rules;
+
+#[derive(Debug, Default)]
+pub(super) struct ModelWorker {
+    pub(super) ready: bool,
+    pub(super) stopping: bool,
+    /// Calls it has been sent and not answered, in order.
+    pub(super) line: VecDeque<CallId>,
+    pub(super) withdrawn: BTreeSet<CallId>,
+    /// Calls that obey no interruption.
+    pub(super) stuck: BTreeSet<CallId>,
+}
+
+pub(super) struct Call {
+    pub(super) wish: Wish,
+    /// The workers that began it.
+    pub(super) begun_in: Vec<(usize, WorkerId)>,
+    pub(super) verdict: Option<Verdict>,
+}
+
+pub(super) struct World {
+    pub(super) pools: Vec<Machine>,
+    pub(super) rules: Vec<Rules>,
+    pub(super) caps: Caps,
+    pub(super) commons: Commons,
+    pub(super) chance: Chance,
+    pub(super) now: Moment,
+    pub(super) calls: BTreeMap<CallId, Call>,
+    pub(super) workers: BTreeMap<(usize, WorkerId), ModelWorker>,
+    /// How many there ever were.
+    pub(super) started: usize,
+    /// Workers that are no more.
+    pub(super) gone: Vec<(usize, WorkerId)>,
+    /// On their way to pools.
+    pub(super) pokes: VecDeque<Poke>,
+    /// The answer that is being told.
+    pub(super) answering: Option<CallId>,
+    pub(super) empty: BTreeSet<usize>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, mutant: Option<Mutant>) -> Self {
+        let mut chance = Chance::of_seed(seed);
+        let rules: Vec<Rules> = (0..=chance.below(3)).map(|_| rules(&mut chance)).collect();
+        let caps = Caps {
+            running: 1 + chance.few(6),
+            workers: 1 + chance.few(6),
+            waiting: 4 + chance.few(30),
+            memory: chance.one_in(3).then_some(150),
+        };
+        let machine = |(id, rules): (usize, &Rules)| {
+            let mut machine = Machine::new(PoolId(id as u64), rules);
+            machine.mutant = mutant;
+            machine
+        };
+        Self {
+            pools: rules.iter().enumerate().map(machine).collect(),
+            rules,
+            caps,
+            commons: Commons::new(caps),
+            chance,
+            now: Duration::ZERO,
+            calls: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            started: 0,
+            gone: Vec::new(),
+            pokes: VecDeque::new(),
+            answering: None,
+            empty: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn step(&mut self, pool: usize, event: Event) {
+        let effects = self.pools[pool].step(self.now, event, &mut self.commons);
+        self.pokes.extend(self.commons.take_pokes());
+        for effect in effects {
+            self.perform(pool, effect);
+        }
+        self.check();
+    }
+
+    pub(super) fn perform(&mut self, pool: usize, effect: Effect) {
+        match effect {
+            Effect::Start(worker) => {
+                let fresh = self.workers.insert((pool, worker), ModelWorker::default());
+                assert!(fresh.is_none(), "{worker:?} used twice");
+                self.started += 1;
+            }
+            Effect::Send { worker, call } => self.sent(pool, worker, call),
+            Effect::Withdraw { worker, call } => {
+                self.workers.get_mut(&(pool, worker)).expect("withdrawn from nobody").withdrawn.insert(call);
+            }
+            Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack(worker) => {
+                assert!(self.workers.contains_key(&(pool, worker)), "interrupted nobody");
+            }
+            Effect::Stop { worker, manner } => {
+                let held = self.workers.get_mut(&(pool, worker)).expect("stopped nobody");
+                assert!(manner == Manner::Kill || held.line.is_empty(), "retired a worker that was working");
+                held.stopping = true;
+            }
+            Effect::Finish { call, verdict } => {
+                let papers = self.calls.get_mut(&call).expect("finished a call that was never made");
+                assert!(papers.verdict.is_none(), "{call:?} finished twice: {:?}, {verdict:?}", papers.verdict);
+                if matches!(verdict, Verdict::Answered(_)) {
+                    assert_eq!(self.answering, Some(call), "finished with the answer of another");
+                }
+                papers.verdict = Some(verdict);
+            }
+            Effect::Tell(_) => {}
+            Effect::Empty => assert!(self.empty.insert(pool), "empty twice"),
+        }
+    }
+
+    pub(super) fn sent(&mut self, pool: usize, worker: WorkerId, call: CallId) {
+        let papers = &self.calls[&call];
+        assert!(papers.verdict.is_none(), "{call:?} sent after its end");
+        let most = usize::from(papers.wish.repeatable);
+        assert!(papers.begun_in.len() <= most, "{call:?} sent again after it was begun in {:?}", papers.begun_in);
+        let held = self.workers.get_mut(&(pool, worker)).expect("sent to a worker that is gone");
+        assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");
+        held.line.push_back(call);
+        self.begin(pool, worker);
+    }
+
+    /// A worker has begun the first of its line.
+    pub(super) fn begin(&mut self, pool: usize, worker: WorkerId) {
+        let Some(held) = self.workers.get(&(pool, worker)) else { return };
+        for call in held.line.iter().take(self.rules[pool].concurrency) {
+            let papers = self.calls.get_mut(call).expect("a worker holds a call that was never made");
+            if !papers.begun_in.contains(&(pool, worker)) {
+                papers.begun_in.push((pool, worker));
+            }
+        }
+    }
+}
