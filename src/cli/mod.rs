@@ -112,6 +112,7 @@ async fn serve(app: &App) -> ExitCode {
     if app.dispatcher.registry.catalogue().files.is_empty() {
         style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
     }
+    app.dispatcher.registry.introduce();
     status::tell_when_asked(&app.dispatcher);
     let watching = app.watch();
     let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signals).await;

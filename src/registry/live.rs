@@ -68,6 +68,11 @@ impl Registry {
         registry
     }
 
+    /// Tells the log what is there, and why what is broken is.
+    pub fn introduce(&self) {
+        news::introduce(&self.catalogue());
+    }
+
     /// The snapshot in force.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         Arc::clone(&self.current.read().catalogue)

@@ -21,6 +21,15 @@ pub(super) fn tell(before: &Catalogue, after: &Catalogue) {
     }
 }
 
+/// Tells what is there from the beginning, and what of it cannot be served.
+pub(super) fn introduce(catalogue: &Catalogue) {
+    let (files, tools) = (catalogue.files.len(), catalogue.ready().count());
+    tracing::info!(files, tools, "serving");
+    for entry in catalogue.files.iter().filter(|entry| entry.trouble().is_some()) {
+        tell_of(entry, true);
+    }
+}
+
 /// What makes one state of a file another.
 fn state(entry: &FileEntry) -> ([u8; 32], Option<String>) {
     (entry.version, entry.trouble())

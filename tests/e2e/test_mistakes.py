@@ -224,6 +224,18 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await hostler.value("peek_secret_length"), 5)
 
 
+class Beginning(unittest.IsolatedAsyncioTestCase):
+    async def test_a_file_that_is_broken_from_the_beginning_is_in_the_log(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "well", "def one() -> int:\n    return 1\n")
+        write_tool(tools, "lame", "def one(:\n    return 1\n")
+        async with connected(tools) as hostler:
+            self.assertEqual(list(await hostler.tools()), ["well_one"])
+            said = hostler.stderr()
+        self.assertIn("lame is broken: line 5: not valid Python", said)
+        self.assertNotIn("well", said)
+
+
 class Noise(unittest.IsolatedAsyncioTestCase):
     """What tools write to where the protocol might be: the result is unharmed, and the next one, in the same worker."""
 
