@@ -38,9 +38,13 @@ impl Talk {
         text.lines().all(|line| shown.contains(line.trim()))
     }
 
-    /// Takes the bar away.
+    /// Takes the bar away. What comes next begins a line, also where a tool left one open.
     pub fn end(&self) {
         self.bar.finish_and_clear();
+        let shown = self.shown.lock();
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            style::talk("\n");
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What workers tell the loop, made into events and passed on to callers.
 
+use std::path::Path;
+
 use serde_json::value::RawValue;
 
 use super::actor::{Actor, Held};
@@ -14,11 +16,11 @@ impl Actor {
         match news {
             News::Frame(Incoming::Reply { id, answer }) => {
                 let cancelled = worker::is_cancelled(&answer);
-                let answer = |tool: &str| answer.map_err(|error| worker::error_fault(tool, &error));
+                let answer = |tool: &str, file: &Path| answer.map_err(|error| worker::error_fault(tool, file, &error));
                 self.answered(worker, CallId(id), cancelled, answer);
             }
             News::Oversized { id: Some(id), bytes } => {
-                self.answered(worker, CallId(id), false, |tool| Err(worker::oversized_fault(tool, bytes)));
+                self.answered(worker, CallId(id), false, |tool, _: &Path| Err(worker::oversized_fault(tool, bytes)));
             }
             News::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
             News::Frame(Incoming::Output(note)) => {
@@ -64,14 +66,14 @@ impl Actor {
         worker: WorkerId,
         call: CallId,
         cancelled: bool,
-        answer: impl FnOnce(&str) -> Result<Box<RawValue>, Fault>,
+        answer: impl FnOnce(&str, &Path) -> Result<Box<RawValue>, Fault>,
     ) {
         // A tool that writes frames of its own may name a call of another worker.
         if !self.machine.holds(worker, call) {
             return;
         }
         if let Some(open) = self.calls.get_mut(&call) {
-            open.answer = Some(answer(&open.job.tool));
+            open.answer = Some(answer(&open.job.tool, &self.file));
         }
         self.step(Event::Answered { worker, call, cancelled });
         // The next call in the worker's line begins now.

@@ -1,7 +1,10 @@
 //! What a worker answered, made into a result or a fault with a sentence.
 
+use std::path::Path;
+
 use serde_json::value::RawValue;
 
+use super::stack::Stack;
 use crate::outcome::{Code, Details, Fault, Lack};
 use crate::protocol::{MAX_FRAME, WireError, wire_code};
 
@@ -10,8 +13,8 @@ pub fn is_cancelled(answer: &Result<Box<RawValue>, WireError>) -> bool {
     matches!(answer, Err(error) if error.code == wire_code::CANCELLED)
 }
 
-/// The fault that a worker's error means for the caller of `tool`.
-pub fn error_fault(tool: &str, error: &WireError) -> Fault {
+/// The fault that a worker's error means for the caller of `tool`, which stands in `file`.
+pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
     let details = Details {
         exception: error.detail("type").map(str::to_owned),
         traceback: error.detail("traceback").map(str::to_owned),
@@ -19,14 +22,19 @@ pub fn error_fault(tool: &str, error: &WireError) -> Fault {
         ..Details::default()
     };
     let text = &error.message;
+    // The traceback goes with the details, which a model may never be shown.
+    let place = || {
+        let stack = error.detail("traceback").map(Stack::of_traceback).filter(|stack| stack.enters(file));
+        stack.and_then(|stack| stack.place(file)).map(|place| format!(" ({place})")).unwrap_or_default()
+    };
     let (code, message) = match error.code {
-        wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("what {tool} returned cannot become JSON: {text}")),
+        wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("what {tool} returned cannot be passed on: {text}")),
         wire_code::MISSING_SECRET => (Code::MissingCredentials, missing_secret(tool, error)),
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
-        wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error)),
+        wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is not in its file any more: {text}")),
-        _ => (Code::ToolError, text.clone()),
+        _ => (Code::ToolError, format!("{text}{}", place())),
     };
     Fault::new(code, message).with(details)
 }

@@ -34,7 +34,7 @@ const TELLING: [&str; 5] = ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"];
 /// The fault of a call whose worker died under it.
 pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
     let signal = death.exit.signal_name();
-    let says_where = signal.as_deref().is_some_and(|signal| TELLING.contains(&signal));
+    let says_where = signal.as_deref().is_some_and(|signal| TELLING.contains(&signal)) || death.stack.tells_exit();
     let place = death.stack.place(file).filter(|_| says_where).map(|place| format!(" at {place}")).unwrap_or_default();
     let details = Details {
         traceback: death.stack.listing(file).filter(|_| says_where),
@@ -64,7 +64,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
         ),
         (Exit::Code(code), _) => Fault::new(
             Code::ToolCrashed,
-            format!("the process of {tool} ended itself with exit code {code} during this call; {next}"),
+            format!("the process of {tool} ended itself with exit code {code} during this call{place}; {next}"),
         ),
         _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died during this call; {next}")),
     };

@@ -80,9 +80,24 @@ impl Stack {
         Self { threads: only.cloned().into_iter().collect(), in_dump: false }
     }
 
+    /// Whether it was printed by a process that was about to end itself.
+    pub fn tells_exit(&self) -> bool {
+        self.threads.last().and_then(|frames| frames.first()).is_some_and(is_of_exit)
+    }
+
     /// The main thread, on which calls run one at a time, is printed last.
     fn frames(&self) -> &[Frame] {
-        self.threads.last().map_or(&[], Vec::as_slice)
+        let frames = self.threads.last().map_or(&[][..], Vec::as_slice);
+        match frames.split_first() {
+            Some((first, before)) if is_of_exit(first) => before,
+            _ => frames,
+        }
+    }
+
+    /// Whether the tool's own code is in it.
+    pub fn enters(&self, tool_file: &Path) -> bool {
+        let tool = tool_file.to_string_lossy();
+        self.frames().iter().any(|frame| frame.file == tool)
     }
 
     /// `sleeper.py:7 in nap (inside http/client.py:1395)`: the tool's own innermost line, and where that had gone.
@@ -121,6 +136,11 @@ fn parse_frame(line: &str) -> Option<Frame> {
     let (file, rest) = rest.rsplit_once("\", line ")?;
     let (number, function) = rest.split_once(" in ")?;
     Some(Frame { file: file.to_owned(), line: number.parse().ok()?, function: function.to_owned() })
+}
+
+/// Where the shim stands in for `os._exit`.
+fn is_of_exit(frame: &Frame) -> bool {
+    frame.function == "_exit_telling_where" && frame.file.ends_with("/hostler_worker/interrupt.py")
 }
 
 /// A library's path without the place it is installed in.

@@ -22,17 +22,18 @@ SAME, NEW = "same worker", "new worker"
 # Tool, arguments, code, words, worker afterwards.
 EXCEPTIONS = [
     ("raises", {}, "TOOL_ERROR", ["ValueError: the boiler is cold"], SAME),
-    ("chained", {}, "TOOL_ERROR", ["RuntimeError: no steam"], SAME),
+    ("chained", {}, "TOOL_ERROR", ["RuntimeError: no steam (table.py:", "in chained)"], SAME),
     ("grouped", {}, "TOOL_ERROR", ["E"], SAME),
     ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["ValueError: 401", "?key=[secret E2E_SECRET]"], SAME),
     ("tells_secret", {"how": "local"}, "TOOL_ERROR", ["ValueError", "[secret E2E_SECRET]"], SAME),
+    ("types", {}, "TOOL_ERROR", ["EOFError", "take what it needs as an argument (table.py:"], SAME),
     ("asks_to_exit", {}, "TOOL_ERROR", ["asked to exit with status 2", "raise an exception or return"], SAME),
     ("runs_out", {"of": "memory"}, "RESOURCE_EXHAUSTED", ["ran out of memory", "give it less"], SAME),
     ("runs_out", {"of": "disk"}, "RESOURCE_EXHAUSTED", ["no room left on the disk", "/var/big"], SAME),
     ("runs_out", {"of": "files"}, "RESOURCE_EXHAUSTED", ["too many files open", "ulimit -n"], SAME),
 ]
 DEATHS = [
-    ("exits", {}, "TOOL_CRASHED", ["exit code 3", "the next call starts a new worker"], NEW),
+    ("exits", {}, "TOOL_CRASHED", ["ended itself with exit code 3 during this call at table.py:", "in exits", "the next call starts a new worker"], NEW),
     ("aborts", {}, "TOOL_CRASHED", ["crashed with SIGABRT during this call at table.py:", "in aborts"], NEW),
     ("segfaults", {}, "TOOL_CRASHED", ["crashed with SIGSEGV during this call at table.py:", "in segfaults"], NEW),
     ("overflows", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
@@ -42,6 +43,7 @@ DEATHS = [
 TOO_LONG = [
     ("waits", {}, "TOOL_TIMEOUT", ["did not answer in 600ms", "interrupted at table.py:", "in waits", "`timeout`"], SAME),
     ("loops", {}, "TOOL_TIMEOUT", ["interrupted at table.py:", "in loops"], SAME),
+    ("awaits", {}, "TOOL_TIMEOUT", ["interrupted at table.py:", "in _rests (inside asyncio/"], SAME),
     ("matches", {}, "TOOL_TIMEOUT", ["in matches (inside re"], SAME),
     ("loops_in_c", {}, "TOOL_TIMEOUT", ["stopped at table.py:", "in loops_in_c"], NEW),
 ]
@@ -49,6 +51,7 @@ RESULTS = [
     ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
     ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
     ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
+    ("returns", {"what": "file"}, "INVALID_OUTPUT", ["result: TextIOWrapper is not JSON; return what is in it: .read()"], SAME),
     ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
     ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "contains itself"], SAME),
     ("returns", {"what": "deep"}, "INVALID_OUTPUT", ["nested deeper than 300 levels"], SAME),

@@ -9,6 +9,7 @@
 # ///
 """Every way a call can go wrong, for the table of tests/e2e/test_table.py."""
 
+import asyncio
 import ctypes
 import errno
 import itertools
@@ -102,6 +103,18 @@ def waits() -> str:
     return "slept"
 
 
+async def awaits() -> None:
+    await _rests()
+
+
+async def _rests() -> None:
+    await asyncio.sleep(600)
+
+
+def types() -> str:
+    return input("name? ")
+
+
 def loops() -> None:
     while True:
         pass
@@ -125,6 +138,7 @@ def returns(what: str) -> Any:
         "nan": {"rows": [1.0, float("nan")]},
         "inf": [float("inf")],
         "set": {"items": [0, {"tags": {"a"}}]},
+        "file": open(os.devnull),
         "object": {"thing": object()},
         "cycle": {"loop": loop},
         "deep": deep,

@@ -87,9 +87,7 @@ config = _Config()
 def secret(name):
     """The value of a secret the header declares, during a call."""
     if name not in _state.secrets:
-        error = HostlerError(
-            "the secret %s is not declared; add it to `secrets = [...]` in the `[tool.hostler]` table of the "
-            "file's header" % name)
+        error = HostlerError("the secret %s is not declared under `secrets = [...]` in the file's header" % name)
         error.undeclared = name
         raise error
     params = _state.params

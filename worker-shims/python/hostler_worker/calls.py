@@ -2,7 +2,7 @@
 
 from . import faults
 from .encode import NotJson, encode, half_character
-from .interrupt import Cancelled, cancel_task, deliver, leave
+from .interrupt import Cancelled, cancel_task, deliver, exit_now, leave
 from .state import state
 from .wire import id_text, wire
 
@@ -47,9 +47,9 @@ def run(id, params, function, kwargs):
             # Until this line a cancellation may still raise, and does so inside the outer try. It
             # raises once a call, so not again in the clauses below.
             state.guard = 1
-    except Cancelled:
+    except Cancelled as error:
         state.guard = 1
-        return cancelled(id)
+        return cancelled(id, error.__cause__)
     except BaseException as error:
         state.guard = 1
         return failed(id, error, kwargs, state.raised)
@@ -121,9 +121,9 @@ def _run_async(coroutine):
         leave()
     try:
         return _loop.run_until_complete(state.task)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if state.raised:
-            raise Cancelled("the call was cancelled") from None
+            raise Cancelled("the call was cancelled") from error  # that knows where the coroutine waited
         raise
     finally:
         state.task = None
@@ -176,8 +176,6 @@ def _close_loop():
 
 def _leave_child(error):
     """A forked child ends here with the status it asked for: the call is its parent's to answer."""
-    import os
-
     code = 1
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -185,4 +183,4 @@ def _leave_child(error):
         import traceback
 
         traceback.print_exception(type(error), error, error.__traceback__)
-    os._exit(code & 0xFF)
+    exit_now(code & 0xFF)

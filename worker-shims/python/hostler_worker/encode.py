@@ -66,11 +66,24 @@ def default(value):
 
 
 def _advice(value):
+    kind = type(value)
+    # Tables and series go through as a list too, of the wrong things.
+    for method, wanted, words in _TABLES:
+        if hasattr(kind, method) and hasattr(kind, wanted):
+            return words
     if isinstance(value, (set, frozenset)) or hasattr(type(value), "__iter__"):
         return "return a list"
     if isinstance(value, complex):
         return "return [real, imag]"
     return "return a dict, list, string, number, bool or None"
+
+
+_TABLES = (
+    ("iterrows", "to_dict", 'return its rows: .to_dict("records")'),
+    ("iter_rows", "to_dicts", "return its rows: .to_dicts()"),
+    ("tolist", "__len__", "return its .tolist()"),
+    ("readline", "read", "return what is in it: .read()"),
+)
 
 
 def _duration(value):

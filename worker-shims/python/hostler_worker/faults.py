@@ -7,7 +7,8 @@ from .wire import id_text, quote
 
 RAISED, NOT_JSON, NO_SECRET, CANCELLED, EXHAUSTED, IMPORT = -32000, -32001, -32002, -32003, -32004, -32010
 _LONGEST = 65536  # characters of a message or traceback
-_OWN = __file__.rpartition("/")[0] + "/"
+_HERE = __file__.rpartition("/")[0]
+_OWN = (_HERE + "/", _HERE.rpartition("/")[0] + "/hostler/")
 
 
 def reply(id, code, message, data=None):
@@ -143,7 +144,16 @@ def describe(error):
     """`Type: text`, in one line of defence against exceptions that fail to print themselves."""
     if issubclass(type(error), SystemExit):
         return _exit_text(error)
-    return _named(error, ())
+    return _named(error, ()) + _advice(error)
+
+
+def _advice(error):
+    """What to do where Python's own words do not say it."""
+    if type(error) is EOFError and _text(error) == "EOF when reading a line":
+        return "; input() finds nobody at a tool's keyboard: take what it needs as an argument"
+    if type_name(error) == "bdb.BdbQuit":
+        return "; breakpoint() finds nobody at a tool's keyboard: take it out, and print or log instead"
+    return ""
 
 
 def _named(error, above):

@@ -13,6 +13,7 @@ from .wire import wire
 
 
 SOON = 0.005  # seconds until the destructor is surely left
+exit_now = os._exit
 _PATIENCE = 0.1  # seconds an async step may take to come to its next await
 
 
@@ -28,6 +29,7 @@ def install():
     faulthandler.register(_signal.SIGUSR2, file=2, all_threads=True, chain=False)
     faulthandler.enable(file=2)
     sys.unraisablehook = _unraisable
+    os._exit = _exit_telling_where
 
 
 def _unraisable(unraisable, usual=sys.unraisablehook):
@@ -133,6 +135,13 @@ def die_by_term():
     os.kill(os.getpid(), _signal.SIGTERM)
 
 
+def _exit_telling_where(status):
+    """What a tool calls as `os._exit`: nobody who waits for its answer would know the line."""
+    faulthandler.dump_traceback(file=2)
+    exit_now(status)
+
+
 def reset_in_child():
+    os._exit = exit_now
     _signal.signal(_signal.SIGUSR1, _signal.SIG_DFL)
     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)

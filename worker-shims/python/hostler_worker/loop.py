@@ -35,7 +35,7 @@ def main(wire, tool_file, source=None):
         if not state.terminating:
             raise
     if wire.forked:  # a child that came back out of the tool: it must not run the parent's exit
-        os._exit(0)
+        interrupt.exit_now(0)
     if state.terminating:
         _terminate()
 

@@ -59,7 +59,7 @@ class _Server:
 
             atexit._run_exitfuncs()
             streams.flush()
-            os._exit(0)
+            interrupt.exit_now(0)
 
     def _wake_for_signals(self):
         """Handlers run between two steps in Python. One that comes just before the loop begins to wait would wait with it."""
@@ -143,7 +143,7 @@ class _Server:
                 return self.loop.call_soon_threadsafe(self._start, copy_context(), call, value)
             answer = calls.answer(call.id, value)
         if wire.forked:  # a child that came back out of the tool
-            os._exit(0)
+            interrupt.exit_now(0)
         separate.end_call(call)
         wait_until_read()
         self.threads.calls.discard(call)
@@ -154,7 +154,7 @@ class _Server:
         try:
             answer = await self._awaited(call, value)
             if wire.forked:
-                os._exit(0)
+                interrupt.exit_now(0)
             separate.end_call(call)
             for pause in until_read():
                 try:

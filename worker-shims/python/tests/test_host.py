@@ -23,7 +23,7 @@ class Given(ShimTest):
         self.assertEqual(worker.call("f", {"name": "KEY"}, secrets={"KEY": "s3"})["result"], "s3")
         error = self.fault(worker.call("f", {"name": "OTHER"}, secrets={"KEY": "s3"}), -32002, "OTHER")
         self.assertEqual(error["data"], {"secret": "OTHER"})
-        self.fault(worker.call("f", {"name": "NEW"}), -32000, "secrets = [...]", "[tool.hostler]")
+        self.fault(worker.call("f", {"name": "NEW"}), -32000, "secrets = [...]", "header")
 
     def test_progress(self):
         worker = self.worker("import hostler\ndef f():\n    hostler.progress(1, 2, 'half'); hostler.progress(2.5)\n")

@@ -52,6 +52,12 @@ class Results(ShimTest):
                     continue  # 3.9 prints any integer
                 self.fault(answer, -32001, *words)
 
+    def test_tables_are_not_to_be_made_a_list_of_their_columns(self):
+        table = "class T:\n    def __iter__(self): return iter('ab')\n    def iterrows(self): pass\n    def to_dict(self, kind): pass\n"
+        self.fault(self.one("{'t': T()}", table), -32001, "result.t: T is not JSON", '.to_dict("records")')
+        array = "class A:\n    def __len__(self): return 1\n    def __iter__(self): return iter('a')\n    def tolist(self): pass\n"
+        self.fault(self.one("A()", array), -32001, "return its .tolist()")
+
     def test_cycle_and_depth(self):
         source = """
             def cycle():
