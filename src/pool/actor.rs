@@ -63,7 +63,8 @@ pub(super) struct Actor {
     pub(super) faults: HashMap<WorkerId, Fault>,
     /// Why the last start failed.
     pub(super) start_fault: Option<Fault>,
-    pub(super) deaths: HashMap<WorkerId, Death>,
+    /// Deaths that are being told, and how many calls beside one were under way.
+    pub(super) deaths: HashMap<WorkerId, (Death, usize)>,
     /// Events that came out of performing effects.
     pub(super) follow_up: VecDeque<Event>,
     pub(super) done: bool,

@@ -45,6 +45,8 @@ pub enum Event {
         /// Whether its call would die again: it was stopped at a limit.
         of_a_limit: bool,
     },
+    /// A worker that was pinged is not held up.
+    Pong(WorkerId),
     /// What a worker holds, in bytes.
     Measured {
         /// The worker.
@@ -116,8 +118,15 @@ pub enum Effect {
     },
     /// Make the worker look at its input again: a signal that came just before a system call interrupts nothing.
     Nudge(WorkerId),
-    /// Ask the worker where it is.
-    TakeStack(WorkerId),
+    /// Ask the worker where it is in a call.
+    TakeStack {
+        /// The worker.
+        worker: WorkerId,
+        /// The call.
+        call: CallId,
+    },
+    /// Ask the worker for a sign of life; what answers is what begins its calls.
+    Ping(WorkerId),
     /// End the worker.
     Stop {
         /// The worker.
@@ -245,6 +254,8 @@ pub enum Verdict {
         /// Whether the worker had to be stopped (it obeyed an interruption otherwise).
         stopped: bool,
     },
+    /// Its worker was stopped because of a call beside it.
+    HeldUp,
     /// The caller withdrew it.
     Cancelled,
     /// Too many calls wait already.

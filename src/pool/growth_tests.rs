@@ -83,6 +83,36 @@ fn a_worker_that_is_large_before_its_first_call_is_not_replaced() {
 }
 
 #[test]
+fn without_a_seat_for_a_successor_a_worker_goes_when_it_is_idle() {
+    let rules = Rules { max_calls: Some(2), concurrency: 2, ..Rules::default() };
+    let mut house = House::new(Caps { workers: 1, ..Caps::default() }, &[rules]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    let _ = house.step(0, at(1), Event::Submit(call(2)));
+    let ended = Effect::Finish { call: CallId(2), verdict: Verdict::Answered(W1) };
+    assert_eq!(house.does(0, at(2), answered(W1, 2)), [ended], "the first is still under way");
+    assert_eq!(house.does(0, at(3), Event::Submit(call(3))), [send(W1, 3)], "and nobody waits for that");
+    let _ = house.step(0, at(4), answered(W1, 3));
+    let retired = Effect::Stop { worker: W1, manner: Manner::Retire };
+    assert_eq!(house.does(0, at(5), answered(W1, 1))[1..], [retired]);
+}
+
+#[test]
+fn calls_go_to_the_oldest_worker_that_can_begin_them() {
+    let rules = Rules { concurrency: 2, ..up_to(2) };
+    let mut house = House::new(Caps::default(), &[rules]);
+    house.warm(0, at(0));
+    for number in 1..=3 {
+        let _ = house.step(0, at(0), Event::Submit(call(number)));
+    }
+    assert_eq!(house.does(0, at(25), Event::Timer), [Effect::Start(W2)]);
+    assert_eq!(house.does(0, at(30), Event::Ready(W2)), [send(W2, 3)]);
+    let _ = house.step(0, at(31), answered(W1, 1));
+    let _ = house.step(0, at(31), answered(W2, 3));
+    assert_eq!(house.does(0, at(32), Event::Submit(call(4))), [send(W1, 4)], "the youngest is the one to become idle");
+}
+
+#[test]
 fn a_successor_is_ready_before_a_worker_leaves() {
     let mut house = House::new(Caps::default(), &[Rules { max_calls: Some(2), ..Rules::default() }]);
     house.warm(0, at(0));

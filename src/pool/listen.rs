@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::actor::{Actor, Held};
 use super::desk;
 use super::event::{CallId, Event, WorkerId};
+use super::perform::PING;
 use crate::outcome::Fault;
 use crate::protocol::{HostMethod, Incoming, reply_frame};
 use crate::worker::{self, LogLine, News};
@@ -14,6 +15,7 @@ use crate::worker::{self, LogLine, News};
 impl Actor {
     pub(super) fn news(&mut self, worker: WorkerId, news: News) {
         match news {
+            News::Frame(Incoming::Reply { id, .. }) if id == PING.0 => self.step(Event::Pong(worker)),
             News::Frame(Incoming::Reply { id, answer }) => {
                 let cancelled = worker::is_cancelled(&answer);
                 let answer = |tool: &str, file: &Path| answer.map_err(|error| worker::error_fault(tool, file, &error));
@@ -54,7 +56,8 @@ impl Actor {
                     self.death_fault = Some(worker::idle_death_fault(&death));
                 }
                 let of_a_limit = death.excess.is_some();
-                self.deaths.insert(worker, death);
+                let begun = self.machine.begun(worker).count();
+                self.deaths.insert(worker, (death, begun.saturating_sub(1)));
                 self.step(Event::Died { worker, of_a_limit });
                 self.deaths.remove(&worker);
             }
@@ -86,18 +89,23 @@ impl Actor {
     fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
         match id.map(CallId) {
             Some(call) => self.machine.has_begun(worker, call).then_some(call),
-            None => self.machine.running(worker),
+            None => self.machine.running(worker).filter(|_| self.knows_whose()),
         }
+    }
+
+    /// Whether what a worker says without a name is its only call's. One that runs several names the call where there is one:
+    /// what has no name comes from a thread of nobody's, or of a call that has ended.
+    fn knows_whose(&self) -> bool {
+        self.machine.rules().concurrency == 1
     }
 
     /// The call that a log line names by the id that callers know, likewise. Other loggers may mean something else by that
     /// word, which does no harm where only one call runs.
     fn logging(&self, worker: WorkerId, line: &LogLine) -> Option<CallId> {
-        let running = || self.machine.running(worker);
+        let running = || self.machine.running(worker).filter(|_| self.knows_whose());
         let Some(name) = line.fields.get("call").and_then(|name| name.as_str()) else { return running() };
         let is_meant = |call: &CallId| self.calls.get(call).is_some_and(|open| open.job.call_id == name);
-        let may_be_foreign = self.machine.rules().concurrency == 1;
-        self.machine.begun(worker).find(is_meant).or_else(|| running().filter(|_| may_be_foreign))
+        self.machine.begun(worker).find(is_meant).or_else(running)
     }
 
     fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
@@ -125,6 +133,8 @@ impl Actor {
             Some((host, open)) => {
                 let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
                 let ask = worker::Ask { method, params, left };
+                // Of those that were answered nobody wants to hear any more.
+                while open.questions.try_join_next().is_some() {}
                 open.questions.spawn(async move {
                     let answer = host.answer(ask).await;
                     writer.send(reply_frame(&id, answer.as_deref()));

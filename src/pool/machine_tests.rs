@@ -134,7 +134,7 @@ fn the_calls_behind_one_that_died_go_to_the_next_worker_untouched() {
 fn a_call_that_overstays_is_asked_where_it_is_then_interrupted_then_stopped() {
     let mut machine = ready();
     assert_eq!(machine.next_timer(), Some(at(1_010)), "its clock began when it was written");
-    assert_eq!(machine.step(at(1_010), Event::Timer), [Effect::TakeStack(W1)]);
+    assert_eq!(machine.step(at(1_010), Event::Timer), [Effect::TakeStack { worker: W1, call: A }]);
     assert_eq!(machine.step(at(1_160), Event::Timer), [Effect::Interrupt { worker: W1, call: A }]);
     assert_eq!(machine.step(at(1_260), Event::Timer), [Effect::Nudge(W1)]);
     let end = machine.step(at(1_660), Event::Timer);

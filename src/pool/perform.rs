@@ -7,8 +7,11 @@ use super::desk::{self, Open};
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
 use crate::outcome::{Code, Fault};
 use crate::process::Grace;
-use crate::protocol::{cancel_frame, shutdown_frame};
-use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, timeout_fault};
+use crate::protocol::{cancel_frame, ping_frame, shutdown_frame};
+use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, held_up_fault, timeout_fault};
+
+/// The id of a request for a sign of life; calls are counted from 1.
+pub(super) const PING: CallId = CallId(0);
 
 impl Actor {
     pub(super) fn perform(&mut self, effect: Effect) {
@@ -33,10 +36,16 @@ impl Actor {
                     let _ = handle.control.send(Control::Interrupt);
                 }
             }
-            Effect::TakeStack(worker) => {
+            Effect::TakeStack { worker, call } => {
                 if let Some(Held::Live(handle)) = self.workers.get(&worker) {
                     handle.stack.lock().clear();
-                    let _ = handle.control.send(Control::TakeStack);
+                    let call = (self.machine.rules().concurrency > 1).then_some(call.0);
+                    let _ = handle.control.send(Control::TakeStack { call });
+                }
+            }
+            Effect::Ping(worker) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.send(ping_frame(PING.0));
                 }
             }
             Effect::Stop { worker, manner } => self.stop(worker, manner),
@@ -126,8 +135,9 @@ impl Actor {
         let ended = match verdict {
             Verdict::Answered(_) => open.answer.take().unwrap_or_else(|| Err(lost(tool))),
             Verdict::Died(worker) => {
-                let mut fault =
-                    self.deaths.get(&worker).map_or_else(|| lost(tool), |death| died_fault(tool, &self.file, death));
+                let told = self.deaths.get(&worker);
+                let told = told.map(|(death, beside)| died_fault(tool, &self.file, death, *beside));
+                let mut fault = told.unwrap_or_else(|| lost(tool));
                 fault.details.stderr = open.last_words().or(fault.details.stderr);
                 self.death_fault = Some(fault.clone());
                 Err(fault)
@@ -140,6 +150,7 @@ impl Actor {
                 let stack = self.place_of(worker, &open);
                 Err(timeout_fault(tool, &self.file, open.job.timeout, &stack, stopped))
             }
+            Verdict::HeldUp => Err(held_up_fault(tool)),
             Verdict::Cancelled => Err(Fault::new(Code::Cancelled, format!("the call of {tool} was cancelled"))),
             Verdict::Broken { times, retry_after } => {
                 Err(desk::broken_down(self.death_fault.as_ref(), tool, times, retry_after))

@@ -20,6 +20,8 @@ pub struct Rules {
     pub grow_after: Duration,
     /// How long a worker must have been idle to leave for one more of another tool.
     pub spare_after: Duration,
+    /// How long a worker with a call that obeys nothing may take to show that its others get on.
+    pub ping_grace: Duration,
     /// How long an idle worker stays; for ever when none.
     pub idle: Option<Duration>,
     /// A worker that made this many calls is replaced.
@@ -59,6 +61,7 @@ impl Default for Rules {
             write_ahead: 8,
             grow_after: Duration::from_millis(25),
             spare_after: Duration::from_secs(1),
+            ping_grace: Duration::from_secs(2),
             idle: Some(Duration::from_mins(10)),
             max_calls: None,
             max_lifetime: None,

@@ -71,13 +71,11 @@ impl Slot {
     }
 
     /// When a running call next needs attention.
-    fn next_timer(&self, rules: &Rules) -> Option<Moment> {
+    fn next_timer(&self) -> Option<Moment> {
         match self.strike {
             Strike::None => Some(self.since.saturating_add(self.wish.timeout)),
             Strike::Stack { until } => Some(until),
-            Strike::Interrupted { until, nudge, .. } => {
-                Some(if rules.concurrency == 1 { until.min(nudge) } else { until })
-            }
+            Strike::Interrupted { until, nudge, .. } => Some(until.min(nudge)),
             Strike::Stuck => None,
         }
     }
@@ -99,6 +97,10 @@ pub(super) struct Seat {
     pub is_large: bool,
     /// It is to leave for this reason as soon as its successor is there.
     pub outgoing: Option<WhyStop>,
+    /// Since when it should be replaced, and cannot.
+    pub due_since: Option<Moment>,
+    /// Until then it has to show that it is not held up by a call that obeys nothing.
+    pub ping_until: Option<Moment>,
     /// It was started for a call, and not because there should be more.
     pub is_asked_for: bool,
     /// The worker in whose place it comes.
@@ -118,6 +120,8 @@ impl Seat {
             large_after: None,
             is_large: false,
             outgoing: None,
+            due_since: None,
+            ping_until: None,
             is_asked_for: false,
             succeeds,
             recycle_after: Moment::ZERO,
@@ -196,10 +200,10 @@ impl Seat {
         if !matches!(self.state, State::Serving | State::Draining) {
             return None;
         }
-        let running = self.line.iter().take(rules.concurrency).filter_map(|slot| slot.next_timer(rules));
+        let running = self.line.iter().take(rules.concurrency).filter_map(Slot::next_timer);
         let lives = is_replaced && self.state == State::Serving && self.outgoing.is_none();
         let replaced = self.lifetime_ends(rules).filter(|_| lives).map(|end| end.max(self.recycle_after));
         let idle = self.idle_ends(rules).filter(|_| may_leave);
-        running.chain(idle).chain(replaced).min()
+        running.chain(idle).chain(replaced).chain(self.ping_until).min()
     }
 }

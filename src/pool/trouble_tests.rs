@@ -45,16 +45,51 @@ fn a_worker_that_runs_several_calls_loses_none_to_one_that_is_stuck() {
     house.warm(0, at(0));
     let _ = house.step(0, at(0), Event::Submit(Wish { timeout: at(100), ..call(1) }));
     assert_eq!(house.does(0, at(0), Event::Submit(call(2))), [send(W1, 2)], "both run");
-    assert_eq!(house.does(0, at(100), Event::Timer), [Effect::TakeStack(W1)]);
+    assert_eq!(house.does(0, at(100), Event::Timer), [Effect::TakeStack { worker: W1, call: CallId(1) }]);
     assert_eq!(house.does(0, at(250), Event::Timer), [Effect::Withdraw { worker: W1, call: CallId(1) }]);
     assert_eq!(house.does(0, at(251), Event::Submit(call(3))), []);
     let timed_out = Verdict::TimedOut { worker: W1, stopped: true };
     let given_up = house.does(0, at(750), Event::Timer);
-    assert_eq!(given_up, [Effect::Finish { call: CallId(1), verdict: timed_out }, Effect::Start(W2)]);
+    let told = Effect::Finish { call: CallId(1), verdict: timed_out };
+    assert_eq!(given_up, [told, Effect::Ping(W1), Effect::Start(W2)]);
+    let _ = house.step(0, at(755), Event::Pong(W1));
     let _ = house.step(0, at(760), Event::Ready(W2));
     let last = house.does(0, at(900), answered(W1, 2));
     let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
     assert_eq!(last, [Effect::Finish { call: CallId(2), verdict: Verdict::Answered(W1) }, killed]);
+}
+
+#[test]
+fn a_worker_that_is_held_up_goes_with_all_its_calls() {
+    let rules = Rules { concurrency: 3, ..Rules::default() };
+    let mut house = House::new(Caps { running: 3, ..Caps::default() }, &[rules]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(0), Event::Submit(Wish { timeout: at(100), ..call(1) }));
+    let _ = house.step(0, at(0), Event::Submit(call(2)));
+    let _ = house.step(0, at(0), Event::Submit(Wish { repeatable: true, ..call(3) }));
+    for now in [100, 250, 350, 450, 550, 650] {
+        let _ = house.step(0, at(now), Event::Timer);
+    }
+    assert_eq!(house.does(0, at(750), Event::Timer)[1], Effect::Ping(W1));
+    assert_eq!(house.commons.running(), 2, "nobody waits for the first any longer");
+    assert_eq!(house.pools[0].next_timer(), Some(at(2_750)));
+    let held_up = Effect::Finish { call: CallId(2), verdict: Verdict::HeldUp };
+    let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
+    assert_eq!(house.does(0, at(2_750), Event::Timer), [killed, held_up, Effect::Start(W2)], "the third is made again");
+}
+
+#[test]
+fn workers_die_in_a_row_also_beside_calls_that_nobody_wants_any_more() {
+    let mut house = House::new(Caps::default(), &[Rules { concurrency: 2, ..Rules::default() }]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    let _ = house.step(0, at(1), Event::Submit(call(2)));
+    let _ = house.step(0, at(2), Event::Cancel(CallId(2)));
+    let _ = house.step(0, at(3), died(W1));
+    let _ = house.step(0, at(4), Event::Submit(call(3)));
+    let _ = house.step(0, at(5), Event::Ready(W2));
+    let rests = told(&house.step(0, at(6), died(W2)));
+    assert!(matches!(rests[..], [Decision::Rest { deaths: 2, .. }]), "{rests:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::lineage::{self, Mark};
 use super::table::{self, Row};
-use super::{family, household, keeper};
+use super::{family, household, keeper, thread};
 
 /// A process that hostler started. Dropping it kills its whole group.
 #[derive(Debug)]
@@ -218,6 +218,14 @@ impl Tracked {
     /// Signals it alone, and never another that got its number.
     pub fn signal(&self, signal: Signal) {
         self.watch.signal(signal);
+    }
+
+    /// Signals the thread of it that goes by this name; where there is none, whichever the system chooses, which is the
+    /// main thread.
+    pub fn signal_thread(&self, name: &str, signal: Signal) {
+        if !thread::signal_named(self.pid, name, signal) {
+            self.signal(signal);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod run;
 mod signals;
 mod sweep;
 mod table;
+mod thread;
 
 pub use child::{Child, Tracked};
 pub use exit::Exit;

@@ -102,6 +102,13 @@ pub fn cancel_frame(id: u64) -> Vec<u8> {
     line(&Request { jsonrpc: "2.0", id: None, method: "cancel", params: &Params { id } })
 }
 
+/// Asks a worker that runs several calls for a sign of life.
+pub fn ping_frame(id: u64) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Params {}
+    line(&Request { jsonrpc: "2.0", id: Some(id), method: "ping", params: &Params {} })
+}
+
 /// Asks the worker to finish and leave.
 pub fn shutdown_frame() -> Vec<u8> {
     #[derive(Serialize)]

@@ -7,7 +7,7 @@ mod both_ways;
 mod frame;
 mod incoming;
 
-pub use frame::{CallFrame, Hello, cancel_frame, reply_frame, shutdown_frame};
+pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};
 pub use incoming::{BadFrame, HelloReply, HostMethod, Incoming, OutputNote, ProgressNote, WireError, parse, peek_id};
 
 /// The protocol version that this hostler speaks.

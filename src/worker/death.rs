@@ -31,8 +31,8 @@ const SENT: [&str; 4] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
 /// Signals at which the interpreter prints where it is before it dies.
 const TELLING: [&str; 5] = ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"];
 
-/// The fault of a call whose worker died under it.
-pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
+/// The fault of a call whose worker died under it, and under so many others beside it.
+pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Fault {
     let signal = death.exit.signal_name();
     let says_where = signal.as_deref().is_some_and(|signal| TELLING.contains(&signal)) || death.stack.tells_exit();
     let place = death.stack.place(file).filter(|_| says_where).map(|place| format!(" at {place}")).unwrap_or_default();
@@ -44,7 +44,12 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death) -> Fault {
         peak_memory: death.peak_memory,
         ..Details::default()
     };
-    let next = "the next call starts a new worker";
+    let next = match beside {
+        0 => "the next call starts a new worker".to_owned(),
+        // Which of them it died of, nobody knows.
+        1 => "it made one other call as well, and the next call starts a new worker".to_owned(),
+        more => format!("it made {more} other calls as well, and the next call starts a new worker"),
+    };
     if let Some(excess) = death.excess {
         // Where its limit stands is for those to say who know the settings.
         return memory_fault(tool, excess).with(Details { lack: Some(Lack::Memory), ..details });
@@ -81,6 +86,15 @@ pub fn idle_death_fault(death: &Death) -> Fault {
         ..Details::default()
     };
     Fault::new(Code::ToolCrashed, format!("it ended between two calls, with {}", death.exit)).with(details)
+}
+
+/// The fault of a call whose worker had to be stopped because of a call beside it.
+pub fn held_up_fault(tool: &str) -> Fault {
+    let message = format!(
+        "the process of {tool} was stopped during this call: another call in it obeyed no interruption, and held up all \
+         others. Make this one again; where that happens often, take `concurrency` out of its settings"
+    );
+    Fault::new(Code::ToolCrashed, message)
 }
 
 fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {

@@ -94,7 +94,11 @@ impl Life {
                 exit = self.child.exited() => return exit,
                 _ = &mut self.reader => return self.silent().await,
                 order = self.orders.recv() => match order {
-                    Some(Control::TakeStack) => self.interpreter.signal(Signal::USR2),
+                    Some(Control::TakeStack { call: None }) => self.interpreter.signal(Signal::USR2),
+                    Some(Control::TakeStack { call: Some(call) }) => {
+                        // The shim names its threads so. A call on none of them is an async one, on the main thread.
+                        self.interpreter.signal_thread(&format!("call:{call}"), Signal::USR2);
+                    }
                     Some(Control::Interrupt) => self.interpreter.signal(Signal::USR1),
                     Some(Control::Stop(grace)) => return self.stop(grace).await,
                     None => return self.stop(Grace::NONE).await,

@@ -98,8 +98,11 @@ impl Flow {
 /// An order to the worker's life task.
 #[derive(Debug, Clone, Copy)]
 pub enum Control {
-    /// Ask for the Python stack on standard error.
-    TakeStack,
+    /// Ask for the Python stack on standard error: where several calls run, of the thread that makes this one.
+    TakeStack {
+        /// The call's number, if there may be others beside it.
+        call: Option<u64>,
+    },
     /// Make it look at its standard input, where a cancellation waits.
     Interrupt,
     /// End it.

@@ -20,6 +20,9 @@ pub struct Stack {
     in_dump: bool,
 }
 
+/// How the stack of one thread begins.
+const ALONE: &str = "Stack (most recent call first):";
+
 /// More than calls run at once; a tool may print what looks like stacks without end.
 const MOST_THREADS: usize = 128;
 
@@ -27,7 +30,7 @@ impl Stack {
     /// Looks at a line of standard error. Returns true when it belonged to a stack and is no output of the tool.
     pub fn take_line(&mut self, line: &str) -> bool {
         let begins = line.ends_with("(most recent call first):")
-            && (line.starts_with("Thread 0x") || line.starts_with("Current thread 0x"));
+            && ["Thread 0x", "Current thread 0x", ALONE].iter().any(|first| line.starts_with(first));
         if begins {
             self.in_dump = true;
             if self.threads.len() == MOST_THREADS {
@@ -127,7 +130,7 @@ impl Stack {
 /// Whether a line that begins with these bytes may be the first of a stack.
 pub fn may_begin_a_stack(beginning: &[u8]) -> bool {
     let shared = |first: &str| first.bytes().zip(beginning).all(|(wanted, byte)| wanted == *byte);
-    !beginning.is_empty() && (shared("Thread 0x") || shared("Current thread 0x"))
+    !beginning.is_empty() && (shared("Thread 0x") || shared("Current thread 0x") || shared(ALONE))
 }
 
 /// `  File "/usr/lib/python3.11/http/client.py", line 1395 in getresponse`

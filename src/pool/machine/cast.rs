@@ -39,6 +39,9 @@ impl Machine {
     /// first gets its turn: pools that can run nothing would take each other's seats without end.
     fn start_first(&mut self, now: Moment, commons: &mut Commons, effects: &mut Vec<Effect>) {
         let Some(first) = self.waiting.front().map(|slot| slot.wish) else { return };
+        if !self.may_start() {
+            return;
+        }
         let worker = WorkerId(self.next_worker);
         if commons.take_spare_seat(self.id, worker) {
             return self.begin_start(now, worker, None, WhyStart::Call, effects);
@@ -59,7 +62,7 @@ impl Machine {
     fn may_have_more(&self, lacks_turn: bool) -> bool {
         let serving = self.workers.values().any(|seat| seat.state == State::Serving);
         let limit = self.rules.max_workers.max(1) + usize::from(sabotaged!(self, IgnoreCap));
-        serving && !lacks_turn && !self.trouble.on_trial(&self.rules) && self.counting() < limit
+        serving && !lacks_turn && self.may_start() && !self.trouble.on_trial(&self.rules) && self.counting() < limit
     }
 
     fn starting(&self) -> usize {
@@ -109,7 +112,7 @@ impl Machine {
 
     fn lacks_minimum(&self) -> bool {
         let is_wanted = self.minimum == Minimum::Wanted && self.phase == Phase::Open;
-        is_wanted && self.counting() < self.rules.min_workers
+        is_wanted && self.counting() < self.rules.min_workers && self.may_start()
     }
 
     fn start(&mut self, now: Moment, why: WhyStart, commons: &mut Commons, effects: &mut Vec<Effect>) -> bool {
@@ -200,6 +203,12 @@ impl Machine {
         for slot in self.waiting.drain(..) {
             effects.push(Effect::Finish { call: slot.call(), verdict: Verdict::StartFailed(worker) });
         }
+    }
+
+    /// Whether there may be one more: each of those that there may be may have one in its place while it makes its last calls.
+    pub(super) fn may_start(&self) -> bool {
+        let alive = self.workers.values().filter(|seat| seat.state != State::Leaving).count();
+        alive < 2 * self.rules.max_workers.max(1)
     }
 
     /// Workers a pool has and may keep.

@@ -20,7 +20,9 @@ impl Machine {
             commons.give_seat(self.id, worker);
         }
         let begun = self.clear(seat.line, commons, effects);
-        if seat.state != State::Leaving && !begun.iter().any(|slot| slot.strike != Strike::None) {
+        // What was interrupted may have died of that; beside others that were not, nobody can tell.
+        let of_interruption = !begun.is_empty() && begun.iter().all(|slot| slot.strike != Strike::None);
+        if seat.state != State::Leaving && !of_interruption {
             self.hear_of_death(now, seat.ready_at, !begun.is_empty(), effects);
         }
         let refuses = self.trouble.open(now, &self.rules).is_some();
@@ -70,6 +72,27 @@ impl Machine {
         let _ = self.clear(line, commons, effects);
     }
 
+    /// A call of a worker obeys nothing, and nothing else in the worker gets on: its other calls could only wait for their
+    /// own ends.
+    pub(super) fn kill_with_others(&mut self, worker: WorkerId, commons: &mut Commons, effects: &mut Vec<Effect>) {
+        let Some(seat) = self.workers.get_mut(&worker) else { return };
+        seat.ping_until = None;
+        seat.state = State::Leaving;
+        let line = std::mem::take(&mut seat.line);
+        Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
+        effects.push(Effect::Stop { worker, manner: Manner::Kill });
+        let begun = self.clear(line, commons, effects);
+        for mut slot in begun.into_iter().rev().filter(|slot| !slot.settled) {
+            if slot.wish.repeatable && !std::mem::replace(&mut slot.repeated, true) && self.phase != Phase::Ending {
+                Self::tell(effects, Decision::Repeat(slot.call()));
+                slot.strike = Strike::None;
+                self.requeue(vec![slot], effects);
+            } else {
+                effects.push(Effect::Finish { call: slot.call(), verdict: Verdict::HeldUp });
+            }
+        }
+    }
+
     pub(super) fn retire(&mut self, worker: WorkerId, why: WhyStop, effects: &mut Vec<Effect>) {
         let Some(seat) = self.workers.get_mut(&worker) else { return };
         seat.state = State::Leaving;
@@ -111,15 +134,23 @@ impl Machine {
         let due = |(worker, seat): (&WorkerId, &Seat)| Some((*worker, seat.is_due(now, &rules)?));
         let due: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(due).collect();
         for (worker, why) in due {
-            let Some(seat) = self.workers.get_mut(&worker) else { continue };
             if now < starts_at {
-                seat.recycle_after = starts_at;
+                if let Some(seat) = self.workers.get_mut(&worker) {
+                    seat.recycle_after = starts_at;
+                }
+                continue;
+            }
+            let successor = WorkerId(self.next_worker);
+            let has_seat = self.may_start() && commons.take_spare_seat(self.id, successor);
+            let Some(seat) = self.workers.get_mut(&worker) else { continue };
+            // Without a successor it stays until it is idle, but not for ever: calls would follow upon calls.
+            let overdue = *seat.due_since.get_or_insert(now) + rules.longest_pause;
+            if !has_seat && !seat.line.is_empty() && now < overdue {
                 continue;
             }
             Self::tell(effects, Decision::Recycle(worker, why));
             seat.outgoing = Some(why);
-            let successor = WorkerId(self.next_worker);
-            if commons.take_spare_seat(self.id, successor) {
+            if has_seat {
                 self.begin_start(now, successor, Some(worker), WhyStart::Successor(worker), effects);
             } else {
                 seat.state = State::Draining;

@@ -47,9 +47,12 @@ impl Machine {
         }
         let takes_any = sabotaged!(self, SendToLeaving);
         let has_room = |seat: &Seat| seat.has_room(capacity) || (takes_any && seat.state == State::Leaving);
-        let roomy = self.workers.iter().filter(|(_, seat)| has_room(seat));
-        // The oldest among equals, so that the youngest become idle and leave first.
-        let (worker, seat) = roomy.min_by_key(|(_, seat)| seat.line.len())?;
+        // The oldest, so that the youngest become idle and leave first. Nobody waits behind another where one is idle.
+        let begins = |seat: &Seat| seat.line.len() < concurrency;
+        // One that should be replaced comes to its end when nothing is written ahead to it.
+        let takes = |seat: &Seat| has_room(seat) && (begins(seat) || seat.due_since.is_none());
+        let mut roomy = self.workers.iter().filter(|(_, seat)| takes(seat));
+        let (worker, seat) = roomy.clone().find(|(_, seat)| begins(seat)).or_else(|| roomy.next())?;
         let begins = seat.line.len() < concurrency;
         if slot.wish.nested {
             return Some(*worker);
@@ -120,8 +123,8 @@ impl Machine {
         }
         let concurrency = self.rules.concurrency;
         let line = self.workers.get_mut(&worker).map(|seat| &mut seat.line);
-        let heir =
-            line.and_then(|line| line.iter_mut().take(concurrency).find(|slot| !slot.has_turn && !slot.wish.nested));
+        let needs_one = |slot: &&mut Slot| !slot.has_turn && !slot.wish.nested && slot.strike != Strike::Stuck;
+        let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
         match heir {
             Some(heir) => heir.has_turn = true,
             None => commons.give_turn(self.id),

@@ -124,6 +124,7 @@ impl Machine {
                 self.answered(now, worker, call, cancelled, commons, &mut effects);
             }
             Event::Died { worker, of_a_limit } => self.died(now, worker, of_a_limit, commons, &mut effects),
+            Event::Pong(worker) => self.lives(worker),
             Event::Measured { worker, held } => self.measured(worker, held, commons, &mut effects),
             Event::Evict(worker, need) => self.evict(worker, need, &mut effects),
             Event::Timer => self.timers(now, commons, &mut effects),
@@ -231,6 +232,12 @@ impl Machine {
             }
             effects.push(interruption(*worker, call, begun, &rules));
             return;
+        }
+    }
+
+    fn lives(&mut self, worker: WorkerId) {
+        if let Some(seat) = self.workers.get_mut(&worker) {
+            seat.ping_until = None;
         }
     }
 

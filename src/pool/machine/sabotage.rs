@@ -39,11 +39,13 @@ pub(in crate::pool) enum Mutant {
     LeakSeat,
     /// What had to go for want of memory is started again at once.
     StartAgain,
+    /// A call that obeys nothing keeps its turn, though its caller was answered.
+    KeepTurn,
 }
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
@@ -54,5 +56,6 @@ impl Mutant {
         Self::LeakTurn,
         Self::LeakSeat,
         Self::StartAgain,
+        Self::KeepTurn,
     ];
 }

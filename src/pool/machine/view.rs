@@ -5,6 +5,8 @@ use std::time::Duration;
 use super::Machine;
 use crate::pool::event::{Moment, WorkerId};
 use crate::pool::seat::State;
+#[cfg(test)]
+use crate::pool::seat::Strike;
 
 /// A pool at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +105,13 @@ impl Machine {
     #[cfg(test)]
     pub(in crate::pool) fn draining(&self) -> usize {
         self.workers.values().filter(|seat| seat.state == State::Draining).count()
+    }
+
+    /// Turns that calls hold which obey nothing, and whose callers were answered.
+    #[cfg(test)]
+    pub(in crate::pool) fn turns_for_nobody(&self) -> usize {
+        let slots = self.workers.values().flat_map(|seat| &seat.line);
+        slots.filter(|slot| slot.strike == Strike::Stuck && slot.has_turn).count()
     }
 
     /// Whether calls are tried one alone.

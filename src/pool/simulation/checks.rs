@@ -22,7 +22,8 @@ impl World {
         let concurrency = self.rules[pool].concurrency;
         let lives = self.of(pool).filter(|worker| !worker.stopping);
         let begun = lives.flat_map(|worker| worker.line.iter().take(concurrency));
-        begun.filter(|call| !self.calls[call].wish.nested).count()
+        // Of one that obeys nothing the caller was told; it runs on for nobody.
+        begun.filter(|call| !self.calls[call].wish.nested && self.calls[call].verdict.is_none()).count()
     }
 
     pub(super) fn check_pool(&self, pool: usize, machine: &Machine) {
@@ -38,6 +39,8 @@ impl World {
         for worker in self.of(pool) {
             assert!(worker.stopping || worker.line.len() <= capacity, "a worker holds {}", worker.line.len());
         }
+        assert_eq!(machine.turns_for_nobody(), 0, "a turn is held for a caller that was answered long ago");
+        assert!(alive <= 2 * rules.max_workers, "{alive} workers alive where {} may be", rules.max_workers);
         let waiting = machine.waiting().count();
         let requeued = 2 * most * capacity;
         assert!(waiting <= rules.max_queue + requeued, "{waiting} wait");

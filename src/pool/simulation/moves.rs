@@ -58,6 +58,11 @@ impl World {
             let of_a_limit = roll == 1;
             return self.step(pool, Event::Died { worker: id, of_a_limit });
         }
+        if worker.pinged && roll > 6 {
+            // Or it never answers, held up by a call that obeys nothing.
+            worker.pinged = false;
+            return self.step(pool, Event::Pong(id));
+        }
         if roll == 2 {
             worker.stuck.extend(worker.line.front().copied());
         }
@@ -104,7 +109,8 @@ impl World {
         }
         let (pool, worker) = self.gone[self.chance.few(self.gone.len() as u64)];
         let call = CallId(self.chance.below(self.calls.len() as u64));
-        let event = match self.chance.below(5) {
+        let event = match self.chance.below(6) {
+            5 => Event::Pong(worker),
             0 => Event::Ready(worker),
             1 => Event::Died { worker, of_a_limit: false },
             2 => Event::StartFailed { worker, by_itself: true },

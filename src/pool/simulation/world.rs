@@ -13,6 +13,8 @@ use crate::pool::rules::Rules;
 pub(super) struct ModelWorker {
     pub(super) ready: bool,
     pub(super) stopping: bool,
+    /// It was asked for a sign of life and has given none.
+    pub(super) pinged: bool,
     /// Calls it has been sent and not answered, in order.
     pub(super) line: VecDeque<CallId>,
     pub(super) withdrawn: BTreeSet<CallId>,
@@ -96,10 +98,13 @@ impl World {
                 self.started += 1;
             }
             Effect::Send { worker, call } => self.sent(pool, worker, call),
+            Effect::Ping(worker) => {
+                self.workers.get_mut(&(pool, worker)).expect("pinged nobody").pinged = true;
+            }
             Effect::Withdraw { worker, call } => {
                 self.workers.get_mut(&(pool, worker)).expect("withdrawn from nobody").withdrawn.insert(call);
             }
-            Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack(worker) => {
+            Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
                 assert!(self.workers.contains_key(&(pool, worker)), "interrupted nobody");
             }
             Effect::Stop { worker, manner } => {

@@ -25,8 +25,9 @@ class Cancelled(BaseException):
 def install():
     _signal.signal(_signal.SIGUSR1, _on_cancel)
     _signal.signal(_signal.SIGTERM, _on_term)
-    # Written by C from the signal handler itself: works inside a regex that holds the GIL.
-    faulthandler.register(_signal.SIGUSR2, file=2, all_threads=True, chain=False)
+    # Written by C from the signal handler itself: works inside a regex that holds the GIL. Only of the thread that is
+    # asked: the frames of another that runs meanwhile cannot be read.
+    faulthandler.register(_signal.SIGUSR2, file=2, all_threads=False, chain=False)
     faulthandler.enable(file=2)
     sys.unraisablehook = _unraisable
     os._exit = _exit_telling_where
@@ -137,7 +138,7 @@ def die_by_term():
 
 def _exit_telling_where(status):
     """What a tool calls as `os._exit`: nobody who waits for its answer would know the line."""
-    faulthandler.dump_traceback(file=2)
+    faulthandler.dump_traceback(file=2, all_threads=False)
     exit_now(status)
 
 

@@ -40,11 +40,18 @@ class Questions:
                     question.lock.acquire()
             else:  # the loop stands still meanwhile, so what it would read is read here
                 while question.lock.locked() and not call.cancel:
-                    wire.wait()
-                    self._advance()
+                    self._wait()
             return question.answer
         finally:
             del self._open[key]
+
+    def _wait(self):
+        state.guard += 1  # no signal comes in between: it would read too
+        try:
+            wire.wait()
+            self._advance()
+        finally:
+            state.guard -= 1
 
     def replied(self, id, message):
         if id in self._open:

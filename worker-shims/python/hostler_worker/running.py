@@ -1,6 +1,6 @@
 """The calls of a worker that runs several at once. Which of them a piece of code works for, its context says."""
 
-from _thread import allocate_lock, get_ident
+from _thread import RLock, get_ident
 from contextvars import ContextVar
 
 from .interrupt import Cancelled
@@ -16,7 +16,7 @@ class Call:
 
     def __init__(self, id, params, function, kwargs):
         self.id, self.params, self.function, self.kwargs = id, params, function, kwargs
-        self.lock = allocate_lock()  # held to begin, to end, and to break off: one after the other
+        self.lock = RLock()  # held to begin, to end, to send and to break off; by a destructor within one of them too
         self.thread = None  # that runs the function, as long as it does
         self.task = None  # likewise, of an async one
         self.cancel = False  # the host wants it to stop

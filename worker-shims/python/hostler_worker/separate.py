@@ -100,12 +100,13 @@ def install():
 
 def end_call(call):
     """Everything the call printed goes out before its answer."""
+    mine = call.streams.copy().values()  # a thread that the call left running may yet begin another
     replaced = [stream for stream in (sys.stdout, sys.stderr) if stream not in (streams.stdout, streams.stderr)]
-    for stream in (*replaced, *call.streams.values()):
+    for stream in (*replaced, *mine):
         try:
             stream.flush()
         except BaseException:
             if state.terminating:
                 raise  # else it is the tool's, and broken
-    for stream in call.streams.values():
+    for stream in mine:
         stream.buffer.raw.finish()

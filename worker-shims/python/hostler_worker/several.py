@@ -3,7 +3,9 @@ reads the protocol too, and the others in threads. What a call is and how it is 
 
 import asyncio
 import os
+import sys
 import _signal
+from concurrent.futures import ThreadPoolExecutor
 from _thread import get_ident
 from contextvars import copy_context
 
@@ -23,6 +25,8 @@ _ASYNC = 0x80 | 0x200  # what is set on the code of `async def`, with `yield` an
 def prepare(concurrency):
     """Before the tool file is imported."""
     state.concurrency = concurrency
+    # Threads that compute let the loop, which takes in cancellations, have its turn five times sooner than they would.
+    sys.setswitchinterval(0.001)
     encode.share()
     separate.install()
 
@@ -40,8 +44,11 @@ class _Server:
         self.unanswered = set()  # those, and whose answers are on their way
         self.questions = Questions(self._advance)
         self.served = False
+        self.is_over = False
         self.threads = Threads(state.concurrency, self._plain)
         self.loop = calls.new_loop()
+        # Threads of cancelled calls are still at work there, and hold up no others.
+        self.loop.set_default_executor(ThreadPoolExecutor(max(32, 4 * state.concurrency), "asyncio"))
         self.base = copy_context()  # what the file set while it was imported, and nothing of any call
         wire.send = self._send_whole
         host.exchange = self.questions.ask
@@ -52,7 +59,12 @@ class _Server:
         self.loop.add_reader(wire.source, self._arrived)
         self._wake_for_signals()
         self.loop.call_soon(self._advance)  # what came with the hello
-        self.loop.run_forever()
+        while not self.is_over:
+            try:
+                self.loop.run_forever()  # a tool may stop it
+            except (SystemExit, KeyboardInterrupt):
+                if state.terminating:
+                    raise  # else a task that a tool had started asked for it, and is told by asyncio
         if self.unanswered and not state.terminating:
             # They get no chance, and the interpreter must not wait for what they hold.
             import atexit
@@ -61,6 +73,10 @@ class _Server:
             streams.flush()
             interrupt.exit_now(0)
 
+    def _end(self):
+        self.is_over = True
+        self.loop.stop()
+
     def _wake_for_signals(self):
         """Handlers run between two steps in Python. One that comes just before the loop begins to wait would wait with it."""
         wakes, written = os.pipe()
@@ -68,13 +84,35 @@ class _Server:
             os.set_blocking(end, False)
         _signal.set_wakeup_fd(written, warn_on_full_buffer=False)
         self.loop.add_reader(wakes, os.read, wakes, 4096)
+        _signal.signal(_signal.SIGUSR1, self._nudged)
+        _signal.signal(_signal.SIGINT, self._interrupted)
+
+    def _nudged(self, _signum, _frame):
+        """A call that should have ended has not: perhaps it is the one whose step holds up the loop."""
+        call = current.get()
+        if call is None or state.guard > 1:
+            return
+        state.guard += 1
+        try:
+            wire.take_in()  # nobody else does, as long as the step goes on
+        finally:
+            state.guard -= 1
+        self.loop.call_soon(self._advance)
+        if call.cancel and not call.ended:
+            raise Cancelled("the call was cancelled")
+
+    @staticmethod
+    def _interrupted(_signum, _frame):
+        """Nobody sends this from outside; a tool can, by `_thread.interrupt_main`."""
+        if current.get() is not None:
+            raise KeyboardInterrupt
 
     def _arrived(self):
         wire.take_in()  # and never wait: somebody may have read since the loop saw that there is something
         if wire.eof:
             self.loop.remove_reader(wire.source)
             if not any(message["method"] == "shutdown" for message in queue):
-                return self.loop.stop()  # nothing new is begun for a host that is gone without a word
+                return self._end()  # nothing new is begun for a host that is gone without a word
         self._advance()
 
     def _advance(self):
@@ -90,7 +128,9 @@ class _Server:
             elif method == "shutdown":
                 if "id" in message:
                     self._send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message["id"]).encode())
-                return self.loop.stop()
+                return self._end()
+            elif method == "ping":  # answered here and nowhere else: it shows that calls get on
+                self._send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message.get("id")).encode())
             elif method == "hello":
                 self._send(hello(message, self.functions)[1])
             elif "id" in message:
@@ -121,7 +161,21 @@ class _Server:
         context.run(self.loop.create_task, self._async(call, coroutine))
 
     def _plain(self, call):
-        """A call, on a thread of its own."""
+        """A call, on a thread of its own. Whatever comes out of it, the call is answered."""
+        try:
+            answer = self._made(call)
+            if answer is None:  # it goes on as a task
+                return
+            if wire.forked:  # a child that came back out of the tool
+                interrupt.exit_now(0)
+            separate.end_call(call)
+            wait_until_read()
+        except BaseException as error:
+            answer = calls.failed(call.id, error, call.kwargs, call.cancel)
+        self.threads.calls.discard(call)
+        self._answered(call, answer)
+
+    def _made(self, call):
         try:
             try:
                 if not call.enter():
@@ -134,37 +188,34 @@ class _Server:
             finally:
                 call.leave()
         except Cancelled as error:
-            answer = calls.cancelled(call.id, error)
+            return calls.cancelled(call.id, error)
         except BaseException as error:
-            answer = calls.failed(call.id, error, call.kwargs, call.cancel)
-        else:
-            if type(value) in (calls.COROUTINE, calls.ASYNC_GENERATOR):  # a plain function around an async one
-                self.threads.calls.discard(call)
-                return self.loop.call_soon_threadsafe(self._start, copy_context(), call, value)
-            answer = calls.answer(call.id, value)
-        if wire.forked:  # a child that came back out of the tool
-            interrupt.exit_now(0)
-        separate.end_call(call)
-        wait_until_read()
-        self.threads.calls.discard(call)
-        self._answered(call, answer)
+            return calls.failed(call.id, error, call.kwargs, call.cancel)
+        if type(value) in (calls.COROUTINE, calls.ASYNC_GENERATOR):  # a plain function around an async one
+            self.threads.calls.discard(call)
+            self.loop.call_soon_threadsafe(self._start, copy_context(), call, value)
+            return None
+        return calls.answer(call.id, value)
 
     async def _async(self, call, value):
         """A call, as a task of the loop."""
         try:
             answer = await self._awaited(call, value)
-            if wire.forked:
-                interrupt.exit_now(0)
-            separate.end_call(call)
-            for pause in until_read():
-                try:
-                    await asyncio.sleep(pause)
-                except asyncio.CancelledError:
-                    pass  # meant for the tool, which has ended
+            try:
+                if wire.forked:
+                    interrupt.exit_now(0)
+                separate.end_call(call)
+                for pause in until_read():
+                    try:
+                        await asyncio.sleep(pause)
+                    except asyncio.CancelledError:
+                        pass  # meant for the tool, which has ended
+            except BaseException as error:
+                answer = calls.failed(call.id, error, call.kwargs, call.cancel)
             self._answered(call, answer)
         finally:
             if state.terminating:
-                self.loop.stop()
+                self._end()
 
     @staticmethod
     async def _awaited(call, value):
@@ -211,7 +262,7 @@ class _Server:
         try:
             wire.send(data)
         except OSError:  # nobody is there to read it
-            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.loop.call_soon_threadsafe(self._end)
 
     def _cancel(self, id):
         call = self.running.get(id) if isinstance(id, (int, str)) else None

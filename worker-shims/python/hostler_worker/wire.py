@@ -2,7 +2,7 @@
 
 import os
 import select
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 
 try:
     # json.loads and json.dumps, without the 6 ms that importing `json` (and with it `re` and
@@ -76,6 +76,7 @@ class Wire:
         for fd in (self.source, self.sink):
             os.set_blocking(fd, True)
         self.lock = allocate_lock()
+        self.late = {}  # by thread: what is still to be written of what it sends
         self.torn = False
         self.forked = False
         self.eof = False
@@ -86,17 +87,34 @@ class Wire:
         self._poll.register(self.source, select.POLLIN)
 
     def send(self, data):
-        """Write whole frames. From any thread; short writes are continued."""
-        with self.lock:
-            if self.torn:  # SIGTERM came out of an earlier write: end that line first
-                data = b"\n" + data
-            self.torn = True
-            sent = os.write(self.sink, data)
-            if sent != len(data):
-                rest = memoryview(data)[sent:]
-                while rest:
-                    rest = rest[os.write(self.sink, rest):]
-            self.torn = False
+        """Write whole frames, from any thread. The collector may run a destructor in the midst of it, and that may print: a
+        frame of the same thread waits behind the one under way."""
+        me = get_ident()
+        late = self.late.get(me)
+        if late is not None:
+            late.append(data)
+            return
+        self.late[me] = late = [data]
+        try:
+            with self.lock:
+                while late:
+                    self._write(late.pop(0))
+        finally:
+            del self.late[me]
+        while late:  # it came after the last look
+            self.send(late.pop(0))
+
+    def _write(self, data):
+        """Short writes are continued."""
+        if self.torn:  # SIGTERM came out of an earlier write: end that line first
+            data = b"\n" + data
+        self.torn = True
+        sent = os.write(self.sink, data)
+        if sent != len(data):
+            rest = memoryview(data)[sent:]
+            while rest:
+                rest = rest[os.write(self.sink, rest):]
+        self.torn = False
 
     def wait(self):
         """Block until something has arrived and take it in. Main thread only."""
@@ -154,6 +172,7 @@ class Wire:
         os.close(self.source)
         os.close(self.sink)
         self.source = self.sink = -1
+        self.lock, self.late = allocate_lock(), {}  # another thread may have been sending
 
 
 wire = Wire()
