@@ -4,16 +4,13 @@ use std::path::Path;
 
 use super::{Sign, State};
 use crate::app::App;
-use crate::environment::Reached;
+use crate::environment::{OLDEST_UV, Reached};
 
 const MEGABYTE: u64 = 1_000_000;
 /// An environment with a large dependency takes this much.
 const COMFORTABLE: u64 = 2_000 * MEGABYTE;
 /// Not even a small one fits into less.
 const TIGHT: u64 = 200 * MEGABYTE;
-
-/// Older ones do not know `uv sync --script --active`, which builds are made with.
-const OLDEST_UV: (u64, u64, u64) = (0, 8, 0);
 
 pub(super) fn cache(app: &App) -> Sign {
     let folder = app.dispatcher.pools.environments().cache();

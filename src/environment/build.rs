@@ -8,12 +8,15 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::failure::build_fault;
+use super::failure::{build_fault, reason, refuse_ancient};
 use super::marker::{MARKER, Marker};
+use super::probe;
+use super::pythons::is_about_pythons;
 use super::recipe::EnvironmentSpec;
 use super::settings::{EnvironmentSettings, Said};
+use super::unfit::{says_nothing_of_use, unfit_uv};
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, inherited_environment, run};
 
 pub(super) struct Build<'a> {
     pub folder: &'a Path,
@@ -51,6 +54,7 @@ impl Build<'_> {
     }
 
     async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
+        refuse_ancient(self.spec)?;
         let script = self.stage_script(staging).map_err(|error| self.unwritable(&staging.0, &error))?;
         said(&format!("building the environment of {}", self.spec.name));
         let settings = self.settings;
@@ -65,11 +69,7 @@ impl Build<'_> {
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
             Some(_) if done.succeeded() => Ok(()),
-            Some(_) if hides_its_reason(&done.stderr) => {
-                let reason = self.reason_without_environment(&script).await;
-                Err(build_fault(self.spec, reason.as_deref().unwrap_or(&done.stderr)))
-            }
-            Some(_) => Err(build_fault(self.spec, &done.stderr)),
+            Some(exit) => Err(self.explain(&script, exit, done.stderr).await),
             None => {
                 let limit = humantime::format_duration(settings.build_timeout);
                 let text = format!(
@@ -79,6 +79,22 @@ impl Build<'_> {
                 Err(Fault::new(Code::EnvironmentFailed, text))
             }
         }
+    }
+
+    /// What a uv that gave up means. Where it was no uv that serves, or where no Python was found, it is asked once more.
+    async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
+        if says_nothing_of_use(&stderr) {
+            let version = probe::version(self.uv, self.settings).await;
+            return unfit_uv(self.uv, version, self.settings, &format!("{exit}"), &stderr);
+        }
+        let stderr = if hides_its_reason(&stderr) {
+            self.reason_without_environment(script).await.unwrap_or(stderr)
+        } else {
+            stderr
+        };
+        let pythons =
+            if is_about_pythons(&reason(&stderr)) { probe::pythons(self.uv, self.settings).await } else { Vec::new() };
+        build_fault(self.spec, self.settings, &pythons, &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {
@@ -92,9 +108,9 @@ impl Build<'_> {
             launch = launch.arg("--locked");
         }
         if let Some(python) = &settings.python {
-            launch = launch.args(["--python", python]);
+            launch = launch.args(["--python", &python.value]);
         }
-        settings.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value))
+        settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
     }
 
     /// Where no interpreter fits, uv speaks of the environment that is not there yet; asked without one, it says why.

@@ -1,37 +1,61 @@
 //! uv's words when a build fails, made into a fault: what is wrong and what to do first, then its reason.
 
+use super::index;
+use super::pythons::{Minor, is_about_fetching};
+use super::settings::EnvironmentSettings;
 use super::trouble::Trouble;
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
+use crate::pep723::{Hindrance, Metadata};
 
-/// The fault of a build that uv gave up: what to do first, then uv's words.
-pub(super) fn build_fault(spec: &EnvironmentSpec, stderr: &str) -> Fault {
+/// The fault of a build that uv gave up: what to do first, then uv's words. `pythons` are those that work here, as far as
+/// that was asked.
+pub(super) fn build_fault(
+    spec: &EnvironmentSpec,
+    settings: &EnvironmentSettings,
+    pythons: &[Minor],
+    stderr: &str,
+) -> Fault {
     let reason = reason(stderr);
-    let told = ours(spec, stderr, &reason);
-    let message = format!("the environment of {} could not be built: {told}", spec.name);
+    let header = spec.written.as_deref();
+    let trouble = Trouble { file: &spec.file, header, settings, pythons, reason: &reason, stderr };
+    let message = format!("the environment of {} could not be built: {}", spec.name, ours(&trouble));
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
     Fault::new(code, message).with(Details { stderr, ..Details::default() })
 }
 
-fn ours(spec: &EnvironmentSpec, stderr: &str, reason: &str) -> String {
-    let file = spec.file.display();
+/// A header that only versions fit which workers do not run on. uv would build such an environment where there is one, or
+/// look for it at length; whoever wrote the header would hear of neither.
+pub(super) fn refuse_ancient(spec: &EnvironmentSpec) -> Result<(), Fault> {
+    let header = spec.written.as_deref();
+    let wish = header.and_then(|header| Some((header, header.requires_python.as_deref()?)));
+    let Some((header, wish)) = wish.filter(|(_, wish)| Hindrance::of(wish) == Some(Hindrance::TooOld)) else {
+        return Ok(());
+    };
+    let line = header.line_of("requires-python").unwrap_or(header.first_line);
+    let named = format!("requires-python = \"{wish}\" ({}:{line})", spec.file.display());
+    let (what, fix) = Hindrance::TooOld.told(&named);
+    let text = format!("the environment of {} could not be built: {what}; {fix}", spec.name);
+    Err(Fault::new(Code::EnvironmentFailed, text))
+}
+
+fn ours(trouble: &Trouble<'_>) -> String {
     let again = "the next call tries again";
-    if stderr.contains("needs to be updated") || stderr.contains("lockfile") && stderr.contains("--locked") {
-        return format!("the lock beside the file is older than its header. Run `uv lock --script {file}`; {again}");
-    }
-    let trouble = Trouble { file: &spec.file, header: spec.written.as_deref(), reason, stderr };
     // What keeps uv from working is no fault of the header, whichever package it met it at.
-    match known_advice(stderr).or_else(|| trouble.told()) {
+    match known_advice(trouble.stderr, trouble.settings, trouble.header).or_else(|| trouble.told()) {
         Some(told) if is_enough(&told) => format!("{told}; {again}"),
-        Some(told) => format!("{told}; {again}. uv said: {}", cut(reason)),
-        None => format!("{reason}. Correct the header of {file}; {again}"),
+        Some(told) => format!("{told}; {again}. uv said: {}", cut(trouble.reason)),
+        None => format!("{}. Correct the header of {}; {again}", trouble.reason, trouble.file.display()),
     }
 }
 
-/// Where no requirement can hold, what an interpreter said while uv looked for one is beside the point.
+/// Where no requirement can hold, what an interpreter said while uv looked for one is beside the point; and a lock and the
+/// whole of a build's words are told where they stand.
 fn is_enough(told: &str) -> bool {
-    told.starts_with("no Python can fit")
+    ["no version of Python fits", "allows only versions", "`uv lock --script", "`--json` shows"]
+        .iter()
+        .any(|words| told.contains(words))
 }
 
 /// The most of uv's words that follow ours.
@@ -44,7 +68,7 @@ fn cut(text: &str) -> String {
     }
     let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MOST_WORDS).last().unwrap_or(0);
     let end = text[..end].rfind(' ').unwrap_or(end);
-    format!("{} … (all of it is in the details)", text[..end].trim_end_matches([',', ';']))
+    format!("{} … (`--json` shows all of it)", text[..end].trim_end_matches([',', ';']))
 }
 
 fn is_full(stderr: &str) -> bool {
@@ -75,7 +99,7 @@ fn unmarked(line: &str) -> &str {
 }
 
 /// What to do about troubles that are not the file's: certificates, the network, the disk.
-pub(super) fn known_advice(stderr: &str) -> Option<String> {
+pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header: Option<&Metadata>) -> Option<String> {
     let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
     if is_full(stderr) {
         let text = "the disk is full. Make room on it (`hostler warm --prune` removes unused environments), or set \
@@ -93,6 +117,12 @@ pub(super) fn known_advice(stderr: &str) -> Option<String> {
                     SSL_CERT_FILE to it under [environment.env] in hostler.toml";
         return Some(text.to_owned());
     }
+    if is_about_fetching(stderr) {
+        return None;
+    }
+    if let Some(told) = index::advice(stderr, settings, header) {
+        return Some(told);
+    }
     if says(&["error sending request", "Could not connect", "dns error"])
         && !(says(&["Failed to download `"]) && says(&[" @ "]))
     {
@@ -109,10 +139,15 @@ mod tests {
 
     use super::*;
 
+    fn fault(stderr: &str) -> Fault {
+        let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
+        build_fault(&spec, &EnvironmentSettings::default(), &[], stderr)
+    }
+
     #[test]
     fn words_that_are_not_known_come_through_on_one_line() {
         let stderr = "Using CPython 3.11.7\nCreating virtual environment at: x\n  × Something new:\n  ╰─▶ Because of this\n      and that.\n";
-        let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
+        let fault = fault(stderr);
         assert_eq!(
             fault.message,
             "the environment of a could not be built: Something new: Because of this and that. Correct the header of \
@@ -132,7 +167,7 @@ mod tests {
             ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer\n", "SSL_CERT_FILE"),
             ("error: Failed to fetch\n  cause: error sending request for url\n", "HTTPS_PROXY"),
         ] {
-            let told = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr).message;
+            let told = fault(stderr).message;
             let (ours, uvs) = told.split_once(". uv said: ").unwrap();
             assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
         }
@@ -155,7 +190,7 @@ mod tests {
     #[test]
     fn a_stale_lock_is_told_with_the_command_that_mends_it() {
         let stderr = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.\n";
-        let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
+        let fault = fault(stderr);
         assert!(fault.message.contains("Run `uv lock --script /t/a.py`;"), "{}", fault.message);
     }
 }

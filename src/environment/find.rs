@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::settings::EnvironmentSettings;
+use super::settings::{EnvironmentSettings, place_of};
+use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Finished, Launch, inherited_environment, run};
 
@@ -11,18 +12,13 @@ use crate::process::{Finished, Launch, inherited_environment, run};
 const WANTED: &str = "uv>=0.8,<1";
 
 /// Looks for uv: the configured path, `PATH`, the places its installers use, hostler's own copy.
-pub(super) fn find_uv(configured: Option<&Path>, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
-    if let Some(path) = configured {
-        return match which::which(path) {
-            Ok(found) => Ok(Some(found)),
-            Err(_) => Err(Fault::new(
-                Code::EnvironmentFailed,
-                format!(
-                    "[environment] uv = \"{}\" is not a program; correct the path or remove the line",
-                    path.display()
-                ),
-            )),
-        };
+pub(super) fn find_uv(configured: Option<&Setting<PathBuf>>, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
+    if let Some(setting) = configured {
+        let (path, place) = (setting.value.display(), place_of(&setting.origin));
+        let text = format!(
+            "{place}: `environment.uv` is \"{path}\", which is not a program; correct the path or remove the line"
+        );
+        return which::which(&setting.value).map(Some).map_err(|_| Fault::new(Code::EnvironmentFailed, text));
     }
     if let Ok(found) = which::which("uv") {
         return Ok(Some(found));
@@ -60,10 +56,11 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
 /// What the operator says for builds, in pip's words too: uv and pip call the same things differently.
 fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     let set = |name: &str| {
-        settings.env.get(name).cloned().or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
+        let said = settings.env.get(name).map(|said| said.value.clone());
+        said.or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
     };
     let mut variables: Vec<(String, String)> =
-        settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        settings.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let twins =
         [("PIP_INDEX_URL", "UV_DEFAULT_INDEX"), ("PIP_INDEX_URL", "UV_INDEX_URL"), ("PIP_CERT", "SSL_CERT_FILE")];
     for (pip, uv) in twins {
@@ -110,7 +107,7 @@ mod tests {
     fn pip_hears_what_uv_is_told() {
         let env =
             [("UV_DEFAULT_INDEX", "https://index/simple"), ("SSL_CERT_FILE", "/ca.pem"), ("HTTPS_PROXY", "http://p:1")];
-        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env = env.map(|(name, value)| (name.to_owned(), Setting::default_value(value.to_owned())));
         let settings = EnvironmentSettings { env: env.into_iter().collect(), ..EnvironmentSettings::default() };
         let variables = pip_variables(&settings);
         for (name, value) in
