@@ -1,5 +1,6 @@
 //! The machine: cache, uv, index, certificates, and what MCP clients take away.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Sign, State};
@@ -12,21 +13,24 @@ const COMFORTABLE: u64 = 2_000 * MEGABYTE;
 /// Not even a small one fits into less.
 const TIGHT: u64 = 200 * MEGABYTE;
 
+/// What to do about a disk that is full or nearly.
+const ROOM: &str =
+    "make room on that disk, or set XDG_CACHE_HOME to another; `hostler warm --prune` removes unused environments";
+
 pub(super) fn cache(app: &App) -> Sign {
     let folder = app.dispatcher.pools.environments().cache();
     let shown = folder.display();
-    let fix = "make it writable, or set XDG_CACHE_HOME to a folder that is";
     if let Err(error) = try_writing(folder) {
+        let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        let fix = if is_full { ROOM } else { "make it writable, or set XDG_CACHE_HOME to a folder that is" };
         return Sign::new("cache", State::Bad, format!("{shown} cannot be written: {error}"), fix);
     }
     let Ok(disk) = rustix::fs::statvfs(folder) else { return Sign::good("cache", shown.to_string()) };
     let room = disk.f_bavail.saturating_mul(disk.f_frsize);
     let found = format!("{shown}, {} MB free", room / MEGABYTE);
-    let fix =
-        "make room on that disk, or set XDG_CACHE_HOME to another; `hostler warm --prune` removes unused environments";
     match room {
-        ..TIGHT => Sign::new("cache", State::Bad, found, fix),
-        TIGHT..COMFORTABLE => Sign::new("cache", State::Doubtful, found, fix),
+        ..TIGHT => Sign::new("cache", State::Bad, found, ROOM),
+        TIGHT..COMFORTABLE => Sign::new("cache", State::Doubtful, found, ROOM),
         COMFORTABLE.. => Sign::good("cache", found),
     }
 }

@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::failure::{build_fault, reason, refuse_ancient};
+use super::failure::{build_fault, reason, refuse_ancient, unknown_extras};
 use super::marker::{MARKER, Marker};
 use super::probe;
 use super::pythons::is_about_pythons;
@@ -68,7 +68,13 @@ impl Build<'_> {
         });
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
-            Some(_) if done.succeeded() => Ok(()),
+            Some(_) if done.succeeded() => {
+                let extras = unknown_extras(self.spec, &done.stderr);
+                for told in &extras {
+                    said(told);
+                }
+                Ok(())
+            }
             Some(exit) => Err(self.explain(&script, exit, done.stderr).await),
             None => {
                 let limit = humantime::format_duration(settings.build_timeout);
@@ -92,9 +98,9 @@ impl Build<'_> {
         } else {
             stderr
         };
-        let pythons =
-            if is_about_pythons(&reason(&stderr)) { probe::pythons(self.uv, self.settings).await } else { Vec::new() };
-        build_fault(self.spec, self.settings, &pythons, &stderr)
+        let is_about_pythons = is_about_pythons(&reason(&stderr));
+        let pythons = if is_about_pythons { probe::pythons(self.uv, self.settings).await } else { None };
+        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {

@@ -6,7 +6,7 @@ use super::settings::EnvironmentSettings;
 use super::trouble::Trouble;
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
-use crate::pep723::{Hindrance, Metadata};
+use crate::pep723::{Hindrance, Metadata, package_of};
 
 /// The fault of a build that uv gave up: what to do first, then uv's words. `pythons` are those that work here, as far as
 /// that was asked.
@@ -38,6 +38,24 @@ pub(super) fn refuse_ancient(spec: &EnvironmentSpec) -> Result<(), Fault> {
     let (what, fix) = Hindrance::TooOld.told(&named);
     let text = format!("the environment of {} could not be built: {what}; {fix}", spec.name);
     Err(Fault::new(Code::EnvironmentFailed, text))
+}
+
+/// Extras that packages do not have: uv installs the package without and only warns; what the extra was to bring is missed
+/// at an import.
+pub(super) fn unknown_extras(spec: &EnvironmentSpec, stderr: &str) -> Vec<String> {
+    let warned = stderr.lines().filter_map(|line| line.trim().strip_prefix("warning: The package `"));
+    let told = |line: &str| {
+        let (package, extra) = line.split_once("` does not have an extra named `")?;
+        let (package, extra) = (package_of(package), extra.trim_end_matches('`'));
+        let header = spec.written.as_deref();
+        let line = header.and_then(|header| header.line_of(&format!("{package}["))).map(|line| format!(":{line}"));
+        let place = format!("{}{}", spec.file.display(), line.unwrap_or_default());
+        let text =
+            format!("{place}: {package} has no extra \"{extra}\", and nothing was installed for it; correct its name");
+        tracing::warn!("{text}");
+        Some(text)
+    };
+    warned.filter_map(told).collect()
 }
 
 fn ours(trouble: &Trouble<'_>) -> String {
@@ -171,6 +189,17 @@ mod tests {
             let (ours, uvs) = told.split_once(". uv said: ").unwrap();
             assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
         }
+    }
+
+    #[test]
+    fn an_extra_that_a_package_does_not_have_is_told_with_its_line() {
+        let stderr = "Installed 5 packages in 2ms\nwarning: The package `requests==2.34.2` does not have an extra named `sockz`\n";
+        let file = std::sync::Arc::new(Path::new("/t/a.py").to_owned());
+        let header = Metadata::from_toml("dependencies = [\n  \"requests[sockz]\",\n]\n", 2, &file).unwrap();
+        let spec = EnvironmentSpec::from_header("a", &file, &header);
+        let told = "/t/a.py:3: requests has no extra \"sockz\", and nothing was installed for it; correct its name";
+        assert_eq!(unknown_extras(&spec, stderr), [told]);
+        assert_eq!(unknown_extras(&spec, "warning: something else\n"), Vec::<String>::new());
     }
 
     #[test]

@@ -48,12 +48,12 @@ pub(super) async fn version(uv: &Path, settings: &EnvironmentSettings) -> Option
     Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
 }
 
-pub(super) async fn pythons(uv: &Path, settings: &EnvironmentSettings) -> Vec<Minor> {
+pub(super) async fn pythons(uv: &Path, settings: &EnvironmentSettings) -> Option<Vec<Minor>> {
     let list = ["python", "list", "--only-installed", "--offline", "--no-config", "--output-format", "json"];
-    let Ok(done) = run(&asking(uv, settings).args(list), PYTHONS_LIMIT, |_| {}).await else { return Vec::new() };
-    let found: Vec<FoundPython> = serde_json::from_str(&done.stdout).unwrap_or_default();
+    let done = run(&asking(uv, settings).args(list), PYTHONS_LIMIT, |_| {}).await.ok()?;
+    let found: Vec<FoundPython> = serde_json::from_str(&done.stdout).ok()?;
     let minors: BTreeSet<Minor> = found.iter().filter_map(|python| minor_of(&python.version)).collect();
-    minors.into_iter().collect()
+    Some(minors.into_iter().collect())
 }
 
 /// One line of `uv python list`.
@@ -89,8 +89,8 @@ impl Environments {
         version(uv, &self.settings).await
     }
 
-    /// The Pythons that uv would build on: those that are there and run.
-    pub async fn pythons(&self, uv: &Path) -> Vec<Minor> {
+    /// The Pythons that uv would build on: those that are there and run. None where uv did not say.
+    pub async fn pythons(&self, uv: &Path) -> Option<Vec<Minor>> {
         pythons(uv, &self.settings).await
     }
 

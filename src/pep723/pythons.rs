@@ -5,7 +5,7 @@ use std::str::FromStr;
 use pep440_rs::{Version, VersionSpecifiers};
 
 /// The oldest Python that workers run on.
-pub const FLOOR: (u64, u64) = (3, 9);
+pub const OLDEST_PYTHON: (u64, u64) = (3, 9);
 /// Beyond what there will be in some years.
 const MINORS: u64 = 40;
 /// More patch versions than any minor version has had.
@@ -37,7 +37,7 @@ impl Hindrance {
         if oldest_minor(range).is_some() {
             return None;
         }
-        let older = (0..FLOOR.1).map(|minor| (FLOOR.0, minor)).chain([(2, 7)]);
+        let older = (0..OLDEST_PYTHON.1).map(|minor| (OLDEST_PYTHON.0, minor)).chain([(2, 7)]);
         Some(if older.into_iter().any(|minor| some_patch_fits(minor, range)) { Self::TooOld } else { Self::NotYet })
     }
 
@@ -62,7 +62,7 @@ impl Hindrance {
 
 /// The oldest version of this range that workers run on.
 pub fn oldest_minor(range: &VersionSpecifiers) -> Option<(u64, u64)> {
-    (FLOOR.1..MINORS).map(|minor| (FLOOR.0, minor)).find(|minor| some_patch_fits(*minor, range))
+    (OLDEST_PYTHON.1..MINORS).map(|minor| (OLDEST_PYTHON.0, minor)).find(|minor| some_patch_fits(*minor, range))
 }
 
 /// Whether the range has a patch version of this minor version.
