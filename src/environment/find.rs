@@ -71,10 +71,18 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
 }
 
 /// Why pip gave up. Its last line speaks of versions even where nothing was reached.
-fn pip_reason(stderr: &str) -> &str {
-    let broken = stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause);
-    let last = || stderr.lines().rev().find(|line| !line.trim().is_empty());
-    broken.or_else(last).unwrap_or("pip gave no reason").trim()
+fn pip_reason(stderr: &str) -> String {
+    let broken =
+        stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause.trim());
+    let network = "check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under [environment.env] in hostler.toml";
+    if let Some(cause) = broken {
+        return format!("the package index was not reached ({cause}): {network}");
+    }
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("pip gave no reason").trim();
+    if stderr.contains("(from versions: none)") {
+        return format!("the package index was not reached, refused, or has no uv ({last}): {network}");
+    }
+    last.to_owned()
 }
 
 fn settle(done: Result<Finished, Fault>, staging: &Path, own_copies: &Path) -> Result<PathBuf, Fault> {
@@ -125,7 +133,17 @@ mod tests {
     fn an_unreachable_index_is_told_as_one() {
         let stderr = "WARNING: Retrying (Retry(total=4)) after connection broken by 'ProxyError(\"no\")': /simple/uv/\nERROR: \
                       No matching distribution found for uv<1,>=0.8\n";
-        assert_eq!(pip_reason(stderr), "'ProxyError(\"no\")': /simple/uv/");
+        let told = pip_reason(stderr);
+        assert!(
+            told.starts_with("the package index was not reached ('ProxyError(\"no\")': /simple/uv/): check"),
+            "{told}"
+        );
+        let silent = "ERROR: Could not find a version that satisfies the requirement uv<1,>=0.8 (from versions: none)\nERROR: No \
+                      matching distribution found for uv<1,>=0.8\n";
+        let told = pip_reason(silent);
+        assert!(
+            told.contains("was not reached, refused, or has no uv (ERROR: No matching") && told.contains("HTTPS_PROXY")
+        );
         assert_eq!(pip_reason("ERROR: something\n\n"), "ERROR: something");
     }
 }
