@@ -1,12 +1,12 @@
 //! uv's words when a build fails, made into a fault: what is wrong and what to do first, then its reason.
 
-use super::index;
-use super::pythons::{Minor, is_about_fetching};
+use super::circumstances::{is_full, known_advice};
+use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
 use super::trouble::Trouble;
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
-use crate::pep723::{Hindrance, Metadata, package_of};
+use crate::pep723::{Hindrance, package_of};
 
 /// The fault of a build that uv gave up: what to do first, then uv's words. `pythons` are those that work here, as far as
 /// that was asked.
@@ -52,7 +52,6 @@ pub(super) fn unknown_extras(spec: &EnvironmentSpec, stderr: &str) -> Vec<String
         let place = format!("{}{}", spec.file.display(), line.unwrap_or_default());
         let text =
             format!("{place}: {package} has no extra \"{extra}\", and nothing was installed for it; correct its name");
-        tracing::warn!("{text}");
         Some(text)
     };
     warned.filter_map(told).collect()
@@ -89,10 +88,6 @@ fn cut(text: &str) -> String {
     format!("{} … (`--json` shows all of it)", text[..end].trim_end_matches([',', ';']))
 }
 
-fn is_full(stderr: &str) -> bool {
-    ["No space left on device", "os error 28", "Disk quota exceeded"].iter().any(|words| stderr.contains(words))
-}
-
 /// The error itself, on one line: what stands before it is talk about what went well.
 pub(super) fn reason(stderr: &str) -> String {
     let is_talk = |line: &&str| {
@@ -116,46 +111,12 @@ fn unmarked(line: &str) -> &str {
     ["×", "x ", "├─▶", "╰─▶", "│"].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
-/// What to do about troubles that are not the file's: certificates, the network, the disk.
-pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header: Option<&Metadata>) -> Option<String> {
-    let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
-    if is_full(stderr) {
-        let text = "the disk is full. Make room on it (`hostler warm --prune` removes unused environments), or set \
-                    XDG_CACHE_HOME to another";
-        return Some(text.to_owned());
-    }
-    if says(&["Failed to initialize cache", "Read-only file system", "os error 30", "Permission denied (os error 13)"])
-    {
-        let text = "a folder cannot be written. Correct its permissions, or set UV_CACHE_DIR under [environment.env] in \
-                    hostler.toml, or XDG_CACHE_HOME, to a place that can";
-        return Some(text.to_owned());
-    }
-    if says(&["UnknownIssuer", "invalid peer certificate"]) {
-        let text = "the package index has a certificate that is not known here. If your network has one of its own, set \
-                    SSL_CERT_FILE to it under [environment.env] in hostler.toml";
-        return Some(text.to_owned());
-    }
-    if is_about_fetching(stderr) {
-        return None;
-    }
-    if let Some(told) = index::advice(stderr, settings, header) {
-        return Some(told);
-    }
-    if says(&["error sending request", "Could not connect", "dns error"])
-        && !(says(&["Failed to download `"]) && says(&[" @ "]))
-    {
-        let text = "the package index was not reached. Check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
-                    [environment.env] in hostler.toml";
-        return Some(text.to_owned());
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::pep723::Metadata;
 
     fn fault(stderr: &str) -> Fault {
         let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));

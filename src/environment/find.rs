@@ -40,7 +40,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
     let _ = std::fs::remove_dir_all(&staging);
     std::fs::create_dir_all(&staging).map_err(|error| no_uv(&format!("{}: {error}", staging.display()), None))?;
     let launch = Launch::new(python)
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target"])
+        .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(WANTED)
         .envs(inherited_environment(&settings.hidden));

@@ -2,6 +2,7 @@
 
 mod build;
 mod building;
+mod circumstances;
 mod failure;
 mod index;
 mod lock;
@@ -13,6 +14,7 @@ mod prune;
 mod pythons;
 mod recipe;
 mod settings;
+mod staging;
 mod store;
 mod trouble;
 mod unfit;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::failure::{known_advice, reason};
+use super::circumstances::known_advice;
+use super::failure::reason;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
 use super::store::Environments;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::probe::{OLDEST_UV, UvVersion};
 use super::settings::{EnvironmentSettings, place_of};
 use crate::outcome::{Code, Details, Fault};
+use crate::process::Exit;
 
 /// Whether these are not the words of a uv that tried to build: no error of its own, or a command line that it does not know.
 pub(super) fn says_nothing_of_use(stderr: &str) -> bool {
@@ -19,12 +20,21 @@ pub(super) fn unfit_uv(
     uv: &Path,
     version: Option<UvVersion>,
     settings: &EnvironmentSettings,
-    exit: &str,
+    exit: Exit,
     stderr: &str,
 ) -> Fault {
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     let words = last.map(|line| format!(": {line}")).unwrap_or_default();
     let place = uv.display();
+    let details =
+        Details { stderr: Some(stderr.trim().to_owned()).filter(|text| !text.is_empty()), ..Details::default() };
+    if let (Some(_), Some(signal)) = (version, exit.signal_name()) {
+        let text = format!(
+            "the uv at {place} was ended by {signal} while it built: somebody killed it, or memory was short; the next call \
+             tries again"
+        );
+        return Fault::new(Code::EnvironmentFailed, text).with(details);
+    }
     let (what, cure) = match version {
         None => {
             (format!("the uv at {place} does not work ({exit}{words})"), "Install uv anew (https://docs.astral.sh/uv)")
@@ -42,8 +52,6 @@ pub(super) fn unfit_uv(
         Some(said) => format!("correct `environment.uv` at {}", place_of(&said.origin)),
         None => "take it off PATH: hostler then looks for another, or fetches one".to_owned(),
     };
-    let details =
-        Details { stderr: Some(stderr.trim().to_owned()).filter(|text| !text.is_empty()), ..Details::default() };
     Fault::new(Code::EnvironmentFailed, format!("{what}. {cure}, or {other}")).with(details)
 }
 
@@ -66,20 +74,23 @@ mod tests {
     #[test]
     fn an_unfit_uv_is_told_with_the_ways_to_another() {
         let told = |version, stderr| {
-            unfit_uv(Path::new("/b/uv"), version, &EnvironmentSettings::default(), "exit code 127", stderr).message
+            unfit_uv(Path::new("/b/uv"), version, &EnvironmentSettings::default(), Exit::Code(127), stderr).message
         };
         assert_eq!(
             told(None, "\nsh: nothing: not found\n"),
-            "the uv at /b/uv does not work (exit code 127: sh: nothing: not found). Install uv anew \
+            "the uv at /b/uv does not work (exit status 127: sh: nothing: not found). Install uv anew \
              (https://docs.astral.sh/uv), or take it off PATH: hostler then looks for another, or fetches one"
         );
+        let killed =
+            unfit_uv(Path::new("/b/uv"), Some((0, 9, 0)), &EnvironmentSettings::default(), Exit::Signal(9), "");
+        assert!(killed.message.starts_with("the uv at /b/uv was ended by SIGKILL while it built"), "{killed:?}");
         assert!(
             told(Some((0, 4, 0)), "error: …")
                 .starts_with("the uv at /b/uv is 0.4.0, which is too old: 0.8 is needed. Update")
         );
         assert!(
             told(Some((0, 9, 0)), "")
-                .starts_with("the uv at /b/uv (0.9.0) failed without a reason (exit code 127). Update")
+                .starts_with("the uv at /b/uv (0.9.0) failed without a reason (exit status 127). Update")
         );
     }
 }

@@ -126,7 +126,7 @@ fn unwritten(folder: &Path, error: &io::Error) -> Fault {
     let (code, cure) = if is_full {
         (Code::ResourceExhausted, "Make room on that disk (`hostler warm --prune` removes unused environments)")
     } else {
-        (Code::SystemError, "Correct the permissions of that folder")
+        (Code::SystemError, "See to its permissions, and that it is a folder")
     };
     let place = folder.display();
     let text = format!(
@@ -369,6 +369,6 @@ mod tests {
         );
         let closed = told(io::ErrorKind::PermissionDenied);
         assert_eq!(closed.code, Code::SystemError);
-        assert!(closed.message.contains("Correct the permissions"), "{closed:?}");
+        assert!(closed.message.contains("See to its permissions"), "{closed:?}");
     }
 }
