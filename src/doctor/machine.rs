@@ -21,9 +21,7 @@ pub(super) fn cache(app: &App) -> Sign {
     let folder = app.dispatcher.pools.environments().cache();
     let shown = folder.display();
     if let Err(error) = try_writing(folder) {
-        let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-        let fix = if is_full { ROOM } else { "make it writable, or set XDG_CACHE_HOME to a folder that is" };
-        return Sign::new("cache", State::Bad, format!("{shown} cannot be written: {error}"), fix);
+        return unwritable(folder, &error);
     }
     let Ok(disk) = rustix::fs::statvfs(folder) else { return Sign::good("cache", shown.to_string()) };
     let room = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -33,6 +31,13 @@ pub(super) fn cache(app: &App) -> Sign {
         TIGHT..COMFORTABLE => Sign::new("cache", State::Doubtful, found, ROOM),
         COMFORTABLE.. => Sign::good("cache", found),
     }
+}
+
+/// A full disk is not made writable by permissions.
+fn unwritable(folder: &Path, error: &std::io::Error) -> Sign {
+    let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let fix = if is_full { ROOM } else { "make it writable, or set XDG_CACHE_HOME to a folder that is" };
+    Sign::new("cache", State::Bad, format!("{} cannot be written: {error}", folder.display()), fix)
 }
 
 fn try_writing(folder: &Path) -> std::io::Result<()> {
@@ -141,4 +146,16 @@ pub(super) fn stripped(app: &App) -> Vec<Sign> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_wants_room_and_a_closed_folder_permission() {
+        let fix = |kind: ErrorKind| unwritable(Path::new("/c"), &kind.into()).fix.unwrap_or_default();
+        assert!(fix(ErrorKind::StorageFull).starts_with("make room on that disk"));
+        assert!(fix(ErrorKind::PermissionDenied).starts_with("make it writable"));
+    }
 }

@@ -42,7 +42,8 @@ impl Index<'_> {
             Some(address) => (address, "401 Unauthorized"),
             None => match hint("An index (").filter(|_| self.stderr.contains("403 Forbidden")) {
                 Some(address) => (address, "403 Forbidden"),
-                None => http_error(self.stderr, "client").filter(|(_, status)| status.starts_with("40"))?,
+                // An address of its own is told with the dependency that has it.
+                None => http_error(self.stderr, "client").filter(|_| !self.stderr.contains(" @ "))?,
             },
         };
         if !["401", "403", "407"].iter().any(|number| status.starts_with(number)) {
@@ -80,7 +81,8 @@ impl Index<'_> {
                 "Set UV_INDEX_{name}_USERNAME and UV_INDEX_{name}_PASSWORD under [environment.env] in hostler.toml"
             );
         }
-        format!("Write them into its address: https://USER:PASSWORD@{host}/…")
+        let host = host.split(':').next().unwrap_or(host);
+        format!("Write them into ~/.netrc: machine {host} login USER password PASSWORD")
     }
 
     /// The name of the index of this address under `[[tool.uv.index]]`.
@@ -138,7 +140,7 @@ fn no_address(text: &str) -> Option<String> {
 }
 
 /// The address and the status of `HTTP status server error (500 Internal Server Error) for url (http://…)`.
-fn http_error<'t>(stderr: &'t str, side: &str) -> Option<(&'t str, &'t str)> {
+pub(super) fn http_error<'t>(stderr: &'t str, side: &str) -> Option<(&'t str, &'t str)> {
     let (_, rest) = stderr.split_once(&format!("HTTP status {side} error ("))?;
     let (status, rest) = rest.split_once(") for url (")?;
     Some((rest.split(')').next()?, status))

@@ -3,6 +3,7 @@
 mod build;
 mod building;
 mod circumstances;
+mod conflict;
 mod failure;
 mod index;
 mod lock;

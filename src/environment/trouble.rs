@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::index::http_error;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
 use crate::pep723::{Metadata, distribution_of, normalised, package_of};
@@ -82,56 +83,6 @@ impl Trouble<'_> {
         Some(format!("no version of {package} fits {named}. Write a version that exists, or \"{package}\" for any"))
     }
 
-    /// Dependencies that no versions satisfy together.
-    fn conflict(&self) -> Option<String> {
-        let header = self.header?;
-        if self.reason.contains("does not satisfy Python") || self.reason.contains("requested Python version") {
-            let needed = word_after(self.reason, "depends on Python").map(|text| text.trim_end_matches([',', '.']));
-            let needed = needed.unwrap_or(">=3.12");
-            let (place, wish) = (self.place("requires-python"), header.requires_python.as_deref().unwrap_or("any"));
-            return Some(format!(
-                "a dependency needs Python {needed}, and requires-python allows others ({wish}){place}. Write \
-                 requires-python = \"{needed}\", or take an older version of the dependency"
-            ));
-        }
-        if let Some(told) = self.direct_conflict() {
-            return Some(told);
-        }
-        let required = self.reason.split("you require ").skip(1).filter_map(|rest| rest.split([' ', ',']).next());
-        let mut named: Vec<&str> = Vec::new();
-        for package in required.map(package_of) {
-            let wish = self.wish(package)?;
-            if !named.contains(&wish) {
-                named.push(wish);
-            }
-        }
-        if named.len() < 2 || !self.reason.contains("depends on") {
-            return None;
-        }
-        let named: Vec<String> = named.iter().map(|wish| format!("\"{wish}\"{}", self.place(wish))).collect();
-        let named = named.join(" and ");
-        Some(format!("no versions satisfy {named} together. Loosen the version of one of them"))
-    }
-
-    /// Wishes for one package that exclude each other: `you require six==1.16.0 and six==1.15.0, we can conclude`.
-    fn direct_conflict(&self) -> Option<String> {
-        let (_, rest) = self.reason.split_once("you require ")?;
-        let (one, rest) = rest.split_once(" and ")?;
-        let other = rest.split([',', ' ']).next()?;
-        let package = package_of(one);
-        if normalised(package) != normalised(package_of(other)) {
-            return None;
-        }
-        let wishes = &self.header?.dependencies;
-        let wishes = wishes.iter().filter(|wish| normalised(package_of(wish)) == normalised(package));
-        let named: Vec<String> = wishes.map(|wish| format!("\"{wish}\"{}", self.place(wish))).collect();
-        match named.as_slice() {
-            [] => None,
-            [only] => Some(format!("the parts of {only} exclude each other: no version is both. Take one of them out")),
-            all => Some(format!("{} exclude each other. Keep one of them", all.join(" and "))),
-        }
-    }
-
     /// A dependency with an address of its own.
     fn address(&self) -> Option<String> {
         let starts = [
@@ -151,6 +102,14 @@ impl Trouble<'_> {
         };
         if let Some(wish) = header.dependencies.iter().find(is_named) {
             let (place, wish) = (self.place(wish), without_password(wish));
+            let refused = http_error(self.stderr, "client")
+                .filter(|(_, status)| status.starts_with("401") || status.starts_with("403"));
+            if let Some((_, status)) = refused {
+                return Some(format!(
+                    "\"{wish}\"{place} was refused at its address ({status}). Correct the address, or write the credentials \
+                     for it into ~/.netrc: machine HOST login USER password PASSWORD"
+                ));
+            }
             return Some(format!(
                 "\"{wish}\"{place} was not found at its address, or the address was not reached. Correct it"
             ));
@@ -190,7 +149,7 @@ fn word_before<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     text.split_once(mark)?.0.split_whitespace().last()
 }
 
-fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
+pub(super) fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     text.split_once(mark)?.1.split_whitespace().next()
 }
 

@@ -45,6 +45,8 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: The lockfile at `uv.lock` uses an unsupported schema version (v99, but only v1 is supported).\n",
         "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\nTraceback\nRuntimeError: no compiler\n",
         "error: Failed to download `x @ https://e.org/x.whl`",
+        "error: Failed to download `x @ https://e.org/x.whl`\n  cause: HTTP status client error (401 Unauthorized) for url \
+         (https://e.org/x.whl)",
         "error: Failed to inspect Python interpreter from search path at `/shims/python3.10`\n  cause: not found",
         "error: TOML parse error at line 4, column 1\n  |\n4 | [tool.uv]\n  | ^^^^^^^^^\nunknown field `indexx`\n",
         "error: Something new",
