@@ -38,12 +38,16 @@ impl Trouble<'_> {
     /// Wishes for one package that exclude each other: `you require six==1.16.0 and six==1.15.0, we can conclude`.
     fn direct_conflict(&self) -> Option<String> {
         let (_, rest) = self.reason.split_once("you require ")?;
-        let (one, rest) = rest.split_once(" and ")?;
-        let other = rest.split([',', ' ']).next()?;
-        let package = package_of(one);
-        if normalised(package) != normalised(package_of(other)) {
-            return None;
-        }
+        // Older versions of uv write `six ∅`, the empty set.
+        let package = match rest.split_once(" ∅") {
+            Some((package, _)) if !package.contains(' ') => package,
+            _ => {
+                let (one, rest) = rest.split_once(" and ")?;
+                let other = rest.split([',', ' ']).next()?;
+                let package = package_of(one);
+                (normalised(package) == normalised(package_of(other))).then_some(package)?
+            }
+        };
         let wishes = &self.header?.dependencies;
         let wishes = wishes.iter().filter(|wish| normalised(package_of(wish)) == normalised(package));
         let named: Vec<String> = wishes.map(|wish| format!("\"{wish}\"{}", self.place(wish))).collect();

@@ -1,6 +1,7 @@
 //! What keeps uv from its packages and is no fault of the header: no network by request, an index that refuses, one that
 //! is broken, an address that is none. uv tells some of it in a hint only and says first that a package was not found.
 
+use super::failure::reason;
 use super::settings::{EnvironmentSettings, Variable};
 use crate::pep723::Metadata;
 
@@ -9,12 +10,14 @@ const INDEXES: [&str; 4] = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_
 
 /// What stands between uv and its packages, and what to do about it.
 pub(super) fn advice(stderr: &str, settings: &EnvironmentSettings, header: Option<&Metadata>) -> Option<String> {
-    let index = Index { stderr, settings, header };
+    // Older versions of uv break their lines anywhere.
+    let text = &reason(stderr);
+    let index = Index { text, settings, header };
     index.offline().or_else(|| index.refuses()).or_else(|| index.is_broken()).or_else(|| index.is_no_address())
 }
 
 struct Index<'t> {
-    stderr: &'t str,
+    text: &'t str,
     settings: &'t EnvironmentSettings,
     header: Option<&'t Metadata>,
 }
@@ -22,10 +25,10 @@ struct Index<'t> {
 impl Index<'_> {
     fn offline(&self) -> Option<String> {
         let words = ["network was disabled", "Network connectivity is disabled", "network connectivity is disabled"];
-        if !words.iter().any(|words| self.stderr.contains(words)) {
+        if !words.iter().any(|words| self.text.contains(words)) {
             return None;
         }
-        let missing = missing_package(self.stderr).unwrap_or("what the header wants");
+        let missing = missing_package(self.text).unwrap_or("what the header wants");
         let (why, cure) = match self.settings.variable("UV_OFFLINE") {
             Some(Variable { place, .. }) => (format!("UV_OFFLINE is set in {place}"), "Unset UV_OFFLINE"),
             None => ("[tool.uv] in the header says so".to_owned(), "Take `offline` out"),
@@ -37,20 +40,21 @@ impl Index<'_> {
 
     /// An index that wants to know who asks. Some answer 403 also for names that they do not have.
     fn refuses(&self) -> Option<String> {
-        let hint = |mark: &str| self.stderr.split_once(mark)?.1.split(')').next();
+        let hint = |mark: &str| self.text.split_once(mark)?.1.split(')').next();
         let (address, status) = match hint("An index URL (") {
+            Some(address) if self.text.contains("(403 Forbidden)") => (address, "403 Forbidden"),
             Some(address) => (address, "401 Unauthorized"),
-            None => match hint("An index (").filter(|_| self.stderr.contains("403 Forbidden")) {
+            None => match hint("An index (").filter(|_| self.text.contains("403 Forbidden")) {
                 Some(address) => (address, "403 Forbidden"),
                 // An address of its own is told with the dependency that has it.
-                None => http_error(self.stderr, "client").filter(|_| !self.stderr.contains(" @ "))?,
+                None => http_error(self.text, "client").filter(|_| !self.text.contains(" @ "))?,
             },
         };
         if !["401", "403", "407"].iter().any(|number| status.starts_with(number)) {
             return None;
         }
         let cure = self.credentials(address);
-        let also = match missing_package(self.stderr).filter(|_| status.starts_with("403")) {
+        let also = match missing_package(self.text).filter(|_| status.starts_with("403")) {
             Some(package) => {
                 format!(
                     ". Some indexes answer so for what they do not have: see also whether {package} is the right name"
@@ -93,10 +97,10 @@ impl Index<'_> {
     }
 
     fn is_broken(&self) -> Option<String> {
-        let busy = || http_error(self.stderr, "client").filter(|(_, status)| status.starts_with("429"));
-        let (address, status) = http_error(self.stderr, "server").or_else(busy)?;
+        let busy = || http_error(self.text, "client").filter(|(_, status)| status.starts_with("429"));
+        let (address, status) = http_error(self.text, "server").or_else(busy)?;
         let host = host_of(address);
-        let other = if self.stderr.contains(" @ ") {
+        let other = if self.text.contains(" @ ") {
             "take it from another address"
         } else {
             "set another index as UV_DEFAULT_INDEX under [environment.env] in hostler.toml"
@@ -106,7 +110,7 @@ impl Index<'_> {
 
     /// uv takes what has no scheme for a folder and finds nothing in it.
     fn is_no_address(&self) -> Option<String> {
-        missing_package(self.stderr)?;
+        missing_package(self.text)?;
         INDEXES.iter().find_map(|name| {
             let variable = self.settings.variable(name)?;
             let wrong = variable.value.split_whitespace().find_map(no_address)?;

@@ -34,14 +34,17 @@ fn what_keeps_uv_from_its_packages_is_no_fault_of_the_header() {
     let refused =
         "hint: An index (https://i.org/simple) returned a 403 Forbidden error. Check that the index URL is correct";
     let broken = "error: Failed to fetch\n  cause: HTTP status server error (500 Internal Server Error) for url (http://me:pw@i.org/simple/x/)";
+    let broken_line = "hint: Packages were unavailable because the\n      network was disabled.";
     let index = |value| [("UV_DEFAULT_INDEX", value)];
     let told = [
         told(offline, &[("UV_OFFLINE", "1")]),
         told(offline, &[]),
+        told(broken_line, &[("UV_OFFLINE", "1")]),
         told(&asked("https://i.org/simple"), &index("https://me:pw@i.org/simple")),
         told(&asked("https://own/simple"), &index("https://i.org/simple")),
         told(refused, &index("https://i.org/simple")),
         told(refused, &[]),
+        told(&asked("https://i.org/simple").replace("401 Unauthorized", "403 Forbidden"), &[]),
         told(broken, &[]),
         told("", &index("pypi.org/simple")),
         told("", &index("htps://pypi.org/simple")),

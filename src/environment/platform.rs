@@ -15,7 +15,7 @@ impl<'t> Platforms<'t> {
         let package = rest.split('`').next()?;
         let (_, list) = rest.split_once("following platform")?;
         let list = list.split_once(':')?.1;
-        let end = list.find("\n\n").unwrap_or(list.len());
+        let end = ["\n\n", " hint:"].iter().filter_map(|mark| list.find(mark)).min().unwrap_or(list.len());
         let tags: Vec<&str> = list[..end].split('`').skip(1).step_by(2).collect();
         (!tags.is_empty()).then_some(Self { package, tags })
     }
@@ -86,9 +86,9 @@ pub(super) fn system_meant(words: &str) -> Option<System> {
 impl Trouble<'_> {
     /// A package without packages for this system.
     pub(super) fn platform(&self) -> Option<String> {
-        let platforms = Platforms::read(self.stderr)?;
+        let platforms = Platforms::read(self.reason)?;
         let package = platforms.package;
-        let python = python_in(self.stderr).map(|python| format!(" (Python {python})")).unwrap_or_default();
+        let python = python_in(self.reason).map(|python| format!(" (Python {python})")).unwrap_or_default();
         let (theirs, ours, place) = (platforms.theirs(), Platforms::ours(), self.place_of(package));
         let cure = self.without(package, platforms.only());
         Some(format!("{package}{place} has packages for {theirs} only, not for {ours}{python}. {cure}"))

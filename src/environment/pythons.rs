@@ -14,7 +14,14 @@ pub type Minor = (u64, u64);
 
 /// Whether uv failed at a Python that it wanted to fetch, not at a package: only the former is named by its address.
 pub(super) fn is_about_fetching(stderr: &str) -> bool {
-    stderr.contains("Failed to download `http") || stderr.contains("Failed to extract archive: cpython-")
+    fetched_from(stderr).is_some() || stderr.contains("Failed to extract archive: cpython-")
+}
+
+/// The address that uv failed to fetch a Python from.
+fn fetched_from(stderr: &str) -> Option<&str> {
+    let (_, rest) =
+        stderr.split_once("Failed to download `http").or_else(|| stderr.split_once("Failed to download http"))?;
+    Some(rest.split_once("://")?.1)
 }
 
 /// Whether uv's reason is a Python that it did not find, could not start or could not fetch. What it warns of beside another
@@ -124,8 +131,7 @@ impl Trouble<'_> {
 
     /// `github.com`, from where uv fetches.
     fn source(&self) -> &str {
-        let address = self.stderr.split_once("Failed to download `http").and_then(|(_, rest)| rest.split_once("://"));
-        address.and_then(|(_, rest)| rest.split('/').next()).unwrap_or("its source")
+        fetched_from(self.stderr).and_then(|address| address.split('/').next()).unwrap_or("its source")
     }
 }
 

@@ -42,6 +42,7 @@ fn a_python_that_is_not_there_is_told_with_the_ways_to_one() {
         told("==3.10", FETCHING, None, &[]),
         told(">=3.12", FETCHING, None, &[]),
         told("", FETCHING, None, &[]),
+        told(">=3.12", &FETCHING.replace('`', ""), None, &[]),
         told("==3.10.*", BROKEN, None, &[]),
         told("==3.10.*", BROKEN, None, &[("UV_OFFLINE", "1")]),
         told("==3.10.*", NONE, None, &[("UV_PYTHON_DOWNLOADS", "never")]),

@@ -35,6 +35,7 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: Because the requested Python version (>=3.9) does not satisfy Python>=3.11 and rich==99 depends on \
          Python>=3.11, we can conclude …",
         "error: No solution found\n  cause: Because you require httpx==0.27.0 and httpx==0.28, we can conclude …",
+        "  × No solution found when resolving dependencies:\n  ╰─▶ you require six ∅\n",
         "error: No solution found\n  cause: you require six<1 and six>2, which are incompatible",
         "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\n  a.h:1:2: fatal error: lber.h: No such file or \
          directory\n  error: Command '['gcc']' returned non-zero exit status 1.\n",
@@ -66,6 +67,19 @@ fn a_package_for_another_system_is_told_in_one_sentence() {
             "pywin32 (a.py:8) has packages for Windows only, not for Linux {arch} (Python 3.11). Take another package, or \
              mark it: \"pywin32; sys_platform == 'win32'\", and import it only there, below `if sys.platform == \"win32\":`"
         )
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn lines_that_are_broken_anywhere_say_the_same() {
+    let stderr = "  × No solution found when resolving dependencies:\n  ╰─▶ Because only the following versions of pywin32 are\n      \
+                  available:\n\n      hint: Wheels are available for `pywin32` (v312) on the following\n      platforms: `win32`, \
+                  `win_amd64`\n";
+    assert!(
+        told(stderr).starts_with("pywin32 (a.py:8) has packages for Windows only, not for Linux"),
+        "{}",
+        told(stderr)
     );
 }
 
