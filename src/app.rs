@@ -118,9 +118,9 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
     let catalogue = registry.catalogue();
     let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
     EnvironmentSettings {
-        uv: config.uv.as_ref().map(|setting| setting.value.clone()),
-        python: config.python.as_ref().map(|setting| setting.value.clone()),
-        env: config.layer.build_env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        uv: config.uv.clone(),
+        python: config.python.clone(),
+        env: config.layer.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
         hidden: declared.collect(),

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use pep440_rs::{Version, VersionSpecifiers};
+use pep440_rs::VersionSpecifiers;
 
 use super::file::Subject;
 use super::{Finding, rule};
+use crate::pep723::{Hindrance, some_patch_fits};
 
 /// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,22 +59,6 @@ fn version_of(text: &str) -> Option<(u64, u64)> {
     if is_version { Some((major.parse().ok()?, rest[..digits].parse().ok()?)) } else { None }
 }
 
-/// More patch versions than any minor version has had.
-const PATCHES: u64 = 30;
-
-fn some_patch_fits((major, minor): (u64, u64), wanted: &VersionSpecifiers) -> bool {
-    (0..PATCHES).any(|patch| wanted.contains(&Version::new([major, minor, patch])))
-}
-
-/// The minor versions that there are or will be in some years.
-fn any_python_fits(wanted: &VersionSpecifiers) -> bool {
-    let all = (2..=4).flat_map(|major| (0..40).map(move |minor| (major, minor)));
-    all.into_iter().any(|minor| some_patch_fits(minor, wanted))
-}
-
-/// The shim's oldest Python.
-const FLOOR: (u64, u64) = (3, 9);
-
 pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mut Vec<Finding>) {
     let Some(header) = &subject.file.header else { return };
     let Some(text) = &header.requires_python else { return };
@@ -90,23 +75,8 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
             return findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
         }
     };
-    if !any_python_fits(&wanted) {
-        let message = format!("no version of Python fits `{text}`");
-        let fix = "let its clauses leave some version over, like \">=3.11\"";
-        findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
-    } else if !(FLOOR.1..40).any(|minor| some_patch_fits((FLOOR.0, minor), &wanted)) {
-        // Above any there will be soon, or below all that workers run on.
-        let is_old =
-            (0..FLOOR.1).any(|minor| some_patch_fits((FLOOR.0, minor), &wanted)) || some_patch_fits((2, 7), &wanted);
-        let (message, fix) = if is_old {
-            let message = format!("`{text}` allows only versions older than hostler's workers run on (3.9)");
-            (message, "write \">=3.9\" or newer")
-        } else {
-            (
-                format!("`{text}` allows only versions that there are not"),
-                "write the oldest version that will do, like \">=3.11\"",
-            )
-        };
+    if let Some(hindrance) = Hindrance::of_range(&wanted) {
+        let (message, fix) = hindrance.told(&format!("`{text}`"));
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !machine.0.is_empty() && !machine.fits(&wanted) {
         let message = format!("no interpreter here fits `{text}`; there are {}", machine.told());
@@ -134,7 +104,5 @@ mod tests {
         let fits = |text: &str| machine.fits(&VersionSpecifiers::from_str(text).unwrap());
         assert!(fits(">=3.9") && fits("==3.11.*") && fits(">=3.11.4,<3.12") && fits("~=3.9"));
         assert!(!fits(">=3.12") && !fits("<3.9") && !fits("!=3.9.*,!=3.11.*"));
-        let any = |text: &str| any_python_fits(&VersionSpecifiers::from_str(text).unwrap());
-        assert!(any("<3") && !any(">=3.12,<3.10") && !any("==3.11.99"));
     }
 }

@@ -178,7 +178,8 @@ pub(super) struct Call {
     /// All arguments as one JSON object, or - to read it from standard input
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
-    /// Give up after this long, such as 10s or 2m
+    /// Give up after this long, such as 10s or 2m; a start before the call has limits of its own,
+    /// `startup_timeout` and `build_timeout`
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub timeout: Option<Duration>,
     /// Print the whole outcome as JSON: result or error, times, worker

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::origin::{Place, Setting};
 use super::paths;
+use super::python::PythonWish;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
 use super::tool::{Effects, Launcher, ToolLayer, count, limit};
@@ -108,7 +109,7 @@ impl FileLayer {
         };
         if let Some(section) = top.section("environment") {
             layer.uv = section.take("uv");
-            layer.python = section.take("python");
+            layer.python = section.take::<PythonWish>("python").map(|wish| wish.map(|wish| wish.0));
             layer.build_timeout = limit(&section, "build_timeout");
             layer.keep = section.take("keep");
             layer.build_env = section.section("env").map(|env| strings(&env)).unwrap_or_default();

@@ -8,6 +8,7 @@ pub mod load;
 mod mistaken;
 pub mod origin;
 pub mod paths;
+mod python;
 pub mod secrets;
 pub mod section;
 pub mod tool;

@@ -52,6 +52,22 @@ fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
 }
 
 #[test]
+fn a_python_that_can_be_nowhere_is_a_mistake() {
+    for (wish, words) in [
+        ("3.77", "`environment.python`: the string \"3.77\" does not fit here; there is no Python 3.77: write"),
+        ("4.1", "there is no Python 4.1"),
+        ("3.8.10", "workers run on Python 3.9 and newer, not on 3.8.10"),
+        ("2.7", "not on 2.7"),
+    ] {
+        let told = mistakes(&format!("[environment]\npython = \"{wish}\"\n"));
+        assert!(told[0].starts_with("/p/hostler.toml:2: ") && told[0].contains(words), "{told:?}");
+    }
+    for wish in ["3.12", "3", "3.9.18", "3.13t", ">=3.11", "cpython@3.12", "312", "/opt/3.77/bin/python", "python3"] {
+        assert!(read(&format!("[environment]\npython = \"{wish}\"\n")).is_ok(), "{wish}");
+    }
+}
+
+#[test]
 fn a_secret_in_the_file_itself_is_refused() {
     let told = mistakes("[secrets]\nKEY = \"s3cret\"\n");
     assert!(told[0].contains("write KEY = { env = \"VARIABLE\" }"), "{told:?}");

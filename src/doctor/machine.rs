@@ -1,10 +1,11 @@
 //! The machine: cache, uv, index, certificates, and what MCP clients take away.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Sign, State};
 use crate::app::App;
-use crate::environment::Reached;
+use crate::environment::{OLDEST_UV, Reached};
 
 const MEGABYTE: u64 = 1_000_000;
 /// An environment with a large dependency takes this much.
@@ -12,26 +13,31 @@ const COMFORTABLE: u64 = 2_000 * MEGABYTE;
 /// Not even a small one fits into less.
 const TIGHT: u64 = 200 * MEGABYTE;
 
-/// Older ones do not know `uv sync --script --active`, which builds are made with.
-const OLDEST_UV: (u64, u64, u64) = (0, 8, 0);
+/// What to do about a disk that is full or nearly.
+const ROOM: &str =
+    "make room on that disk, or set XDG_CACHE_HOME to another; `hostler warm --prune` removes unused environments";
 
 pub(super) fn cache(app: &App) -> Sign {
     let folder = app.dispatcher.pools.environments().cache();
     let shown = folder.display();
-    let fix = "make it writable, or set XDG_CACHE_HOME to a folder that is";
     if let Err(error) = try_writing(folder) {
-        return Sign::new("cache", State::Bad, format!("{shown} cannot be written: {error}"), fix);
+        return unwritable(folder, &error);
     }
     let Ok(disk) = rustix::fs::statvfs(folder) else { return Sign::good("cache", shown.to_string()) };
     let room = disk.f_bavail.saturating_mul(disk.f_frsize);
     let found = format!("{shown}, {} MB free", room / MEGABYTE);
-    let fix =
-        "make room on that disk, or set XDG_CACHE_HOME to another; `hostler warm --prune` removes unused environments";
     match room {
-        ..TIGHT => Sign::new("cache", State::Bad, found, fix),
-        TIGHT..COMFORTABLE => Sign::new("cache", State::Doubtful, found, fix),
+        ..TIGHT => Sign::new("cache", State::Bad, found, ROOM),
+        TIGHT..COMFORTABLE => Sign::new("cache", State::Doubtful, found, ROOM),
         COMFORTABLE.. => Sign::good("cache", found),
     }
+}
+
+/// A full disk is not made writable by permissions.
+fn unwritable(folder: &Path, error: &std::io::Error) -> Sign {
+    let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let fix = if is_full { ROOM } else { "make it writable, or set XDG_CACHE_HOME to a folder that is" };
+    Sign::new("cache", State::Bad, format!("{} cannot be written: {error}", folder.display()), fix)
 }
 
 fn try_writing(folder: &Path) -> std::io::Result<()> {
@@ -140,4 +146,16 @@ pub(super) fn stripped(app: &App) -> Vec<Sign> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_wants_room_and_a_closed_folder_permission() {
+        let fix = |kind: ErrorKind| unwritable(Path::new("/c"), &kind.into()).fix.unwrap_or_default();
+        assert!(fix(ErrorKind::StorageFull).starts_with("make room on that disk"));
+        assert!(fix(ErrorKind::PermissionDenied).starts_with("make it writable"));
+    }
 }

@@ -52,7 +52,7 @@ pub async fn examine(app: &App, online: bool) -> Vec<Sign> {
     signs.extend(machine::stripped(app));
     signs.push(tools::folders(app));
     signs.extend(tools::broken(app));
-    signs.extend(tools::interpreters(app));
+    signs.extend(tools::interpreters(app).await);
     signs.extend(tools::secrets(app).await);
     signs
 }

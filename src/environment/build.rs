@@ -8,12 +8,16 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::failure::build_fault;
+use super::failure::{build_fault, reason, refuse_ancient, unknown_extras};
 use super::marker::{MARKER, Marker};
+use super::probe;
+use super::pythons::is_about_pythons;
 use super::recipe::EnvironmentSpec;
 use super::settings::{EnvironmentSettings, Said};
+use super::staging::Staging;
+use super::unfit::{says_nothing_of_use, unfit_uv};
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, inherited_environment, run};
 
 pub(super) struct Build<'a> {
     pub folder: &'a Path,
@@ -51,7 +55,11 @@ impl Build<'_> {
     }
 
     async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
-        let script = self.stage_script(staging).map_err(|error| self.unwritable(&staging.0, &error))?;
+        // Whoever sets an interpreter builds on that one, whatever the header says.
+        if self.settings.python.is_none() {
+            refuse_ancient(self.spec)?;
+        }
+        let script = self.stage_script(staging).map_err(|error| self.unwritable(staging.folder(), &error))?;
         said(&format!("building the environment of {}", self.spec.name));
         let settings = self.settings;
         let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
@@ -64,12 +72,13 @@ impl Build<'_> {
         });
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
-            Some(_) if done.succeeded() => Ok(()),
-            Some(_) if hides_its_reason(&done.stderr) => {
-                let reason = self.reason_without_environment(&script).await;
-                Err(build_fault(self.spec, reason.as_deref().unwrap_or(&done.stderr)))
+            Some(_) if done.succeeded() => {
+                for told in unknown_extras(self.spec, &done.stderr) {
+                    tracing::warn!("{told}");
+                }
+                Ok(())
             }
-            Some(_) => Err(build_fault(self.spec, &done.stderr)),
+            Some(exit) => Err(self.explain(&script, exit, done.stderr).await),
             None => {
                 let limit = humantime::format_duration(settings.build_timeout);
                 let text = format!(
@@ -79,6 +88,22 @@ impl Build<'_> {
                 Err(Fault::new(Code::EnvironmentFailed, text))
             }
         }
+    }
+
+    /// What a uv that gave up means. Where it was no uv that serves, or where no Python was found, it is asked once more.
+    async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
+        if says_nothing_of_use(&stderr) {
+            let version = probe::version(self.uv, self.settings).await;
+            return unfit_uv(self.uv, version, self.settings, exit, &stderr);
+        }
+        let stderr = if hides_its_reason(&stderr) {
+            self.reason_without_environment(script).await.unwrap_or(stderr)
+        } else {
+            stderr
+        };
+        let is_about_pythons = is_about_pythons(&reason(&stderr));
+        let pythons = if is_about_pythons { probe::pythons(self.uv, self.settings).await } else { None };
+        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {
@@ -92,9 +117,9 @@ impl Build<'_> {
             launch = launch.arg("--locked");
         }
         if let Some(python) = &settings.python {
-            launch = launch.args(["--python", python]);
+            launch = launch.args(["--python", &python.value]);
         }
-        settings.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value))
+        settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
     }
 
     /// Where no interpreter fits, uv speaks of the environment that is not there yet; asked without one, it says why.
@@ -111,10 +136,10 @@ impl Build<'_> {
         if self.spec.relative_sources {
             return Ok(self.spec.file.clone());
         }
-        let script = staging.0.join("script.py");
+        let script = staging.folder().join("script.py");
         std::fs::write(&script, &self.spec.header)?;
         if let Some(lock) = self.lock {
-            std::fs::write(staging.0.join("script.py.lock"), lock)?;
+            std::fs::write(staging.folder().join("script.py.lock"), lock)?;
         }
         Ok(script)
     }
@@ -158,44 +183,4 @@ fn is_progress(line: &str) -> bool {
     ["Resolved", "Downloading", "Downloaded", "Building", "Built", "Prepared", "Installed", "Bytecode"]
         .iter()
         .any(|word| line.starts_with(word))
-}
-
-/// How its name begins; the environment's name and the builder's number follow.
-pub(super) const STAGING: &str = ".staging.";
-/// How often its removal is tried, and how long between: a process dies within milliseconds of being killed.
-const LOOKS: u32 = 20;
-const LOOK: Duration = Duration::from_millis(5);
-
-/// A folder beside the environments that goes when the build is over, however it is over.
-struct Staging(PathBuf);
-
-impl Staging {
-    /// To be called with the lock of that environment: nobody else builds it, so what other builds of it left is nobody's.
-    fn new(folder: &Path, key: &str) -> std::io::Result<Self> {
-        let left = std::fs::read_dir(folder)?.flatten();
-        let is_left = |name: &str| name.strip_prefix(STAGING).is_some_and(|rest| rest.split('.').next() == Some(key));
-        for entry in left.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-        let place = folder.join(format!("{STAGING}{key}.{}", std::process::id()));
-        std::fs::create_dir_all(&place)?;
-        Ok(Self(place))
-    }
-
-    fn environment(&self) -> PathBuf {
-        self.0.join("environment")
-    }
-}
-
-impl Drop for Staging {
-    /// A uv that was killed a moment ago may still be writing its last file.
-    fn drop(&mut self) {
-        for _ in 0..LOOKS {
-            let removed = std::fs::remove_dir_all(&self.0);
-            if removed.is_ok() || removed.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
 }

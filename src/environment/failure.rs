@@ -1,37 +1,78 @@
 //! uv's words when a build fails, made into a fault: what is wrong and what to do first, then its reason.
 
+use super::circumstances::{is_full, known_advice};
+use super::pythons::Minor;
+use super::settings::EnvironmentSettings;
 use super::trouble::Trouble;
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
+use crate::pep723::{Hindrance, package_of};
 
-/// The fault of a build that uv gave up: what to do first, then uv's words.
-pub(super) fn build_fault(spec: &EnvironmentSpec, stderr: &str) -> Fault {
+/// The fault of a build that uv gave up: what to do first, then uv's words. `pythons` are those that work here, as far as
+/// that was asked.
+pub(super) fn build_fault(
+    spec: &EnvironmentSpec,
+    settings: &EnvironmentSettings,
+    pythons: &[Minor],
+    stderr: &str,
+) -> Fault {
     let reason = reason(stderr);
-    let told = ours(spec, stderr, &reason);
-    let message = format!("the environment of {} could not be built: {told}", spec.name);
+    let header = spec.written.as_deref();
+    let trouble = Trouble { file: &spec.file, header, settings, pythons, reason: &reason, stderr };
+    let message = format!("the environment of {} could not be built: {}", spec.name, ours(&trouble));
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
     Fault::new(code, message).with(Details { stderr, ..Details::default() })
 }
 
-fn ours(spec: &EnvironmentSpec, stderr: &str, reason: &str) -> String {
-    let file = spec.file.display();
+/// A header that only versions fit which workers do not run on. uv would build such an environment where there is one, or
+/// look for it at length; whoever wrote the header would hear of neither.
+pub(super) fn refuse_ancient(spec: &EnvironmentSpec) -> Result<(), Fault> {
+    let header = spec.written.as_deref();
+    let wish = header.and_then(|header| Some((header, header.requires_python.as_deref()?)));
+    let Some((header, wish)) = wish.filter(|(_, wish)| Hindrance::of(wish) == Some(Hindrance::TooOld)) else {
+        return Ok(());
+    };
+    let line = header.line_of("requires-python").unwrap_or(header.first_line);
+    let named = format!("requires-python = \"{wish}\" ({}:{line})", spec.file.display());
+    let (what, fix) = Hindrance::TooOld.told(&named);
+    let text = format!("the environment of {} could not be built: {what}; {fix}", spec.name);
+    Err(Fault::new(Code::EnvironmentFailed, text))
+}
+
+/// Extras that packages do not have: uv installs the package without and only warns; what the extra was to bring is missed
+/// at an import.
+pub(super) fn unknown_extras(spec: &EnvironmentSpec, stderr: &str) -> Vec<String> {
+    let warned = stderr.lines().filter_map(|line| line.trim().strip_prefix("warning: The package `"));
+    let told = |line: &str| {
+        let (package, extra) = line.split_once("` does not have an extra named `")?;
+        let (package, extra) = (package_of(package), extra.trim_end_matches('`'));
+        let header = spec.written.as_deref();
+        let line = header.and_then(|header| header.line_of(&format!("{package}["))).map(|line| format!(":{line}"));
+        let place = format!("{}{}", spec.file.display(), line.unwrap_or_default());
+        let text =
+            format!("{place}: {package} has no extra \"{extra}\", and nothing was installed for it; correct its name");
+        Some(text)
+    };
+    warned.filter_map(told).collect()
+}
+
+fn ours(trouble: &Trouble<'_>) -> String {
     let again = "the next call tries again";
-    if stderr.contains("needs to be updated") || stderr.contains("lockfile") && stderr.contains("--locked") {
-        return format!("the lock beside the file is older than its header. Run `uv lock --script {file}`; {again}");
-    }
-    let trouble = Trouble { file: &spec.file, header: spec.written.as_deref(), reason, stderr };
     // What keeps uv from working is no fault of the header, whichever package it met it at.
-    match known_advice(stderr).or_else(|| trouble.told()) {
+    match known_advice(trouble.stderr, trouble.settings, trouble.header).or_else(|| trouble.told()) {
         Some(told) if is_enough(&told) => format!("{told}; {again}"),
-        Some(told) => format!("{told}; {again}. uv said: {}", cut(reason)),
-        None => format!("{reason}. Correct the header of {file}; {again}"),
+        Some(told) => format!("{told}; {again}. uv said: {}", cut(trouble.reason)),
+        None => format!("{}. Correct the header of {}; {again}", trouble.reason, trouble.file.display()),
     }
 }
 
-/// Where no requirement can hold, what an interpreter said while uv looked for one is beside the point.
+/// Where no requirement can hold, what an interpreter said while uv looked for one is beside the point; and a lock and the
+/// whole of a build's words are told where they stand.
 fn is_enough(told: &str) -> bool {
-    told.starts_with("no Python can fit")
+    ["no version of Python fits", "allows only versions", "`uv lock --script", "`--json` shows"]
+        .iter()
+        .any(|words| told.contains(words))
 }
 
 /// The most of uv's words that follow ours.
@@ -44,11 +85,7 @@ fn cut(text: &str) -> String {
     }
     let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MOST_WORDS).last().unwrap_or(0);
     let end = text[..end].rfind(' ').unwrap_or(end);
-    format!("{} … (all of it is in the details)", text[..end].trim_end_matches([',', ';']))
-}
-
-fn is_full(stderr: &str) -> bool {
-    ["No space left on device", "os error 28", "Disk quota exceeded"].iter().any(|words| stderr.contains(words))
+    format!("{} … (`--json` shows all of it)", text[..end].trim_end_matches([',', ';']))
 }
 
 /// The error itself, on one line: what stands before it is talk about what went well.
@@ -74,45 +111,22 @@ fn unmarked(line: &str) -> &str {
     ["×", "x ", "├─▶", "╰─▶", "│"].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
-/// What to do about troubles that are not the file's: certificates, the network, the disk.
-pub(super) fn known_advice(stderr: &str) -> Option<String> {
-    let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
-    if is_full(stderr) {
-        let text = "the disk is full. Make room on it (`hostler warm --prune` removes unused environments), or set \
-                    XDG_CACHE_HOME to another";
-        return Some(text.to_owned());
-    }
-    if says(&["Failed to initialize cache", "Read-only file system", "os error 30", "Permission denied (os error 13)"])
-    {
-        let text = "a folder cannot be written. Correct its permissions, or set UV_CACHE_DIR under [environment.env] in \
-                    hostler.toml, or XDG_CACHE_HOME, to a place that can";
-        return Some(text.to_owned());
-    }
-    if says(&["UnknownIssuer", "invalid peer certificate"]) {
-        let text = "the package index has a certificate that is not known here. If your network has one of its own, set \
-                    SSL_CERT_FILE to it under [environment.env] in hostler.toml";
-        return Some(text.to_owned());
-    }
-    if says(&["error sending request", "Could not connect", "dns error"])
-        && !(says(&["Failed to download `"]) && says(&[" @ "]))
-    {
-        let text = "the package index was not reached. Check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
-                    [environment.env] in hostler.toml";
-        return Some(text.to_owned());
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::pep723::Metadata;
+
+    fn fault(stderr: &str) -> Fault {
+        let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
+        build_fault(&spec, &EnvironmentSettings::default(), &[], stderr)
+    }
 
     #[test]
     fn words_that_are_not_known_come_through_on_one_line() {
         let stderr = "Using CPython 3.11.7\nCreating virtual environment at: x\n  × Something new:\n  ╰─▶ Because of this\n      and that.\n";
-        let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
+        let fault = fault(stderr);
         assert_eq!(
             fault.message,
             "the environment of a could not be built: Something new: Because of this and that. Correct the header of \
@@ -132,10 +146,21 @@ mod tests {
             ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer\n", "SSL_CERT_FILE"),
             ("error: Failed to fetch\n  cause: error sending request for url\n", "HTTPS_PROXY"),
         ] {
-            let told = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr).message;
+            let told = fault(stderr).message;
             let (ours, uvs) = told.split_once(". uv said: ").unwrap();
             assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
         }
+    }
+
+    #[test]
+    fn an_extra_that_a_package_does_not_have_is_told_with_its_line() {
+        let stderr = "Installed 5 packages in 2ms\nwarning: The package `requests==2.34.2` does not have an extra named `sockz`\n";
+        let file = std::sync::Arc::new(Path::new("/t/a.py").to_owned());
+        let header = Metadata::from_toml("dependencies = [\n  \"requests[sockz]\",\n]\n", 2, &file).unwrap();
+        let spec = EnvironmentSpec::from_header("a", &file, &header);
+        let told = "/t/a.py:3: requests has no extra \"sockz\", and nothing was installed for it; correct its name";
+        assert_eq!(unknown_extras(&spec, stderr), [told]);
+        assert_eq!(unknown_extras(&spec, "warning: something else\n"), Vec::<String>::new());
     }
 
     #[test]
@@ -155,7 +180,7 @@ mod tests {
     #[test]
     fn a_stale_lock_is_told_with_the_command_that_mends_it() {
         let stderr = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.\n";
-        let fault = build_fault(&EnvironmentSpec::house("a", Path::new("/t/a.py")), stderr);
+        let fault = fault(stderr);
         assert!(fault.message.contains("Run `uv lock --script /t/a.py`;"), "{}", fault.message);
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::settings::EnvironmentSettings;
+use super::settings::{EnvironmentSettings, place_of};
+use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Finished, Launch, inherited_environment, run};
 
@@ -11,18 +12,13 @@ use crate::process::{Finished, Launch, inherited_environment, run};
 const WANTED: &str = "uv>=0.8,<1";
 
 /// Looks for uv: the configured path, `PATH`, the places its installers use, hostler's own copy.
-pub(super) fn find_uv(configured: Option<&Path>, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
-    if let Some(path) = configured {
-        return match which::which(path) {
-            Ok(found) => Ok(Some(found)),
-            Err(_) => Err(Fault::new(
-                Code::EnvironmentFailed,
-                format!(
-                    "[environment] uv = \"{}\" is not a program; correct the path or remove the line",
-                    path.display()
-                ),
-            )),
-        };
+pub(super) fn find_uv(configured: Option<&Setting<PathBuf>>, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
+    if let Some(setting) = configured {
+        let (path, place) = (setting.value.display(), place_of(&setting.origin));
+        let text = format!(
+            "{place}: `environment.uv` is \"{path}\", which is not a program; correct the path or remove the line"
+        );
+        return which::which(&setting.value).map(Some).map_err(|_| Fault::new(Code::EnvironmentFailed, text));
     }
     if let Ok(found) = which::which("uv") {
         return Ok(Some(found));
@@ -44,7 +40,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
     let _ = std::fs::remove_dir_all(&staging);
     std::fs::create_dir_all(&staging).map_err(|error| no_uv(&format!("{}: {error}", staging.display()), None))?;
     let launch = Launch::new(python)
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target"])
+        .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(WANTED)
         .envs(inherited_environment(&settings.hidden));
@@ -60,10 +56,11 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
 /// What the operator says for builds, in pip's words too: uv and pip call the same things differently.
 fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     let set = |name: &str| {
-        settings.env.get(name).cloned().or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
+        let said = settings.env.get(name).map(|said| said.value.clone());
+        said.or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
     };
     let mut variables: Vec<(String, String)> =
-        settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        settings.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let twins =
         [("PIP_INDEX_URL", "UV_DEFAULT_INDEX"), ("PIP_INDEX_URL", "UV_INDEX_URL"), ("PIP_CERT", "SSL_CERT_FILE")];
     for (pip, uv) in twins {
@@ -74,10 +71,18 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
 }
 
 /// Why pip gave up. Its last line speaks of versions even where nothing was reached.
-fn pip_reason(stderr: &str) -> &str {
-    let broken = stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause);
-    let last = || stderr.lines().rev().find(|line| !line.trim().is_empty());
-    broken.or_else(last).unwrap_or("pip gave no reason").trim()
+fn pip_reason(stderr: &str) -> String {
+    let broken =
+        stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause.trim());
+    let network = "check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under [environment.env] in hostler.toml";
+    if let Some(cause) = broken {
+        return format!("the package index was not reached ({cause}): {network}");
+    }
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("pip gave no reason").trim();
+    if stderr.contains("(from versions: none)") {
+        return format!("the package index was not reached, refused, or has no uv ({last}): {network}");
+    }
+    last.to_owned()
 }
 
 fn settle(done: Result<Finished, Fault>, staging: &Path, own_copies: &Path) -> Result<PathBuf, Fault> {
@@ -110,7 +115,7 @@ mod tests {
     fn pip_hears_what_uv_is_told() {
         let env =
             [("UV_DEFAULT_INDEX", "https://index/simple"), ("SSL_CERT_FILE", "/ca.pem"), ("HTTPS_PROXY", "http://p:1")];
-        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let env = env.map(|(name, value)| (name.to_owned(), Setting::default_value(value.to_owned())));
         let settings = EnvironmentSettings { env: env.into_iter().collect(), ..EnvironmentSettings::default() };
         let variables = pip_variables(&settings);
         for (name, value) in
@@ -128,7 +133,17 @@ mod tests {
     fn an_unreachable_index_is_told_as_one() {
         let stderr = "WARNING: Retrying (Retry(total=4)) after connection broken by 'ProxyError(\"no\")': /simple/uv/\nERROR: \
                       No matching distribution found for uv<1,>=0.8\n";
-        assert_eq!(pip_reason(stderr), "'ProxyError(\"no\")': /simple/uv/");
+        let told = pip_reason(stderr);
+        assert!(
+            told.starts_with("the package index was not reached ('ProxyError(\"no\")': /simple/uv/): check"),
+            "{told}"
+        );
+        let silent = "ERROR: Could not find a version that satisfies the requirement uv<1,>=0.8 (from versions: none)\nERROR: No \
+                      matching distribution found for uv<1,>=0.8\n";
+        let told = pip_reason(silent);
+        assert!(
+            told.contains("was not reached, refused, or has no uv (ERROR: No matching") && told.contains("HTTPS_PROXY")
+        );
         assert_eq!(pip_reason("ERROR: something\n\n"), "ERROR: something");
     }
 }

@@ -1,4 +1,6 @@
-//! For which systems a package exists, read from the tags that uv lists.
+//! For which systems a package exists, read from the tags that uv lists or from the words of its build.
+
+use super::trouble::Trouble;
 
 /// The systems of one package.
 pub(super) struct Platforms<'t> {
@@ -13,7 +15,7 @@ impl<'t> Platforms<'t> {
         let package = rest.split('`').next()?;
         let (_, list) = rest.split_once("following platform")?;
         let list = list.split_once(':')?.1;
-        let end = list.find("\n\n").unwrap_or(list.len());
+        let end = ["\n\n", " hint:"].iter().filter_map(|mark| list.find(mark)).min().unwrap_or(list.len());
         let tags: Vec<&str> = list[..end].split('`').skip(1).step_by(2).collect();
         (!tags.is_empty()).then_some(Self { package, tags })
     }
@@ -32,17 +34,76 @@ impl<'t> Platforms<'t> {
         format!("{} {}", system_here(), std::env::consts::ARCH)
     }
 
-    /// What `sys_platform` is where the package exists, when that is one system and another than ours.
-    pub(super) fn marker(&self) -> Option<&'static str> {
+    /// The one system that it exists for, when that is another than ours.
+    pub(super) fn only(&self) -> Option<System> {
         let first = system(self.tags.first()?);
         let same = self.tags.iter().all(|tag| system(tag) == first);
-        let marker = match first {
-            "Windows" => "win32",
-            "macOS" => "darwin",
-            "Linux" => "linux",
-            _ => return None,
+        let only = SYSTEMS.into_iter().find(|known| known.name() == first)?;
+        (same && first != system_here()).then_some(only)
+    }
+}
+
+/// A system that packages are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    Windows,
+    MacOs,
+    Linux,
+}
+
+const SYSTEMS: [System; 3] = [System::Windows, System::MacOs, System::Linux];
+
+impl System {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Windows => "Windows",
+            Self::MacOs => "macOS",
+            Self::Linux => "Linux",
+        }
+    }
+
+    /// What `sys.platform` is there.
+    fn platform(self) -> &'static str {
+        match self {
+            Self::Windows => "win32",
+            Self::MacOs => "darwin",
+            Self::Linux => "linux",
+        }
+    }
+}
+
+/// The system that a build demands, when it is not ours: `PyObjC requires macOS to build`.
+pub(super) fn system_meant(words: &str) -> Option<System> {
+    let text = words.to_lowercase();
+    let demands = ["requires ", "only ", "only works on ", "only supported on ", "only available on "];
+    let named = |system: &System| {
+        let name = system.name().to_lowercase();
+        demands.iter().any(|demand| text.contains(&format!("{demand}{name}"))) || text.contains(&format!("{name} only"))
+    };
+    SYSTEMS.into_iter().find(|system| system.name() != system_here() && named(system))
+}
+
+impl Trouble<'_> {
+    /// A package without packages for this system.
+    pub(super) fn platform(&self) -> Option<String> {
+        let platforms = Platforms::read(self.reason)?;
+        let package = platforms.package;
+        let python = python_in(self.reason).map(|python| format!(" (Python {python})")).unwrap_or_default();
+        let (theirs, ours, place) = (platforms.theirs(), Platforms::ours(), self.place_of(package));
+        let cure = self.without(package, platforms.only());
+        Some(format!("{package}{place} has packages for {theirs} only, not for {ours}{python}. {cure}"))
+    }
+
+    /// What to do about a package that is for one other system. A mark alone only moves the failure to its import.
+    pub(super) fn without(&self, package: &str, only: Option<System>) -> String {
+        let Some(wish) = self.wish(package) else {
+            return "Take another version of the dependency that needs it, or do without that one".to_owned();
         };
-        (same && first != system_here()).then_some(marker)
+        let Some(platform) = only.map(System::platform) else { return "Take another package".to_owned() };
+        format!(
+            "Take another package, or mark it: \"{wish}; sys_platform == '{platform}'\", and import it only there, below \
+             `if sys.platform == \"{platform}\":`"
+        )
     }
 }
 
@@ -83,9 +144,18 @@ mod tests {
                       the following platforms: `win32`, `win_amd64`\n\n";
         let platforms = Platforms::read(stderr).unwrap();
         assert_eq!((platforms.package, platforms.theirs().as_str()), ("pywin32", "Windows"));
-        assert_eq!(platforms.marker(), Some("win32"));
+        assert_eq!(platforms.only(), Some(System::Windows));
         assert_eq!(python_in(stderr).as_deref(), Some("3.11"));
         let one = "Wheels are available for `x` (v1) on the following platform: `macosx_11_0_arm64`";
         assert_eq!(Platforms::read(one).unwrap().tags, ["macosx_11_0_arm64"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_build_says_for_which_system_it_is() {
+        assert_eq!(system_meant("error: PyObjC requires macOS to build"), Some(System::MacOs));
+        assert_eq!(system_meant("RuntimeError: this package is Windows only"), Some(System::Windows));
+        assert_eq!(system_meant("error: requires Linux"), None, "that is what is here");
+        assert_eq!(system_meant("error: windows.h: No such file"), None);
     }
 }

@@ -1,9 +1,16 @@
-//! What `doctor` asks of uv: where it is, which it is, whether it reaches its index. Nothing is fetched or installed.
+//! What is asked of uv: where it is, which it is, which Pythons it finds, whether it reaches its index. Nothing is fetched or
+//! installed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::failure::{known_advice, reason};
+use serde::Deserialize;
+
+use super::circumstances::known_advice;
+use super::failure::reason;
+use super::pythons::Minor;
+use super::settings::EnvironmentSettings;
 use super::store::Environments;
 use crate::outcome::Fault;
 use crate::process::{Launch, inherited_environment, run};
@@ -11,8 +18,15 @@ use crate::process::{Launch, inherited_environment, run};
 /// Reaching an index takes this long at most.
 const INDEX_LIMIT: Duration = Duration::from_secs(15);
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
+/// Every Python that uv does not know yet is started once.
+const PYTHONS_LIMIT: Duration = Duration::from_secs(20);
 /// A small package that every index has.
 const ASKED_FOR: &str = "packaging";
+
+/// `(0, 9, 1)`
+pub type UvVersion = (u64, u64, u64);
+/// Older ones do not know `uv sync --script --active`, which builds are made with.
+pub const OLDEST_UV: UvVersion = (0, 8, 0);
 
 /// What uv says of itself and of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +42,42 @@ pub enum Reached {
     },
 }
 
+pub(super) async fn version(uv: &Path, settings: &EnvironmentSettings) -> Option<UvVersion> {
+    let done = run(&asking(uv, settings).arg("--version"), VERSION_LIMIT, |_| {}).await.ok()?;
+    let text = done.stdout.split_whitespace().nth(1)?.to_owned();
+    let mut numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
+    Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
+}
+
+pub(super) async fn pythons(uv: &Path, settings: &EnvironmentSettings) -> Option<Vec<Minor>> {
+    let list = ["python", "list", "--only-installed", "--offline", "--no-config", "--output-format", "json"];
+    let done = run(&asking(uv, settings).args(list), PYTHONS_LIMIT, |_| {}).await.ok()?;
+    let found: Vec<FoundPython> = serde_json::from_str(&done.stdout).ok()?;
+    let minors: BTreeSet<Minor> = found.iter().filter_map(|python| minor_of(&python.version)).collect();
+    Some(minors.into_iter().collect())
+}
+
+/// One line of `uv python list`.
+#[derive(Deserialize)]
+struct FoundPython {
+    version: String,
+}
+
+fn minor_of(version: &str) -> Option<Minor> {
+    let mut numbers = version.split('.').map_while(|part| part.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// uv with what builds have, about to be asked something.
+fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
+    let launch = Launch::new(uv).envs(inherited_environment(&settings.hidden));
+    settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
+}
+
 impl Environments {
     /// Where uv is; none when it would have to be fetched.
     pub fn find_uv(&self) -> Result<Option<PathBuf>, Fault> {
-        super::find::find_uv(self.settings.uv.as_deref(), &self.cache.join("uv"))
+        super::find::find_uv(self.settings.uv.as_ref(), &self.cache.join("uv"))
     }
 
     /// The folder that everything is built in.
@@ -40,34 +86,35 @@ impl Environments {
     }
 
     /// uv's version as numbers, `(0, 9, 1)`; none when it does not run or says nothing of the kind.
-    pub async fn uv_version(&self, uv: &Path) -> Option<(u64, u64, u64)> {
-        let launch = Launch::new(uv).arg("--version").envs(inherited_environment(&self.settings.hidden));
-        let done = run(&launch, VERSION_LIMIT, |_| {}).await.ok()?;
-        let text = done.stdout.split_whitespace().nth(1)?.to_owned();
-        let mut numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
-        Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
+    pub async fn uv_version(&self, uv: &Path) -> Option<UvVersion> {
+        version(uv, &self.settings).await
+    }
+
+    /// The Pythons that uv would build on: those that are there and run. None where uv did not say.
+    pub async fn pythons(&self, uv: &Path) -> Option<Vec<Minor>> {
+        pythons(uv, &self.settings).await
     }
 
     /// Asks the package index for something, with the variables and certificates that builds have.
     pub async fn reach_index(&self, uv: &Path) -> Reached {
-        let no = |reason: String| Reached::No { advice: known_advice(&reason), reason };
+        let no = |reason: String| Reached::No { advice: known_advice(&reason, &self.settings, None), reason };
         let folder = self.cache.join(format!(".doctor-index.{}", std::process::id()));
         let wish = folder.join("wish.in");
         let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&wish, ASKED_FOR));
         if let Err(error) = written {
             return no(format!("{}: {error}", folder.display()));
         }
-        let launch = Launch::new(uv)
+        let launch = asking(uv, &self.settings)
             .args(["pip", "compile", "--no-deps", "--no-cache", "--no-config", "--color", "never"])
-            .arg(&wish)
-            .envs(inherited_environment(&self.settings.hidden));
-        let launch = self.settings.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
+            .arg(&wish);
         let done = run(&launch, INDEX_LIMIT, |_| {}).await;
         let _ = std::fs::remove_dir_all(&folder);
         match done {
             Ok(done) if done.succeeded() => Reached::Yes,
             Ok(done) if done.exit.is_none() => no(format!("no answer within {} s", INDEX_LIMIT.as_secs())),
-            Ok(done) => Reached::No { reason: reason(&done.stderr), advice: known_advice(&done.stderr) },
+            Ok(done) => {
+                Reached::No { reason: reason(&done.stderr), advice: known_advice(&done.stderr, &self.settings, None) }
+            }
             Err(error) => no(error.to_string()),
         }
     }

@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::build::STAGING;
 use super::marker::MARKER;
+use super::staging::STAGING;
 
 /// A staging folder this old belongs to no build that still runs.
 const STALE_STAGING: Duration = Duration::from_hours(24);

@@ -54,7 +54,7 @@ impl Environments {
     pub async fn uv(&self, said: Said<'_>) -> Result<PathBuf, Fault> {
         let search = || async {
             let own_copies = self.cache.join("uv");
-            if let Some(found) = find::find_uv(self.settings.uv.as_deref(), &own_copies)? {
+            if let Some(found) = find::find_uv(self.settings.uv.as_ref(), &own_copies)? {
                 return Ok(found);
             }
             said("uv is not installed: fetching a private copy from the package index (once)");
@@ -72,7 +72,8 @@ impl Environments {
     /// The environment for a recipe, built if it is not there.
     pub async fn ensure(&self, spec: &EnvironmentSpec, said: Said<'_>) -> Result<Lease, Fault> {
         let lock = read_lock(spec)?;
-        let key = spec.key(lock.as_deref(), self.settings.python.as_deref());
+        let python = self.settings.python.as_ref().map(|python| python.value.as_str());
+        let key = spec.key(lock.as_deref(), python);
         if let Some(lease) = self.lease(&key, false) {
             return Ok(lease);
         }

@@ -5,13 +5,18 @@
 
 use std::path::Path;
 
-use super::platform::{Platforms, python_in};
+use super::index::http_error;
+use super::pythons::Minor;
+use super::settings::EnvironmentSettings;
 use crate::pep723::{Metadata, distribution_of, normalised, package_of};
 
 /// A header and the words with which uv refused it.
 pub(super) struct Trouble<'t> {
     pub file: &'t Path,
     pub header: Option<&'t Metadata>,
+    pub settings: &'t EnvironmentSettings,
+    /// The Pythons that work here, as far as that was asked.
+    pub pythons: &'t [Minor],
     /// uv's reason on one line.
     pub reason: &'t str,
     /// All that uv wrote.
@@ -22,35 +27,44 @@ impl Trouble<'_> {
     /// What is wrong and what to do, in a sentence or two; nothing where that is not certain.
     pub(super) fn told(&self) -> Option<String> {
         let rules = [
+            Self::lock,
+            Self::no_python,
             Self::platform,
             Self::not_found,
             Self::conflict,
             Self::no_version,
             Self::build,
             Self::address,
-            Self::no_python,
             Self::refused_table,
         ];
         rules.iter().find_map(|rule| rule(self))
     }
 
     /// The dependency on a package, as it stands in the header.
-    fn wish(&self, package: &str) -> Option<&str> {
+    pub(super) fn wish(&self, package: &str) -> Option<&str> {
         let wishes = &self.header?.dependencies;
         wishes.iter().find(|wish| normalised(package_of(wish)) == normalised(package)).map(String::as_str)
     }
 
     /// `"rich==99" (/t/a.py:3)`, or how a package that no line names came in.
-    fn named(&self, package: &str) -> String {
+    pub(super) fn named(&self, package: &str) -> String {
         match self.wish(package) {
             Some(wish) => format!("\"{}\"{}", without_password(wish), self.place(wish)),
             None => format!("{package}, which one of the dependencies needs,"),
         }
     }
 
-    fn place(&self, word: &str) -> String {
+    pub(super) fn place(&self, word: &str) -> String {
         let line = self.header.and_then(|header| header.line_of(word));
         line.map(|line| format!(" ({}:{line})", self.file.display())).unwrap_or_default()
+    }
+
+    /// ` (/t/a.py:3)` of the dependency on a package, or how it came in.
+    pub(super) fn place_of(&self, package: &str) -> String {
+        match self.wish(package) {
+            Some(wish) => self.place(wish),
+            None => ", which one of the dependencies needs,".to_owned(),
+        }
     }
 
     fn not_found(&self) -> Option<String> {
@@ -67,63 +81,6 @@ impl Trouble<'_> {
         let package = package_of(missing.or_else(|| only_available(self.reason))?);
         let named = self.named(package);
         Some(format!("no version of {package} fits {named}. Write a version that exists, or \"{package}\" for any"))
-    }
-
-    fn platform(&self) -> Option<String> {
-        let platforms = Platforms::read(self.stderr)?;
-        let package = platforms.package;
-        let wish = self.wish(package).unwrap_or(package);
-        let python = python_in(self.stderr).map(|python| format!(" (Python {python})")).unwrap_or_default();
-        let mark = match platforms.marker() {
-            Some(marker) => format!(", or mark it: \"{wish}; sys_platform == '{marker}'\""),
-            None => String::new(),
-        };
-        let (theirs, ours, place) = (platforms.theirs(), Platforms::ours(), self.place(wish));
-        let needs = if self.wish(package).is_some() { "" } else { ", which one of the dependencies needs," };
-        Some(format!(
-            "{package}{place}{needs} has packages for {theirs} only, not for {ours}{python}. Take another package{mark}"
-        ))
-    }
-
-    /// Dependencies that no versions satisfy together.
-    fn conflict(&self) -> Option<String> {
-        let header = self.header?;
-        if self.reason.contains("does not satisfy Python") || self.reason.contains("requested Python version") {
-            let needed = word_after(self.reason, "depends on Python").map(|text| text.trim_end_matches([',', '.']));
-            let needed = needed.unwrap_or(">=3.12");
-            let (place, wish) = (self.place("requires-python"), header.requires_python.as_deref().unwrap_or("any"));
-            return Some(format!(
-                "a dependency needs Python {needed}, and requires-python allows others ({wish}){place}. Write \
-                 requires-python = \"{needed}\", or take an older version of the dependency"
-            ));
-        }
-        let required = self.reason.split("you require ").skip(1).filter_map(|rest| rest.split([' ', ',']).next());
-        let mut named: Vec<&str> = Vec::new();
-        for package in required.map(package_of) {
-            let wish = self.wish(package)?;
-            if !named.contains(&wish) {
-                named.push(wish);
-            }
-        }
-        if named.len() < 2 || !self.reason.contains("depends on") {
-            return None;
-        }
-        let named: Vec<String> = named.iter().map(|wish| format!("\"{wish}\"{}", self.place(wish))).collect();
-        let named = named.join(" and ");
-        Some(format!("no versions satisfy {named} together. Loosen the version of one of them"))
-    }
-
-    fn build(&self) -> Option<String> {
-        let rest = self.reason.split_once("Failed to build `")?.1;
-        let what = rest.split('`').next()?;
-        let package = package_of(what);
-        let words = self.stderr.lines().rev().map(str::trim).find(|line| is_exception(line));
-        let words = words.map(|line| format!(": {}", line.trim_end_matches('.'))).unwrap_or_default();
-        let named = self.named(package);
-        Some(format!(
-            "{named} has no ready package for this Python and machine, and building {what} from its source failed{words}. \
-             Take another version of it, or install what its build needs (a compiler, headers of libraries)"
-        ))
     }
 
     /// A dependency with an address of its own.
@@ -145,6 +102,14 @@ impl Trouble<'_> {
         };
         if let Some(wish) = header.dependencies.iter().find(is_named) {
             let (place, wish) = (self.place(wish), without_password(wish));
+            let refused = http_error(self.stderr, "client")
+                .filter(|(_, status)| status.starts_with("401") || status.starts_with("403"));
+            if let Some((_, status)) = refused {
+                return Some(format!(
+                    "\"{wish}\"{place} was refused at its address ({status}). Correct the address, or write the credentials \
+                     for it into ~/.netrc: machine HOST login USER password PASSWORD"
+                ));
+            }
             return Some(format!(
                 "\"{wish}\"{place} was not found at its address, or the address was not reached. Correct it"
             ));
@@ -152,28 +117,6 @@ impl Trouble<'_> {
         let missing = word_after(self.reason, "Distribution not found at: ")?;
         let path = missing.trim_start_matches("file://");
         Some(format!("nothing is at {path}, which [tool.uv] names{}. Correct it", self.place(path)))
-    }
-
-    fn no_python(&self) -> Option<String> {
-        let says = |words: &str| self.reason.contains(words);
-        let broken = says("Failed to inspect Python interpreter") || says("Querying Python at");
-        if !(says("No interpreter found") || says("No download found") || says("no Python can fit") || broken) {
-            return None;
-        }
-        let own = self.header.and_then(|header| header.requires_python.as_deref());
-        let (wish, place) = (own.unwrap_or(">=3.9"), self.place("requires-python"));
-        if !some_python_fits(wish) {
-            return Some(format!("no Python can fit requires-python = \"{wish}\"{place}. Widen it, as in \">=3.11\""));
-        }
-        if broken {
-            let path = self.reason.split('`').nth(1).unwrap_or("on PATH");
-            return Some(format!(
-                "the Python at {path} does not work. Mend it or take it off PATH, or name another as `python` under \
-                 [environment] in hostler.toml"
-            ));
-        }
-        let next = "Widen it, install such a Python, or correct `python` under [environment] if it is set";
-        Some(format!("no Python here or to be fetched fits requires-python = \"{wish}\"{place}. {next}"))
     }
 
     /// `[tool.uv]` is uv's own; so is a requirement that only uv finds wrong.
@@ -202,19 +145,11 @@ fn without_password(wish: &str) -> String {
     }
 }
 
-/// Whether any release of Python fits, those to come included.
-pub(super) fn some_python_fits(wish: &str) -> bool {
-    let Ok(versions) = wish.parse::<pep440_rs::VersionSpecifiers>() else { return true };
-    let fits = |major: u64, minor: u64, patch: u64| versions.contains(&pep440_rs::Version::new([major, minor, patch]));
-    let releases = (0..40).flat_map(|minor| (0..40).map(move |patch| (3, minor, patch)));
-    releases.chain([(2, 7, 18), (4, 0, 0), (9, 0, 0)]).any(|(major, minor, patch)| fits(major, minor, patch))
-}
-
 fn word_before<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     text.split_once(mark)?.0.split_whitespace().last()
 }
 
-fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
+pub(super) fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     text.split_once(mark)?.1.split_whitespace().next()
 }
 
@@ -222,15 +157,6 @@ fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
 fn only_available(reason: &str) -> Option<&str> {
     let (before, _) = reason.split_once(" is available")?;
     before.rsplit_once("only ").map(|(_, package)| package)
-}
-
-/// `RuntimeError: words`, the last of a traceback, or a compiler's `error: words`.
-fn is_exception(line: &str) -> bool {
-    let word = line.split(':').next().unwrap_or_default();
-    let kind = word.rsplit('.').next().unwrap_or_default();
-    line.contains(": ")
-        && !word.contains(' ')
-        && (kind.ends_with("Error") || kind.ends_with("Exception") || word == "error")
 }
 
 #[cfg(test)]

@@ -5,12 +5,21 @@ use super::*;
 use crate::environment::failure::reason;
 
 const HEADER: &str = "requires-python = \">=3.11,<3.11.0\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \
-                      \"httpcore==0.9\",\n  \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n]\n[tool.uv]\nindexx = 3\n";
+                      \"httpcore==0.9\",\n  \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \
+                      \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
 
 fn told(stderr: &str) -> String {
     let file = PathBuf::from("a.py");
     let header = Metadata::from_toml(HEADER, 2, &Arc::new(file.clone())).unwrap();
-    let trouble = Trouble { file: &file, header: Some(&header), reason: &reason(stderr), stderr };
+    let settings = EnvironmentSettings::default();
+    let trouble = Trouble {
+        file: &file,
+        header: Some(&header),
+        settings: &settings,
+        pythons: &[],
+        reason: &reason(stderr),
+        stderr,
+    };
     trouble.told().unwrap_or_else(|| "nothing".to_owned())
 }
 
@@ -25,8 +34,20 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
          require httpcore==1.*. And because you require httpcore==0.9, we can conclude …",
         "error: Because the requested Python version (>=3.9) does not satisfy Python>=3.11 and rich==99 depends on \
          Python>=3.11, we can conclude …",
+        "error: No solution found\n  cause: Because you require httpx==0.27.0 and httpx==0.28, we can conclude …",
+        "  × No solution found when resolving dependencies:\n  ╰─▶ you require six ∅\n",
+        "error: No solution found\n  cause: you require six<1 and six>2, which are incompatible",
+        "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\n  a.h:1:2: fatal error: lber.h: No such file or \
+         directory\n  error: Command '['gcc']' returned non-zero exit status 1.\n",
+        "error: Failed to parse `uv.lock`\n  cause: TOML parse error at line 7, column 9\n   |\n 7 | <<<<<<< HEAD\n   |         ^\n\
+         key with no value, expected `=`\n",
+        "error: Failed to parse `uv.lock`\n  cause: TOML parse error at line 1, column 1\n   |\n 1 |\n   | ^\nmissing field `version`\n",
+        "error: failed to read from file `/s/script.py.lock`: stream did not contain valid UTF-8\n",
+        "error: The lockfile at `uv.lock` uses an unsupported schema version (v99, but only v1 is supported).\n",
         "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\nTraceback\nRuntimeError: no compiler\n",
         "error: Failed to download `x @ https://e.org/x.whl`",
+        "error: Failed to download `x @ https://e.org/x.whl`\n  cause: HTTP status client error (401 Unauthorized) for url \
+         (https://e.org/x.whl)",
         "error: Failed to inspect Python interpreter from search path at `/shims/python3.10`\n  cause: not found",
         "error: TOML parse error at line 4, column 1\n  |\n4 | [tool.uv]\n  | ^^^^^^^^^\nunknown field `indexx`\n",
         "error: Something new",
@@ -44,9 +65,32 @@ fn a_package_for_another_system_is_told_in_one_sentence() {
         told(stderr),
         format!(
             "pywin32 (a.py:8) has packages for Windows only, not for Linux {arch} (Python 3.11). Take another package, or \
-             mark it: \"pywin32; sys_platform == 'win32'\""
+             mark it: \"pywin32; sys_platform == 'win32'\", and import it only there, below `if sys.platform == \"win32\":`"
         )
     );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn lines_that_are_broken_anywhere_say_the_same() {
+    let stderr = "  × No solution found when resolving dependencies:\n  ╰─▶ Because only the following versions of pywin32 are\n      \
+                  available:\n\n      hint: Wheels are available for `pywin32` (v312) on the following\n      platforms: `win32`, \
+                  `win_amd64`\n";
+    assert!(
+        told(stderr).starts_with("pywin32 (a.py:8) has packages for Windows only, not for Linux"),
+        "{}",
+        told(stderr)
+    );
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_package_that_only_another_system_builds_needs_no_compiler() {
+    let stderr = "error: Failed to build `pywin32==13.0`\n  cause: The build backend returned an error\n[stderr]\n  error: this \
+                  requires Windows to build\n";
+    let told = told(stderr);
+    assert!(told.starts_with("pywin32 (a.py:8) is for Windows only, not for Linux"), "{told}");
+    assert!(told.ends_with("and import it only there, below `if sys.platform == \"win32\":`"), "{told}");
 }
 
 #[test]
@@ -54,10 +98,4 @@ fn a_password_in_an_address_is_not_told() {
     assert_eq!(without_password("x @ https://me:pw@e.org/x@1.whl"), "x @ https://****@e.org/x@1.whl");
     assert_eq!(without_password("x @ https://e.org/x@1.whl"), "x @ https://e.org/x@1.whl");
     assert_eq!(without_password("rich==1"), "rich==1");
-}
-
-#[test]
-fn a_range_that_no_python_is_in() {
-    assert!(!some_python_fits(">=3.11,<3.11.0") && !some_python_fits(">3.12,<3.11"));
-    assert!(some_python_fits(">=3.9") && some_python_fits(">=4.0") && some_python_fits("==3.11.4"));
 }

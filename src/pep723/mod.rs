@@ -9,6 +9,7 @@ mod decode;
 mod distributions;
 mod metadata;
 mod mistake;
+mod pythons;
 mod requirement;
 mod slip;
 
@@ -20,6 +21,7 @@ pub use block::{Block, blocks};
 pub use decode::decode;
 pub use distributions::{brings, distribution_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
+pub use pythons::{Hindrance, OLDEST_PYTHON, oldest_minor, some_patch_fits};
 pub use requirement::package_of;
 
 /// What is wrong with a header, and what to write instead.

@@ -59,6 +59,11 @@ impl Shims {
         Self { folder: cache.join("shims") }
     }
 
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The program of this binary's own shim, written if it is not there. Named by content: two versions of hostler do
     /// not disturb each other, and a half-written one is never used because the folder appears by one rename.
     pub fn lay_out(&self) -> io::Result<PathBuf> {

@@ -1,6 +1,7 @@
 //! From a tool file to a worker that has said hello: environment, process, pipes, handshake.
 
 use std::future::Future;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -109,10 +110,7 @@ impl Launcher for PythonLauncher {
         let (shims, sources, described) = (self.shims.clone(), self.sources.clone(), Arc::clone(&self.described));
         Box::pin(async move {
             let lease = environments.ensure(&spec.environment, &|line| notes(StartNote(line.to_owned()))).await?;
-            let shim = shims.lay_out().map_err(|error| {
-                let message = format!("the worker shim could not be written to hostler's cache: {error}");
-                Fault::new(Code::SystemError, message)
-            })?;
+            let shim = shims.lay_out().map_err(|error| unwritten(shims.folder(), &error))?;
             notes(StartNote(format!("starting {}", spec.pack)));
             let Some(source) = sources.of(&spec.file, spec.fingerprint) else { return Err(lost_fault(&spec)) };
             let launch = command(&spec, &environments, &lease, &shim).await?.arg(source);
@@ -120,6 +118,21 @@ impl Launcher for PythonLauncher {
             Handshake::new(spec, child, news, lease, described).run().await
         })
     }
+}
+
+/// The shim has no place in the cache: the disk is full, or the folder is not ours.
+fn unwritten(folder: &Path, error: &io::Error) -> Fault {
+    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let (code, cure) = if is_full {
+        (Code::ResourceExhausted, "Make room on that disk (`hostler warm --prune` removes unused environments)")
+    } else {
+        (Code::SystemError, "See to its permissions, and that it is a folder")
+    };
+    let place = folder.display();
+    let text = format!(
+        "the worker shim could not be written below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another"
+    );
+    Fault::new(code, text)
 }
 
 /// Neither the file nor a copy holds the text of this version any more. Whoever calls again gets the file as it is now.
@@ -338,5 +351,24 @@ impl Handshake {
     fn fault(&self, why: &str, details: Details) -> Fault {
         let message = format!("{} could not be started: {why}", self.spec.pack);
         Fault::new(Code::StartupFailed, message).with(details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shim_without_a_place_is_told_with_the_folder_and_the_cure() {
+        let told = |kind: io::ErrorKind| unwritten(Path::new("/c/shims"), &kind.into());
+        let full = told(io::ErrorKind::StorageFull);
+        assert_eq!(full.code, Code::ResourceExhausted);
+        assert!(
+            full.message.contains("below /c/shims: ") && full.message.contains("Make room on that disk"),
+            "{full:?}"
+        );
+        let closed = told(io::ErrorKind::PermissionDenied);
+        assert_eq!(closed.code, Code::SystemError);
+        assert!(closed.message.contains("See to its permissions"), "{closed:?}");
     }
 }

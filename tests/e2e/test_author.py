@@ -91,6 +91,17 @@ class Doctor(unittest.TestCase):
         self.one(signs, "tools", "broken", "`hostler check`")
         self.one(self.signs("--tools", tools, status=1, E2E_SECRET="x"), "secret", "MCP clients start servers without it")
 
+    def test_a_name_that_runs_nothing_is_no_python(self):
+        place = scratch(self)
+        stub = place / "python3.39"
+        stub.write_text("#!/bin/sh\necho 'no version is chosen' >&2\nexit 127\n")
+        stub.chmod(0o755)
+        path = f"{environment()['PATH']}:{place}"
+        sign = self.one(self.signs(PATH=path), "python", "by name only, not running: ")
+        self.assertRegex(sign["found"], r"^found 3\.\d+.* \(by name only, not running: .*3\.39\)$")
+        write_tool(place / "tools", "future", "def well() -> int:\n    return 1\n", '# /// script\n# requires-python = ">=3.39"\n# ///\n')
+        self.one(self.signs("--tools", place / "tools", PATH=path), "python", "future wants >=3.39; found ", "not running")
+
     def test_an_index_that_does_not_answer(self):
         done = run("doctor", "--json", env=environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple"))
         self.assertEqual(done.returncode, 1)

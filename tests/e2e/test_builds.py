@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import time
 import unittest
@@ -62,6 +63,29 @@ class Builds(unittest.IsolatedAsyncioTestCase):
         done = self.call("engine.well", "--config", config)
         self.assertEqual(done.returncode, 7, "the environment on another Python does not serve")
         self.assertIn("/nowhere/python3", done.stderr)
+
+    def test_a_uv_that_does_not_serve_is_no_fault_of_the_header(self):
+        for script, words in [
+            ("exit 127\n", "does not work (exit status 127). Install uv anew"),
+            ('[ "$1" = --version ] && echo uv 0.4.0 && exit\necho "error: unexpected argument \'--script\' found" >&2\nexit 2\n',
+             "is 0.4.0, which is too old: 0.8 is needed. Update it"),
+        ]:
+            bad = program(self.cache / "bad-uv", script)
+            config = config_file(self.cache, f'[environment]\nuv = "{bad}"\n')
+            done = self.call("engine.well", "--config", config)
+            self.assertIn(f"the uv at {bad} {words}", done.stderr)
+            self.assertIn(f"correct `environment.uv` at {config}:2", done.stderr)
+            self.assertNotIn("header", done.stderr)
+
+    def test_what_the_operator_says_and_is_not_there_is_told_with_its_line(self):
+        for line, words in [
+            ('python = "3.31"', 'says python = "3.31", and no Python 3.31 works here (what works: 3.'),
+            ('uv = "/nowhere/uv"', ': `environment.uv` is "/nowhere/uv", which is not a program'),
+        ]:
+            config = config_file(self.cache, f"[environment]\n{line}\n")
+            done = self.call("engine.well", "--config", config)
+            self.assertEqual(done.returncode, 7)
+            self.assertRegex(done.stderr, rf"{re.escape(str(config))}:2 ?{re.escape(words)}")
 
     def test_sources_beside_the_file_belong_to_that_file(self):
         header = '# /// script\n# dependencies = ["enginelib"]\n# [tool.uv.sources]\n# enginelib = { path = "WHEEL" }\n# ///\n'

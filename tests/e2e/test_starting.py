@@ -100,7 +100,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_python_that_does_not_exist(self):
         header = with_dependencies(python=">=3.99")
-        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "Widen it", header=header)
+        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "allows only versions that there are not; write", header=header)
 
     async def test_nothing_is_left_of_a_build_that_failed(self):
         cache = scratch(self)
@@ -169,7 +169,7 @@ class Uv(unittest.IsolatedAsyncioTestCase):
         cache = scratch(self)
         done = run("call", "--config", config, "--tools", self.tools, "engine.well", env=environment(XDG_CACHE_HOME=cache))
         self.assertEqual(done.returncode, 7)
-        self.assertIn('[environment] uv = "/nowhere/uv" is not a program; correct the path or remove the line', done.stderr)
+        self.assertIn('hostler.toml:2: `environment.uv` is "/nowhere/uv", which is not a program; correct the path or remove the line', done.stderr)
 
 
 class Builds(unittest.IsolatedAsyncioTestCase):

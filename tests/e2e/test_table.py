@@ -334,7 +334,12 @@ class Files(unittest.IsolatedAsyncioTestCase):
             ("platform", needs("pywin32"), "ENVIRONMENT_FAILED",
              ["not be built: pywin32 (", "platform.py:2) has packages for Windows only, not for", "\"pywin32; sys_platform == 'win32'\"", "uv said: "]),
             ("python", HEADER.replace(">=3.9", ">=3.11,<3.11.0") + BODY, "ENVIRONMENT_FAILED",
-             ["no Python can fit requires-python", "python.py:2)"]),
+             ["no version of Python fits requires-python", "python.py:2)"]),
+            ("ancient", HEADER.replace(">=3.9", "==3.7.*") + BODY, "ENVIRONMENT_FAILED",
+             ["ancient.py:2) allows only versions older than hostler's workers run on (3.9); write \">=3.9\""]),
+            ("apart", needs("six==1.16.0", "six==1.15.0"), "ENVIRONMENT_FAILED",
+             ["\"six==1.16.0\" (", "apart.py:2) and \"six==1.15.0\" (", "exclude each other. Keep one of them"]),
+            ("empty", needs("six>2,<1"), "ENVIRONMENT_FAILED", ["the parts of \"six>2,<1\" (", "empty.py:2) exclude each other"]),
             ("slip", needs("markdown=3.5"), "STARTUP_FAILED", ["line 2", "write exactly `# dependencies = [\"markdown==3.5\"]`"]),
         ])
 
@@ -350,6 +355,49 @@ class Files(unittest.IsolatedAsyncioTestCase):
             env = environment(UV_DEFAULT_INDEX=address, UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache, SSL_CERT_FILE=None)
             await self.rows([("guarded", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED",
                               ["certificate", "SSL_CERT_FILE", "[environment.env]"])], env=env)
+
+    async def test_an_index_that_refuses_or_is_broken(self):
+        told = {401: ["refused the credentials", "(401 Unauthorized)", "Correct UV_DEFAULT_INDEX in hostler's environment"],
+                403: ["(403 Forbidden)", "whether markdown is the right name"],
+                500: ["answered 500 Internal Server Error", "not in the header", "Try again later"]}
+        for status, words in told.items():
+            with self.subTest(status), self.answering(status) as address:
+                env = self.far_from_packages(UV_DEFAULT_INDEX=address)
+                await self.rows([("refused", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED", words)], env=env)
+
+    async def test_an_index_that_is_no_address_or_not_to_be_asked(self):
+        told = [({"UV_DEFAULT_INDEX": "pypi.org/simple"}, ["UV_DEFAULT_INDEX in hostler's environment", "Write https://pypi.org/simple"]),
+                ({"UV_OFFLINE": "1"}, ["uv is offline (UV_OFFLINE is set in hostler's environment)", "markdown is not in its cache"])]
+        for variables, words in told:
+            with self.subTest(variables):
+                env = self.far_from_packages(**variables)
+                await self.rows([("astray", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED", words)], env=env)
+
+    def far_from_packages(self, **variables):
+        cache = scratch(self)
+        return environment(UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache, UV_HTTP_RETRIES="0", **variables)
+
+    @contextlib.contextmanager
+    def answering(self, status):
+        """A package index that answers with one status, whatever it is asked."""
+        class Answers(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_HEAD = do_GET
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/simple"
+        finally:
+            server.shutdown()
+            server.server_close()
 
     @contextlib.contextmanager
     def index(self):
@@ -382,6 +430,22 @@ class Files(unittest.IsolatedAsyncioTestCase):
             self.assertIn(f"uv lock --script {path}", stale.message)
             subprocess.run([uv, "lock", "--script", path], env=environment(), check=True, capture_output=True)
             self.assertEqual(await hostler.value("locked_well"), 1, "a new lock is seen without a restart")
+
+    async def test_a_lock_that_nobody_merged(self):
+        tools = scratch(self) / "tools"
+        path = write_tool(tools, "locked", BODY, header('dependencies = ["markdown==3.6"]'))
+        uv = Path(environment()["PATH"].split(":")[0]) / "uv"
+        lock = [uv, "lock", "--script", path]
+        subprocess.run(lock, env=environment(), check=True, capture_output=True)
+        written = path.with_name("locked.py.lock")
+        written.write_text("<<<<<<< HEAD\n" + written.read_text())
+        async with connected(tools) as hostler:
+            torn = await hostler.call("locked_well")
+            self.assertIn(f"{written}:1 is not as uv writes locks (a merge conflict", torn.message)
+            self.assertIn(f"Delete it and run `uv lock --script {path}`", torn.message)
+            written.unlink()
+            subprocess.run(lock, env=environment(), check=True, capture_output=True)
+            self.assertEqual(await hostler.value("locked_well"), 1, "what the message says mends it")
 
     async def test_imports(self):
         await self.rows([

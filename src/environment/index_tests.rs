@@ -1,0 +1,67 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::*;
+use crate::config::origin::{Origin, Place, Setting};
+
+const NOT_FOUND: &str = "error: No solution found when resolving dependencies\n  cause: Because tabulate was not found in the \
+                         package registry and you require tabulate, we can conclude …\n";
+
+fn settings(variables: &[(&str, &str)]) -> EnvironmentSettings {
+    let place = Place { file: Arc::new(PathBuf::from("/p/hostler.toml")), line: 3 };
+    let said = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
+    // What this machine says itself is not to be seen.
+    let nothing = INDEXES.iter().chain(&["UV_OFFLINE"]).map(|name| ((*name).to_owned(), said("")));
+    let set = variables.iter().map(|(name, value)| ((*name).to_owned(), said(value)));
+    EnvironmentSettings { env: nothing.chain(set).collect(), ..EnvironmentSettings::default() }
+}
+
+fn told(hint: &str, variables: &[(&str, &str)]) -> String {
+    let header = "[[tool.uv.index]]\nname = \"our-own\"\nurl = \"https://own/simple\"\n";
+    let header = Metadata::from_toml(header, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
+    let stderr = format!("{NOT_FOUND}\n{hint}\n");
+    advice(&stderr, &settings(variables), Some(&header)).unwrap_or_else(|| "nothing".to_owned())
+}
+
+#[test]
+fn what_keeps_uv_from_its_packages_is_no_fault_of_the_header() {
+    let offline = "hint: Packages were unavailable because the network was disabled.";
+    let asked = |url: &str| {
+        format!(
+            "hint: An index URL ({url}) could not be queried due to a lack of valid authentication credentials (401 Unauthorized)"
+        )
+    };
+    let refused =
+        "hint: An index (https://i.org/simple) returned a 403 Forbidden error. Check that the index URL is correct";
+    let broken = "error: Failed to fetch\n  cause: HTTP status server error (500 Internal Server Error) for url (http://me:pw@i.org/simple/x/)";
+    let broken_line = "hint: Packages were unavailable because the\n      network was disabled.";
+    let index = |value| [("UV_DEFAULT_INDEX", value)];
+    let told = [
+        told(offline, &[("UV_OFFLINE", "1")]),
+        told(offline, &[]),
+        told(broken_line, &[("UV_OFFLINE", "1")]),
+        told(&asked("https://i.org/simple"), &index("https://me:pw@i.org/simple")),
+        told(&asked("https://own/simple"), &index("https://i.org/simple")),
+        told(refused, &index("https://i.org/simple")),
+        told(refused, &[]),
+        told(&asked("https://i.org/simple").replace("401 Unauthorized", "403 Forbidden"), &[]),
+        told(broken, &[]),
+        told("", &index("pypi.org/simple")),
+        told("", &index("htps://pypi.org/simple")),
+        told("", &index("/nowhere/simple")),
+        told("", &index("file:///nowhere")),
+        told("", &[("UV_INDEX", "own=https://i.org other.org/simple")]),
+        told("", &index("https://i.org/simple")),
+        told("", &[]),
+    ];
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn no_password_is_told() {
+    let told = [
+        told("", &[("UV_INDEX", "https://i.org me:pw@i.org/simple")]),
+        told("hint: An index URL (https://i.org/s) could", &[("UV_INDEX", "https://me:pw@i.org/s")]),
+    ];
+    assert!(told.iter().all(|told| told.contains("i.org") && !told.contains("pw")), "{told:?}");
+}
