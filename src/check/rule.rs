@@ -34,6 +34,7 @@ macro_rules! rules {
 rules! {
     UNREADABLE "unreadable" Error "a file or folder that cannot be read serves no tools"
     HEADER "header" Error "a header that cannot be read keeps the whole file from being served"
+    DOUBTFUL_HEADER "doubtful-header" Warning "a comment that only looks like a header declares nothing"
     SYNTAX "syntax" Error "a file that is no Python keeps all its tools from being served"
     NAME "name" Error "a pack or tool whose name is taken, too long or no identifier is not served"
     NO_TOOLS "no-tools" Warning "a file in a tools folder that offers nothing is likely missing something"

@@ -117,7 +117,7 @@ pub enum Status {
 }
 
 /// The rules that reading alone can find broken.
-const RULES: [&str; 4] = ["exports", "name", "no-tools", "star-args"];
+const RULES: [&str; 5] = ["doubtful-header", "exports", "name", "no-tools", "star-args"];
 
 /// Something worth a word that does not stop a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]

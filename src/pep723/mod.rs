@@ -7,6 +7,7 @@ mod amend;
 mod block;
 mod decode;
 mod distributions;
+mod likeness;
 mod metadata;
 mod mistake;
 mod requirement;
@@ -50,7 +51,17 @@ pub fn read(source: &str, file: &Arc<PathBuf>) -> Result<Option<Metadata>, Heade
     let blocks = blocks(source);
     mistake::find(source, &blocks).map_or(Ok(()), Err)?;
     let script = blocks.iter().find(|block| block.kind == SCRIPT);
+    if script.is_none() {
+        likeness::slip(source).map_or(Ok(()), Err)?;
+    }
     script.map(|block| Metadata::from_toml(&block.text(), block.opening_line + 1, file)).transpose()
+}
+
+/// What may have been meant as a header in a text that [`read`] finds none in.
+pub fn doubtful(source: &str) -> Option<HeaderError> {
+    let blocks = blocks(source);
+    let has_header = blocks.iter().any(|block| block.kind == SCRIPT);
+    if has_header { None } else { likeness::doubt(source, &blocks) }
 }
 
 /// The type of block that holds a script's metadata.
