@@ -233,6 +233,17 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     (best.0 >= 0.8).then_some(best.1)
 }
 
+/// Whether one name is another with a slip of the pen: a letter more, less, other or two in the wrong order, of long names
+/// two such slips. Stricter than [`nearest`], for names that are not among a few known ones.
+pub fn is_slip_of(written: &str, meant: &str) -> bool {
+    let shorter = written.len().min(meant.len());
+    if written == meant || shorter < 3 || written.len().max(meant.len()) > LONGEST_NAME {
+        return false;
+    }
+    let most = if shorter < 7 { 1 } else { 2 };
+    strsim::damerau_levenshtein(&written.to_ascii_lowercase(), &meant.to_ascii_lowercase()) <= most
+}
+
 /// A value as a message calls it.
 pub(super) fn describe(value: &DeValue<'_>) -> String {
     match value {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use block::{Block, blocks};
 pub use decode::decode;
-pub use distributions::{brings, distribution_of, normalised};
+pub use distributions::{brings, distribution_of, is_well_known, modules_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use requirement::package_of;
 

@@ -263,6 +263,8 @@ FILES = {
     "no_python": toml('requires-python = ">=3.11,<3.11.0"'),
     "undeclared": HEADER + "import yaml\n" + BODY,
     "undeclared_internal": "import yaml\n" + BODY,
+    "misspelt_module": HEADER + "import jsno\n" + BODY,
+    "unknown_module": HEADER + "import helpers\n" + BODY,
     "raises": HEADER + "raise RuntimeError('no coal')\n" + BODY,
     "exits": HEADER + "import sys\nsys.exit(4)\n" + BODY,
     "crashes": HEADER + "import os\nos._exit(3)\n" + BODY,
