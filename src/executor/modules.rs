@@ -17,7 +17,7 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let told = told(top, file.header.as_ref())?;
     Some(match did_you_mean(top, file) {
         Some(question) if is_well_known(top) => capital(&question),
-        Some(question) => format!("{} If not: {told}", capital(&question)),
+        Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
         None if is_well_known(top) || is_standard(top) => told,
         None => format!("{told}. If it is a file of yours, put {top}.py into {}", folder.display()),
     })
