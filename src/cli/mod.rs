@@ -17,6 +17,7 @@ mod show;
 mod signature;
 mod status;
 mod style;
+mod typed;
 mod warm;
 
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub fn main() -> ExitCode {
     process::survive_questions();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
-    let options = Options::parse();
+    let options = Options::try_parse().unwrap_or_else(|error| options::refuse(&error));
     // First of all, while there is one thread: from here on this is the keeper's child.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)

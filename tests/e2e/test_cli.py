@@ -86,6 +86,18 @@ class Calls(unittest.TestCase):
         self.assertEqual((forced["word"], forced["names"], forced["extra"], forced["count"]), ("7", [], None, 4))
         self.assertEqual(json.loads(call("plain.kinds", "word=a=b").stdout)["word"], "a=b")
 
+    def test_words_that_are_no_arguments(self):
+        for words, said in (
+            (["--name", "x"], "`--name` is no option: a tool's arguments have no dashes; write name=x"),
+            (["name", "=", "x"], "an argument has no blanks around `=`; write name=x"),
+            (["name=x", "name=y"], "`name` is given twice"),
+            (["--jsn"], "tip: a similar argument exists: '--json'"),
+        ):
+            with self.subTest(words):
+                done = call("plain.greet", *words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+
     def test_arguments_as_one_object(self):
         self.assertEqual(json.loads(call("plain.kinds", "--input", '{"count": 5}', "word=x").stdout)["count"], 5)
         read = call("plain.kinds", "--input", "-", stdin='{"count": 6, "word": "Ü"}')
