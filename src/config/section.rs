@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::homes;
 use super::mistaken::{self, Mistake};
 use super::origin::{Origin, Place, Setting};
-use super::value::FromToml;
+use super::value::{FromToml, ITEM};
 
 /// A TOML text and where it stands, so that a byte offset becomes a line a person can open.
 #[derive(Debug, Clone)]
@@ -106,7 +106,8 @@ impl<'a> Section<'a> {
         match T::from_toml(value.get_ref()) {
             Ok(taken) => Some(Setting { value: taken, origin: self.source.origin_at(at) }),
             Err(fix) => {
-                let found = describe(value.get_ref());
+                let of_list = fix.starts_with(ITEM).then(|| "an item of this list".to_owned());
+                let found = of_list.unwrap_or_else(|| describe(value.get_ref()));
                 self.report(at, self.full_key(key), format!("{found} does not fit here"), fix);
                 None
             }

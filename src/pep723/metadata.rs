@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeValue};
 
 use super::HeaderError;
-use super::requirement::{direct_reference, is_relative};
+use super::requirement::{direct_reference, is_relative, package_of};
 use super::slip;
 use crate::config::origin::Setting;
 use crate::config::section::{self, Problem, Section, Source};
@@ -107,11 +107,24 @@ fn read_dependencies(top: &Section<'_>) -> Vec<String> {
             Some(right) if is_only => format!("write exactly `{}`", top.line_with(item, &right)),
             // The line is not right before all are.
             Some(right) => format!("write {right}"),
-            None => "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned(),
+            None => right_form(text),
         };
         top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {}", slip.what), fix);
     }
     list.map(|list| list.value).unwrap_or_default()
+}
+
+/// How a requirement looks, by the example of what was written.
+fn right_form(text: &str) -> String {
+    let name = package_of(text);
+    let compares = text[name.len()..].trim_start().starts_with(['<', '>', '=', '!', '~']);
+    if text.contains("://") {
+        format!("write the package's name before its address: \"NAME @ {text}\"")
+    } else if compares && !name.is_empty() {
+        format!("write it like \"{name}>=1.2\", or \"{name}\" for any version")
+    } else {
+        "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned()
+    }
 }
 
 fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
