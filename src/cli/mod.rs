@@ -110,8 +110,8 @@ async fn serve(app: &App) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
-    if app.dispatcher.registry.catalogue().files.is_empty() {
-        style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
+    if let Some(remedy) = app.dispatcher.registry.catalogue().remedy() {
+        style::warn(&format!("no tools found: {remedy}"));
     }
     app.dispatcher.registry.introduce();
     status::tell_when_asked(&app.dispatcher);

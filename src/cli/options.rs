@@ -217,8 +217,9 @@ pub(super) fn refuse(error: &clap::Error) -> ! {
         _ => error.exit(),
     };
     let at = words.iter().position(|word| word.split('=').next() == named.split('=').next()).filter(|at| {
-        let before = &words[..*at];
-        before.iter().any(|word| word == "call" || word == "invoke")
+        // After `call` and a tool's name.
+        let call = words[..*at].iter().position(|word| word == "call" || word == "invoke");
+        call.is_some_and(|call| words[call + 1..*at].iter().any(|word| !word.starts_with('-')))
     });
     let Some(at) = at else { error.exit() };
     let bad = typed::no_argument(&words, at);

@@ -131,7 +131,7 @@ class ExitStatuses(unittest.TestCase):
             (2, "is not JSON", ["plain.greet", "name:=nonsense"]),
             (2, "--input must be a JSON object", ["plain.greet", "--input", "[1]"]),
             (2, "write a duration", ["plain.greet", "--timeout", "soon"]),
-            (2, "unexpected argument", ["plain.greet", "--no-such-flag"]),
+            (2, "is no option", ["plain.greet", "--no-such-flag"]),
             (3, "TOOL_NOT_FOUND", ["plain.great"]),
             (5, "TOOL_TIMEOUT", ["hostile.loops", "--timeout", "300ms"]),
             (7, "ENVIRONMENT_FAILED", ["unbuildable.well"]),
@@ -210,7 +210,17 @@ class Lists(unittest.TestCase):
     def test_no_tools(self):
         done = run("list", "--tools", scratch(self))
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("give a folder with --tools DIR", done.stderr)
+        for words in (["list"], ["call", "a.greet"], ["show", "a.greet"], ["check"], ["serve"]):
+            done = run(*words, "--tools", scratch(self), stdin="")
+            self.assertIn("give a folder with --tools DIR, or put Python files into ./tools", done.stderr, words)
+
+    def test_files_without_tools(self):
+        folder = scratch(self)
+        for text in ("", "def _greet(): ...\n", "class Greet: ...\n"):
+            (folder / "a.py").write_text(text)
+            for words in (["list"], ["call", "a.greet"], ["serve"]):
+                done = run(*words, "--tools", folder, stdin="")
+                self.assertIn("a.py has no public function; see `hostler check`", done.stderr, words)
 
     def test_show_tells_who_decided(self):
         config = config_file(scratch(self), '# mine\n[tool]\nidle_timeout = "3m"\n\n[tool.plain]\nmax_queue = 9\n')
