@@ -136,8 +136,15 @@ impl<'a> Section<'a> {
 
     /// Where the table begins.
     pub fn place(&self) -> Place {
-        let first = self.table.iter().map(|(key, _)| key.span().start).min();
-        self.source.place_at(first.unwrap_or(0))
+        let first = self.table.iter().map(|(key, _)| key.span().start).min().unwrap_or(0);
+        // Its head stands above its first key, unless it is written within braces.
+        let name = self.prefix.rsplit_once("tool.").map_or(self.prefix.as_str(), |(_, name)| name);
+        let above = self.source.text.get(..first).unwrap_or_default();
+        let mut head = above.match_indices('[').filter(|(at, _)| {
+            let line = &above[*at..].lines().next().unwrap_or_default();
+            (above[..*at].is_empty() || above[..*at].ends_with('\n')) && line.contains(name)
+        });
+        self.source.place_at(head.next_back().map_or(first, |(at, _)| at))
     }
 
     /// The origin of a value that [`Section::entries`] gave.
@@ -179,6 +186,12 @@ impl<'a> Section<'a> {
             if asked.contains(&name) || (named && value.get_ref().is_table()) {
                 continue;
             }
+            if let Some(fix) =
+                self.function_table(name, value).filter(|_| nearest(name, asked.iter().copied()).is_none())
+            {
+                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+                continue;
+            }
             let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
             let (what, fix) = match home {
                 Some(home) => (OUT_OF_PLACE, home),
@@ -188,10 +201,22 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// `[tool.a.ask]`, where `ask` is meant as a function of `a`.
+    fn function_table(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
+        let pack = self.prefix.strip_prefix("tool.").filter(|_| !self.source.is_header)?;
+        let is_meant = value.get_ref().is_table() && !pack.contains('.');
+        let quoted = format!("[tool.\"{pack}.{name}\"]");
+        is_meant.then(|| format!("if `{name}` is a function of `{pack}`, its table is called {quoted}"))
+    }
+
     fn subsection(&self, key: &str) -> Option<Section<'a>> {
         let value = self.table.get(key)?;
         let Some(table) = value.get_ref().as_table() else {
-            let fix = format!("write it as a table: [{}]", self.full_key(key));
+            let is_list = value.get_ref().is_array() || value.get_ref().is_str();
+            let fix = match self.full_key(key) {
+                of if of == "tool" && is_list => "did you mean `tools`, the folders of tools?".to_owned(),
+                of => format!("write it as a table: [{of}]"),
+            };
             let found = describe(value.get_ref());
             self.report(value.span().start, self.full_key(key), format!("{found} does not fit here"), fix);
             return None;

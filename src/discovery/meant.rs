@@ -28,10 +28,10 @@ pub fn did_you_mean(module: &str, file: &ToolFile) -> Option<String> {
 /// A declared package that is called almost as the module: one of the two is misspelt.
 fn requirement(module: &str, file: &ToolFile) -> Option<String> {
     let header = file.header.as_ref()?;
-    let declared = header.dependencies.iter().map(|text| package_of(text));
+    let mut declared = header.dependencies.iter().map(|text| package_of(text));
     let is_imported = |package: &str| file.imports.iter().any(|other| brings(package, top(other)));
     let near = |package: &str| modules_of(package).into_iter().find(|known| is_slip_of(module, known));
-    let (package, meant) = declared.filter_map(|package| Some((package, near(package)?))).next()?;
+    let (package, meant) = declared.find_map(|package| Some((package, near(package)?)))?;
     let place = header.line_of(package).map(|line| format!(" (line {line})")).unwrap_or_default();
     Some(if is_imported(package) || is_well_known(&meant) && !is_well_known(module) {
         format!("did you mean `{meant}`, which the declared package \"{package}\"{place} brings?")

@@ -141,7 +141,7 @@ mod tests {
         ] {
             let told = format!("line 2: this looks like a header and {what}; write exactly `# /// script`");
             assert_eq!(error(&format!("#!/usr/bin/env python\n{opening}\n{REST}")), Some(told), "{opening}");
-            assert_eq!(error(&format!("\"\"\"Doc.\n\"\"\"\n\n{opening}\n{REST}")).is_some(), true, "{opening}");
+            assert!(error(&format!("\"\"\"Doc.\n\"\"\"\n\n{opening}\n{REST}")).is_some(), "{opening}");
         }
         let indented = "  # /// script\n  # dependencies = []\n  # ///\nx = 1\n";
         let told = "line 1: this looks like a header and is indented; write exactly `# /// script`, and take the blanks \

@@ -104,7 +104,9 @@ impl Catalogue {
 
 /// The pack of a name that is a path: `tools/a.py`, `./a.py`, `a.py`.
 fn by_path(name: &str) -> Option<String> {
-    (name.contains('/') || name.ends_with(".py")).then(|| stem(Path::new(name))).filter(|stem| !stem.is_empty())
+    (name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "py"))
+        .then(|| stem(Path::new(name)))
+        .filter(|stem| !stem.is_empty())
 }
 
 /// Whether a name is one of this pack's. A file that no pack can be called after is asked for by what it would be called.

@@ -56,7 +56,7 @@ class Words(unittest.TestCase):
     def test_settings_for_a_function_that_is_not_there(self):
         config = config_file(scratch(self), '[tool."plain.gret"]\ntimeout = 5\n')
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn(f"{config}:2: there is no tool plain.gret that these settings are for; did you mean plain.greet?", done.stderr)
+        self.assertIn(f"{config}:1: there is no tool plain.gret that these settings are for; did you mean plain.greet?", done.stderr)
 
     def test_a_folder_of_tools_that_is_not_there(self):
         done = run("list", "--tools", TOOLS, "--tools", "/nowhere/tools")
