@@ -116,6 +116,8 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
         "there is no tool engine.neet; did you mean engine.need? Others near it: engine.f, engine.nothing"
     );
     assert_eq!(near.details.near, ["engine.need", "engine.f", "engine.nothing"]);
+    let bare = fault(folder.path(), "nede", json!({})).await;
+    assert_eq!(bare.message, "there is no tool nede; did you mean engine.need?");
     for path in ["tools/engine.py", "./engine.py", "engine.py"] {
         let told = fault(folder.path(), path, json!({})).await.message;
         let right =

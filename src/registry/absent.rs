@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
-use crate::config::section::nearest;
+use crate::config::section::{is_slip_of, nearest};
 use crate::pep723::nearest_identifier;
 
 /// A name that is no tool's.
@@ -89,6 +89,8 @@ impl Catalogue {
         let spelling = nearest(name, self.ready().map(|tool| tool.name.as_str()));
         let function = name.rsplit('.').next().unwrap_or(name);
         let same_function = self.ready().filter(|tool| tool.function().name == function);
+        let same_function =
+            same_function.chain(self.ready().filter(|tool| is_slip_of(function, &tool.function().name)));
         let is_of_pack = |tool: &&Arc<Tool>| name.split('.').next() == Some(tool.entry.file.pack.as_str());
         let same_pack = self.ready().filter(is_of_pack);
         let mut names: Vec<String> = spelling.map(str::to_owned).into_iter().collect();

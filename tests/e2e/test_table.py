@@ -282,6 +282,7 @@ FILES = {
     "misspelt_module": HEADER + "import jsno\n" + BODY,
     "unknown_module": HEADER + "import helpers\n" + BODY,
     "raises": HEADER + "raise RuntimeError('no coal')\n" + BODY,
+    "nonlocal_of_nobody": HEADER + BODY + "def other():\n    nonlocal x\n",
     "exits": HEADER + "import sys\nsys.exit(4)\n" + BODY,
     "crashes": HEADER + "import os\nos._exit(3)\n" + BODY,
 }
