@@ -6,7 +6,11 @@ use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
 
+use ruff_python_ast::PythonVersion;
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+
 use super::file::Subject;
+use super::text::bytes_of;
 use super::{Finding, rule};
 
 /// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
@@ -90,6 +94,7 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
             return findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
         }
     };
+    newer_syntax(subject, &wanted, findings);
     if !any_python_fits(&wanted) {
         let message = format!("no version of Python fits `{text}`");
         let fix = "let its clauses leave some version over, like \">=3.11\"";
@@ -114,6 +119,24 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
         findings.push(Finding::new(&rule::PYTHON_ABSENT, range, message, fix));
     }
 }
+
+/// What the oldest version that is allowed does not know yet.
+fn newer_syntax(subject: &Subject<'_>, wanted: &VersionSpecifiers, findings: &mut Vec<Finding>) {
+    let oldest = (FLOOR.1..40).find(|minor| some_patch_fits((FLOOR.0, *minor), wanted));
+    let unknown_to = |minor: u64| {
+        let version = PythonVersion { major: 3, minor: u8::try_from(minor).unwrap_or(u8::MAX) };
+        let options = ParseOptions::from(Mode::Module).with_target_version(version);
+        parse_unchecked(&subject.text.source, options).unsupported_syntax_errors().first().cloned()
+    };
+    let Some((oldest, error)) = oldest.and_then(|oldest| Some((oldest, unknown_to(oldest)?))) else { return };
+    let Some(enough) = (oldest + 1..=NEWEST).find(|minor| unknown_to(*minor).is_none()) else { return };
+    let message = format!("not every version that `{wanted}` allows can read this: {error}");
+    let fix = format!("let `requires-python` begin with \">=3.{enough}\", or write it otherwise");
+    findings.push(Finding::new(&rule::NEWER_SYNTAX, bytes_of(&error), message, fix));
+}
+
+/// The newest version whose syntax the parser knows apart.
+const NEWEST: u64 = 15;
 
 #[cfg(test)]
 mod tests {

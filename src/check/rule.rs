@@ -43,6 +43,7 @@ rules! {
     UNDECLARED_IMPORT "undeclared-import" Error "what is not in `dependencies` is not there when the file runs"
     PYTHON_IMPOSSIBLE "python-impossible" Error "no version of Python fits `requires-python`"
     PYTHON_ABSENT "python-absent" Warning "no interpreter on this machine fits `requires-python`, so uv has to fetch one"
+    NEWER_SYNTAX "newer-syntax" Warning "a version of Python that `requires-python` allows may not know what the file is written in"
     UNDECLARED_SECRET "undeclared-secret" Error "a tool only receives the secrets it declares"
     WRITTEN_SECRET "written-secret" Error "what stands in a file is read by everybody who reads the file"
     ENVIRONMENT_READ "environment-read" Warning "a worker does not inherit the environment, so the variable is not there"

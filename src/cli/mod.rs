@@ -86,7 +86,8 @@ async fn run(options: Options) -> ExitCode {
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.dispatcher.registry.catalogue().problems {
-        style::warn(&problem.to_string());
+        let told = problem.told(&app.config.tools.origin);
+        style::warn(&format!("{}: {told}", problem.folder.display()));
     }
     for (place, warning) in app.unmatched_settings() {
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));

@@ -204,7 +204,7 @@ fn stem(path: &Path) -> String {
 }
 
 fn break_header(file: &mut ToolFile, error: &HeaderError) {
-    file.break_with(Some(error.line), format!("{}; {}", error.reason, error.fix));
+    file.break_with(Some(error.line), error.sentence());
 }
 
 /// What a file was meant to be, when its text cannot be had.

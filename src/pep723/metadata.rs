@@ -173,15 +173,12 @@ fn one_error(mut problems: Vec<Problem>) -> HeaderError {
     let say = |problem: &Problem| {
         if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) }
     };
-    let mut problems = problems.iter();
-    let Some(first) = problems.next() else {
-        return HeaderError::new(1, "the header cannot be read", "compare it with PEP 723");
-    };
-    let mut fix = first.fix.clone();
-    for problem in problems {
-        fix = format!("{fix}; line {}: {}; {}", problem.place.line, say(problem), problem.fix);
+    let one = |problem: &Problem| HeaderError::new(problem.place.line, say(problem), problem.fix.clone());
+    let mut errors = problems.iter().map(one);
+    match errors.next() {
+        Some(first) => HeaderError { others: errors.collect(), ..first },
+        None => HeaderError::new(1, "the header cannot be read", "compare it with PEP 723"),
     }
-    HeaderError::new(first.place.line, say(first), fix)
 }
 
 /// The rest of `[tool]`. The text has been parsed once, so a second parse cannot fail in a way a person would need to hear.

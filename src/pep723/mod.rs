@@ -32,17 +32,25 @@ pub struct HeaderError {
     pub reason: String,
     /// What to do about it.
     pub fix: String,
+    /// What else is wrong, further down.
+    pub others: Vec<HeaderError>,
 }
 
 impl HeaderError {
     fn new(line: usize, reason: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { line, reason: reason.into(), fix: fix.into() }
+        Self { line, reason: reason.into(), fix: fix.into(), others: Vec::new() }
+    }
+
+    /// All that is wrong but for the first line: one sentence.
+    pub fn sentence(&self) -> String {
+        let others = self.others.iter().map(|other| format!("; {other}"));
+        format!("{}; {}{}", self.reason, self.fix, others.collect::<String>())
     }
 }
 
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}; {}", self.line, self.reason, self.fix)
+        write!(f, "line {}: {}", self.line, self.sentence())
     }
 }
 
