@@ -112,14 +112,18 @@ fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&Strin
         Some(SecretSource::Command(words)) => {
             format!("[secrets] in hostler.toml looks for it in what `{}` prints, which is nothing", words.join(" "))
         }
-        None if let Some(near) = near => format!(
-            "[secrets] in hostler.toml says where {near} is: if {name} was meant there, write it so. Else put it into hostler's \
-             environment as {name}"
-        ),
-        None => format!(
-            "Put it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {name} = {{ file = \
-             \"/path/to/it\" }}"
-        ),
+        None => {
+            let place = format!("{name} = {{ file = \"/path/to/it\" }}");
+            let otherwise = format!(
+                "ut it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {place}"
+            );
+            match near {
+                Some(near) => format!(
+                    "[secrets] in hostler.toml says where {near} is: if {name} was meant there, write it so. If not, p{otherwise}"
+                ),
+                None => format!("P{otherwise}"),
+            }
+        }
     }
 }
 

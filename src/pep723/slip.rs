@@ -68,7 +68,9 @@ pub(super) fn in_python(text: &str) -> Option<Slip> {
         Some(right) => ("begin every clause with an operator".to_owned(), Some(right)),
         None => otherwise(text).map_or_else(|| in_versions(text), Some)?,
     };
-    let right = right.filter(|right| in_versions(right).is_none());
+    // Several versions that must all be the one are none.
+    let is_possible = |right: &String| right.matches("==").count() < 2 && in_versions(right).is_none();
+    let right = right.filter(is_possible);
     Some(Slip { what, instead: right.map(|right| format!("\"{right}\"")) })
 }
 
@@ -80,6 +82,10 @@ fn otherwise(text: &str) -> Option<Found> {
     }
     if let Some(version) = text.strip_suffix('+').map(str::trim).filter(|version| is_version(version)) {
         return Some(("`+` is no comparison of versions".to_owned(), Some(format!(">={version}"))));
+    }
+    let clauses = text.split(" and ").map(str::trim).collect::<Vec<_>>().join(",");
+    if clauses != text && in_versions(&clauses).is_none() {
+        return Some(("between two conditions stands a comma".to_owned(), Some(clauses)));
     }
     let (from, to) = text.split_once('-').map(|(from, to)| (from.trim(), to.trim()))?;
     // Whoever says 3.12 means all of it.
@@ -238,6 +244,8 @@ mod tests {
             ("3.10+", ">=3.10"),
             ("3.10 - 3.12", ">=3.10,<3.13"),
             (">=3.10 <3.13", ">=3.10,<3.13"),
+            (">=3.10 and <3.13", ">=3.10,<3.13"),
+            ("3.10, 3.11", ""),
             ("3.10 or newer", ""),
             ("latest", ""),
         ] {

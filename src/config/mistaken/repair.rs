@@ -22,7 +22,7 @@ pub(super) fn candidates(line: &str) -> Vec<Candidate> {
 
 fn of_words(words: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
-    if words.starts_with('[') | words.ends_with(']') && !words.contains('=') && !words.contains(['"', '\'', ',']) {
+    if (words.starts_with('[') || words.ends_with(']')) && !words.contains('=') && !words.contains(['"', '\'', ',']) {
         found.extend(head(words));
     }
     found.extend(extra_mark(words));

@@ -81,6 +81,6 @@ const MOST: usize = 100;
 pub(super) fn bare_list(key: &str, value: &str) -> Option<String> {
     let lists = ["dependencies", "secrets", "tools", "ignore", "pass_env"];
     let is_bare = !value.starts_with(['[', '(', '{']) && !value.ends_with(']');
-    let is_list = lists.contains(&key) && is_bare && !value.contains([':', '=', '#']) | value.contains("==");
+    let is_list = lists.contains(&key) && is_bare && !value.contains([':', '#']) && !value.contains(" = ");
     is_list.then(|| list::rewritten(key, &format!("[{value}]"))).flatten()
 }

@@ -78,6 +78,7 @@ fn what_other_languages_have_is_told_as_toml_has_it() {
         "dependencies = \n- six",
         "dependencies = idna, six",
         "dependencies = six",
+        "dependencies = six>=1, idna==3",
         "dependencies = \"idna\", \"six\"",
         "dependencies = [\"idna\"; \"six; python_version > '3'\"]",
         "[tool.hostler]\ntools.greet = {timeout = \"3s\" effects = \"once\"}",
