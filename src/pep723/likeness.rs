@@ -35,7 +35,7 @@ pub(super) fn doubt(source: &str, blocks: &[Block<'_>]) -> Option<HeaderError> {
     Some(HeaderError::new(first.0, reason, fix))
 }
 
-/// The comments before the first code, each run of lines by itself. A docstring is passed over.
+/// The comments before the first code but imports, each run of lines by itself. A docstring is passed over.
 fn runs(source: &str) -> Vec<Vec<Line<'_>>> {
     let mut found: Vec<Vec<Line<'_>>> = vec![Vec::new()];
     let mut docstring: Option<&str> = None;
@@ -46,7 +46,7 @@ fn runs(source: &str) -> Vec<Vec<Line<'_>>> {
         } else if words.starts_with('#') {
             found.extend(found.last().is_none().then(Vec::new));
             found.iter_mut().last().into_iter().for_each(|run| run.push((index + 1, line)));
-        } else if words.is_empty() {
+        } else if words.is_empty() || line.starts_with("import ") || line.starts_with("from ") {
             found.push(Vec::new());
         } else {
             let text = words.trim_start_matches(['r', 'R']);
@@ -147,6 +147,8 @@ mod tests {
         let told = "line 1: this looks like a header and is indented; write exactly `# /// script`, and take the blanks \
                     away before the `#` of lines 1 to 3";
         assert_eq!(error(indented).as_deref(), Some(told));
+        let below = "import os\n# // script\n# dependencies = []\n# ///\n";
+        assert!(error(below).unwrap().starts_with("line 2: "));
         let both = "# // script\n# dependencies = []\n# //\nx = 1\n";
         assert!(error(both).unwrap().ends_with("write exactly `# /// script`, and line 3 as `# ///`"));
     }
