@@ -6,6 +6,7 @@ use ruff_python_ast::{Expr, ExprCall, Keyword, Stmt};
 use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, rule};
+use crate::config::section::is_slip_of;
 use crate::process::reaches_workers;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -92,7 +93,7 @@ impl Walk<'_, '_> {
 
     fn written(&mut self, value: &Expr, what: &str, name: &str) {
         let message = format!("{what} looks like a secret, and it stands in the file");
-        let fix = declare_it(name);
+        let fix = self.declare_it(name);
         self.findings.push(Finding::new(&rule::WRITTEN_SECRET, bytes_of(value), message, fix));
     }
 
@@ -124,8 +125,25 @@ impl Walk<'_, '_> {
             return;
         }
         let message = format!("the secret {name} is read and not declared, so it is never sent");
-        let fix = format!("add `secrets = [\"{name}\"]` under [tool.hostler] in the header");
+        let near = self.subject.settings.secrets.value.iter().find(|declared| is_slip_of(name, declared));
+        let near = near.map(|near| format!("did you mean {near}, which is declared? If not, "));
+        let fix = near.unwrap_or_default() + &self.declaring(name);
         self.findings.push(Finding::new(&rule::UNDECLARED_SECRET, bytes_of(argument), message, fix));
+    }
+
+    /// How the header declares it, with the line where it has one.
+    fn declaring(&self, name: &str) -> String {
+        match &self.subject.file.header {
+            Some(header) => format!("in the header, {}", header.declaring_secret(name)),
+            None => format!("give the file a header with `secrets = [\"{name}\"]` under [tool.hostler]"),
+        }
+    }
+
+    fn declare_it(&self, name: &str) -> String {
+        if self.subject.settings.secrets.value.iter().any(|declared| declared == name) {
+            return format!("it is declared as a secret: read it with hostler.secret(\"{name}\")");
+        }
+        format!("declare it ({}) and read it with hostler.secret(\"{name}\")", self.declaring(name))
     }
 
     fn environment(&mut self, argument: &Expr) {
@@ -135,17 +153,14 @@ impl Walk<'_, '_> {
             return;
         }
         let message = format!("the variable {name} does not reach a worker, whose environment is an allow-list");
-        let fix = if is_secret_name(name) {
-            declare_it(name)
+        let is_declared = settings.secrets.value.iter().any(|declared| declared == name);
+        let fix = if is_declared || is_secret_name(name) {
+            self.declare_it(name)
         } else {
             format!("read it from hostler.config, or let it through: `pass_env = [\"{name}\"]` in hostler.toml")
         };
         self.findings.push(Finding::new(&rule::ENVIRONMENT_READ, bytes_of(argument), message, fix));
     }
-}
-
-fn declare_it(name: &str) -> String {
-    format!("declare it, `secrets = [\"{name}\"]` under [tool.hostler], and read it with hostler.secret(\"{name}\")")
 }
 
 fn is_secret_name(name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! One tool file: its header, its syntax, and every rule about what it says.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ruff_python_ast::ModModule;
@@ -30,7 +31,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         Ok(source) => source,
         Err(error) => {
             let text = Text::new(String::from_utf8_lossy(&bytes).into_owned());
-            let findings = vec![of_header(error, &text)];
+            let findings = of_header(error, &text);
             return FileReport { path: file.path.clone(), text, findings };
         }
     };
@@ -38,7 +39,7 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     let mut findings = Vec::new();
     let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
     let says_what_it_needs = header.is_ok();
-    findings.extend(header.err().map(|error| of_header(error, &text)));
+    findings.extend(header.err().into_iter().flat_map(|error| of_header(error, &text)));
     let parsed = syntax_tree(&text.source);
     findings.extend(parsed.as_ref().and_then(|parsed| refused(parsed, &text)));
     if findings.is_empty() {
@@ -62,8 +63,29 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     FileReport { path: file.path.clone(), text, findings }
 }
 
-fn of_header(error: pep723::HeaderError, text: &Text) -> Finding {
-    Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix)
+/// Whether a file that others import is Python at all; nothing else is asked of it.
+pub(super) fn check_helper(path: &Path) -> Option<FileReport> {
+    let bytes = std::fs::read(path).ok()?;
+    let (text, findings) = match pep723::decode(&bytes) {
+        Err(error) => {
+            let text = Text::new(String::from_utf8_lossy(&bytes).into_owned());
+            let findings = of_header(error, &text);
+            (text, findings)
+        }
+        Ok(source) => {
+            let text = Text::new(source);
+            let findings = syntax_tree(&text.source).and_then(|parsed| refused(&parsed, &text)).into_iter().collect();
+            (text, findings)
+        }
+    };
+    (!findings.is_empty()).then(|| FileReport { path: path.to_owned(), text, findings })
+}
+
+fn of_header(error: pep723::HeaderError, text: &Text) -> Vec<Finding> {
+    let others = error.others.into_iter().flat_map(|other| of_header(other, text));
+    let mut findings: Vec<Finding> = others.collect();
+    findings.insert(0, Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix));
+    findings
 }
 
 fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {

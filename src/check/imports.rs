@@ -8,8 +8,8 @@ use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt, StmtTry};
 use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, folder_of, rule};
-use crate::discovery::{Kind, is_standard};
-use crate::pep723::{brings, distribution_of, package_of};
+use crate::discovery::{Kind, did_you_mean, is_standard};
+use crate::pep723::{brings, distribution_of, is_well_known, package_of};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut imports = Imports { found: Vec::new() };
@@ -50,9 +50,24 @@ fn undeclared(
         imports.found.iter().any(|(module, _)| brings(package, module.split('.').next().unwrap_or(module)))
     };
     let silent: Vec<&str> = declared.iter().filter(|package| !explains(package)).copied().collect();
-    let mut fix = match subject.file.kind {
+    let declare = match subject.file.kind {
         Kind::Python => format!("add \"{wanted}\" to `dependencies` in the header"),
         Kind::Internal => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
+    };
+    let mut fix = match did_you_mean(module, subject.file) {
+        // The name of a package that nobody knows is whoever's: a slip of the pen must not install it.
+        Some(question) => {
+            return Finding::new(
+                &rule::UNDECLARED_IMPORT,
+                bytes_of(name),
+                message,
+                otherwise(&question, module, &declare),
+            );
+        }
+        None if is_well_known(module) => declare,
+        None => {
+            format!("if `{module}` is a package, {declare}; if it is a file of yours, put {module}.py beside this one")
+        }
     };
     if !silent.is_empty() {
         let these = silent.join(" or ");
@@ -62,6 +77,15 @@ fn undeclared(
         );
     }
     Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(name), message, fix)
+}
+
+/// A question, and what to do where its answer is no.
+fn otherwise(question: &str, module: &str, declare: &str) -> String {
+    if is_well_known(module) {
+        question.to_owned()
+    } else {
+        format!("{question} If not, and `{module}` is a package that you know, {declare}")
+    }
 }
 
 /// Imports that have to succeed, with the name to point at.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use pep440_rs::VersionSpecifiers;
 
 use super::file::Subject;
-use super::{Finding, rule};
+use super::{Finding, newer, rule};
 use crate::pep723::{Hindrance, some_patch_fits};
 
 /// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
@@ -75,6 +75,7 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
             return findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
         }
     };
+    newer::check(subject, &wanted, findings);
     if let Some(hindrance) = Hindrance::of_range(&wanted) {
         let (message, fix) = hindrance.told(&format!("`{text}`"));
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));

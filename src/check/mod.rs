@@ -7,11 +7,12 @@ mod functions;
 mod imports;
 mod interpreters;
 mod names;
+mod newer;
 mod rule;
 mod settings;
 mod text;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     let claims = collisions(&scan.files);
 
     let mut report = Report::default();
-    report.files.extend(scan.problems.iter().map(folder_report));
+    report.files.extend(scan.problems.iter().map(|problem| folder_report(problem, &surroundings.config)));
     for (file, claim) in scan.files.iter().zip(&claims) {
         let settings = effective(file, &surroundings.config);
         let mut one = file::check(file, &settings, surroundings);
@@ -99,6 +100,11 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         finish(&mut one, &surroundings.config);
         report.files.push(one);
     }
+    // A helper that is no Python breaks every file that imports it.
+    let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
+    let helpers: BTreeSet<&PathBuf> =
+        scan.files.iter().flat_map(|file| &file.helpers).filter(|path| !known.contains(path)).collect();
+    report.files.extend(helpers.into_iter().filter_map(|path| file::check_helper(path)));
     report
 }
 
@@ -117,8 +123,8 @@ fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
     config.tool(&file.pack, layer, file.kind == Kind::Internal)
 }
 
-fn folder_report(problem: &FolderProblem) -> FileReport {
-    let (message, fix) = halves(&problem.reason);
+fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
+    let (message, fix) = halves(&problem.told(&config.tools.origin));
     let findings = vec![Finding::new(&rule::UNREADABLE, None, message, fix)];
     FileReport { path: problem.folder.clone(), text: Text::new(String::new()), findings }
 }

@@ -34,6 +34,7 @@ macro_rules! rules {
 rules! {
     UNREADABLE "unreadable" Error "a file or folder that cannot be read serves no tools"
     HEADER "header" Error "a header that cannot be read keeps the whole file from being served"
+    DOUBTFUL_HEADER "doubtful-header" Warning "a comment that only looks like a header declares nothing"
     SYNTAX "syntax" Error "a file that is no Python keeps all its tools from being served"
     NAME "name" Error "a pack or tool whose name is taken, too long or no identifier is not served"
     NO_TOOLS "no-tools" Warning "a file in a tools folder that offers nothing is likely missing something"
@@ -42,6 +43,7 @@ rules! {
     UNDECLARED_IMPORT "undeclared-import" Error "what is not in `dependencies` is not there when the file runs"
     PYTHON_IMPOSSIBLE "python-impossible" Error "no version of Python fits `requires-python`"
     PYTHON_ABSENT "python-absent" Warning "no interpreter on this machine fits `requires-python`, so uv has to fetch one"
+    NEWER_SYNTAX "newer-syntax" Warning "a version of Python that `requires-python` allows may not know what the file is written in"
     UNDECLARED_SECRET "undeclared-secret" Error "a tool only receives the secrets it declares"
     WRITTEN_SECRET "written-secret" Error "what stands in a file is read by everybody who reads the file"
     ENVIRONMENT_READ "environment-read" Warning "a worker does not inherit the environment, so the variable is not there"

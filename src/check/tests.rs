@@ -57,12 +57,48 @@ fn imports_that_may_fail_or_are_for_type_checkers_need_no_package() {
 }
 
 #[test]
+fn every_mistake_of_a_header_stands_at_its_own_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = "# /// script\n# dependences = []\n# [tool.hostler]\n# timeot = 3\n# ///\n";
+    std::fs::write(folder.path().join("one.py"), format!("{header}{WELL}")).unwrap();
+    let report = checked(folder.path());
+    let lines: Vec<_> = report
+        .findings()
+        .map(|(file, finding)| (file.text.line_of(finding.range.as_ref().unwrap().start), finding.fix.clone()))
+        .collect();
+    assert_eq!(lines, [(2, "did you mean `dependencies`?".to_owned()), (4, "did you mean `timeout`?".to_owned())]);
+}
+
+#[test]
 fn a_neighbour_needs_no_package() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("one.py"), format!("import _shared\nfrom helper import x\n\n{WELL}")).unwrap();
     std::fs::write(folder.path().join("_shared.py"), "").unwrap();
     std::fs::create_dir(folder.path().join("helper")).unwrap();
     assert_eq!(rules_of(folder.path()), []);
+}
+
+#[test]
+fn a_helper_that_is_no_python_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("one.py"), format!("import helper, _hidden\n\n{WELL}")).unwrap();
+    std::fs::write(folder.path().join("helper.py"), "def undocumented(x): return x\n").unwrap();
+    std::fs::write(folder.path().join("_hidden.py"), "x = (\n").unwrap();
+    assert_eq!(rules_of(folder.path()), [("_hidden".to_owned(), "syntax")]);
+    std::fs::write(folder.path().join("_hidden.py"), "x = 1\n").unwrap();
+    assert_eq!(rules_of(folder.path()), []);
+}
+
+#[test]
+fn syntax_that_is_newer_than_what_the_header_allows_is_found() {
+    let of_python = |wish: &str, code: &str| {
+        of_text(&format!("# /// script\n# requires-python = \"{wish}\"\n# ///\n{code}\n\n{WELL}"))
+    };
+    assert_eq!(of_python(">=3.11", "type X = int"), ["newer-syntax"]);
+    assert_eq!(of_python(">=3.12", "type X = int"), ["python-absent"]);
+    assert_eq!(of_python(">=3.9,<4", "match 1:\n    case 1: pass"), ["newer-syntax"]);
+    assert_eq!(of_python(">=3.11", "try: pass\nexcept* ValueError: pass"), [] as [&str; 0]);
+    assert_eq!(of_text(&format!("type X = int\n\n{WELL}")), [] as [&str; 0], "no version is asked for");
 }
 
 #[test]

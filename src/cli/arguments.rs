@@ -1,6 +1,10 @@
 //! `key=value` as the tool's schema wants it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
+
+use super::typed;
 
 /// Something typed that cannot be an argument.
 #[derive(Debug, thiserror::Error)]
@@ -8,6 +12,36 @@ pub(super) enum BadArgument {
     /// Neither `key=value` nor `key:=JSON`.
     #[error("`{0}` is not an argument; write key=value or key:=JSON")]
     NoKey(String),
+    /// A shell made several words of it.
+    #[error("an argument has no blanks around `=`; write {0}")]
+    Blanks(String),
+    /// Written as options are.
+    #[error("`{written}` is no option: a tool's arguments have no dashes; write {right}")]
+    Dashes {
+        /// The word.
+        written: String,
+        /// The argument.
+        right: String,
+    },
+    /// Only lists are given in pieces.
+    #[error("`{0}` is given twice; keep one of the two")]
+    Twice(String),
+    /// A list written as no list is.
+    #[error("`{key}` is a list; write '{key}:={whole}', or {key}=… once for each item")]
+    List {
+        /// The key.
+        key: String,
+        /// The list in JSON.
+        whole: String,
+    },
+    /// A text for an object.
+    #[error("`{key}` is an object; write '{key}:={like}'")]
+    Object {
+        /// The key.
+        key: String,
+        /// Its fields.
+        like: String,
+    },
     /// The text after `:=` is not JSON.
     #[error("`{key}` is not JSON: {reason}; quote strings, or use {key}=value for plain text")]
     NotJson {
@@ -36,22 +70,33 @@ pub(super) fn add(
     typed: &[String],
     schema: Option<&Map<String, Value>>,
 ) -> Result<(), BadArgument> {
-    for word in typed {
-        let (key, text) = word.split_once('=').ok_or_else(|| BadArgument::NoKey(word.clone()))?;
-        if let Some(key) = key.strip_suffix(':') {
-            let value = serde_json::from_str(text)
-                .map_err(|error| BadArgument::NotJson { key: key.to_owned(), reason: error.to_string() })?;
-            arguments.insert(key.to_owned(), value);
-            continue;
+    let root = schema.cloned().map(Value::Object).unwrap_or_default();
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for (at, word) in typed.iter().enumerate() {
+        let (key, text) = word.split_once('=').ok_or_else(|| typed::no_argument(typed, at))?;
+        let (key, is_json) = key.strip_suffix(':').map_or((key, false), |key| (key, true));
+        if key.is_empty() || typed::is_dashed(key) {
+            return Err(typed::no_argument(typed, at));
         }
-        if key.is_empty() {
-            return Err(BadArgument::NoKey(word.clone()));
+        let is_split = text.is_empty() && typed.get(at + 1).is_some_and(|next| !next.contains('='));
+        if is_split {
+            return Err(typed::no_argument(typed, at + 1));
         }
         let property = schema.and_then(|schema| schema.get("properties")?.get(key));
-        let root = schema.cloned().map(Value::Object).unwrap_or_default();
-        let value = coerce(text, property, &root);
+        let value = if is_json {
+            let not_json =
+                |error: serde_json::Error| BadArgument::NotJson { key: key.to_owned(), reason: error.to_string() };
+            serde_json::from_str(text).map_err(not_json)?
+        } else {
+            coerce(text, property, &root)
+        };
+        if let Some(bad) = typed::misread(key, text, &value, property, &root).filter(|_| !is_json) {
+            return Err(bad);
+        }
+        let is_again = !told.insert(key);
         match (arguments.get_mut(key), value) {
-            (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+            (Some(Value::Array(list)), Value::Array(more)) if !is_json => list.extend(more),
+            (Some(_), _) if is_again => return Err(BadArgument::Twice(key.to_owned())),
             (_, value) => {
                 arguments.insert(key.to_owned(), value);
             }
@@ -71,7 +116,11 @@ fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
     }
     for kind in &kinds {
         let value = match kind.as_str() {
-            "integer" => text.parse::<i64>().ok().map(Value::from).or_else(|| as_json().filter(is_integer)),
+            "integer" => text
+                .parse::<i64>()
+                .ok()
+                .map(Value::from)
+                .or_else(|| as_json().filter(|value| is_integer(value) || is_whole(text))),
             "number" => as_json().filter(Value::is_number),
             "boolean" => boolean(text),
             "null" => (text == "null").then_some(Value::Null),
@@ -93,6 +142,12 @@ fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64()
 }
 
+/// One that is too large stays a number, so that it is told what is wrong with it.
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn boolean(text: &str) -> Option<Value> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Some(true.into()),
@@ -102,7 +157,7 @@ fn boolean(text: &str) -> Option<Value> {
 }
 
 /// The kinds of value a schema allows; none means any.
-fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<String> {
+pub(super) fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<String> {
     if depth > 16 {
         return Vec::new();
     }
@@ -178,5 +233,6 @@ mod tests {
     #[test]
     fn what_cannot_be_coerced_stays_text_for_the_validator_to_name() {
         assert_eq!(typed(&["count=three"]), json!({"count": "three"}));
+        assert!(typed(&["count=36893488147419103232"])["count"].is_number());
     }
 }

@@ -88,6 +88,9 @@ fn count(report: &Report) -> (usize, usize) {
 fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let files = plural(report.files.len(), "file");
+    if report.files.is_empty() {
+        return format!("{files} checked: give a folder with --tools DIR, or put Python files into ./tools");
+    }
     if errors + warnings == 0 {
         return format!("{files} checked, nothing to mend");
     }
@@ -109,9 +112,10 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
     };
     let path = shown(&file.path, directory);
     let mut group = Group::with_title(weight.primary_title(finding.message.as_str()).id(finding.rule.name));
+    let source = without_secrets(file);
     group = match &finding.range {
         Some(range) => group.element(
-            Snippet::source(file.text.source.as_str())
+            Snippet::source(source.as_str())
                 .path(path.as_str())
                 .annotation(AnnotationKind::Primary.span(range.clone())),
         ),
@@ -121,6 +125,21 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
         group = group.element(Weight::HELP.message(finding.fix.as_str()));
     }
     renderer.render(&[group])
+}
+
+/// A file's text with stars for what looks like a secret: what is printed is copied, logged and shown around.
+fn without_secrets(file: &FileReport) -> String {
+    let mut bytes = file.text.source.clone().into_bytes();
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+    for range in
+        file.findings.iter().filter(|one| one.rule.name == "written-secret").filter_map(|one| one.range.clone())
+    {
+        let Some(literal) = bytes.get_mut(range) else { continue };
+        let begin = literal.iter().position(is_quote).map_or(0, |at| at + 1);
+        let end = literal.iter().rposition(is_quote).unwrap_or(literal.len()).max(begin);
+        literal[begin..end].iter_mut().filter(|byte| **byte != b'\n' && !is_quote(byte)).for_each(|byte| *byte = b'*');
+    }
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// A path as a person in this directory would write it.

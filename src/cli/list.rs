@@ -34,7 +34,8 @@ pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
     } else if rows.is_empty() {
         let folders: Vec<String> = app.config.tools.value.iter().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };
-        style::warn(&format!("no tools ({place}); give a folder with --tools DIR"));
+        let remedy = app.dispatcher.registry.catalogue().remedy().unwrap_or_default();
+        style::warn(&format!("no tools found ({place}): {remedy}"));
     } else {
         style::answer(&as_text(&rows));
     }

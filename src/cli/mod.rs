@@ -17,6 +17,7 @@ mod show;
 mod signature;
 mod status;
 mod style;
+mod typed;
 mod warm;
 
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub fn main() -> ExitCode {
     process::survive_questions();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
-    let options = Options::parse();
+    let options = Options::try_parse().unwrap_or_else(|error| options::refuse(&error));
     // First of all, while there is one thread: from here on this is the keeper's child.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
@@ -85,7 +86,8 @@ async fn run(options: Options) -> ExitCode {
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.dispatcher.registry.catalogue().problems {
-        style::warn(&problem.to_string());
+        let told = problem.told(&app.config.tools.origin);
+        style::warn(&format!("{}: {told}", problem.folder.display()));
     }
     for (place, warning) in app.unmatched_settings() {
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
@@ -109,8 +111,8 @@ async fn serve(app: &App) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
-    if app.dispatcher.registry.catalogue().files.is_empty() {
-        style::warn("no tools found: give a folder with --tools DIR, or put Python files into ./tools");
+    if let Some(remedy) = app.dispatcher.registry.catalogue().remedy() {
+        style::warn(&format!("no tools found: {remedy}"));
     }
     app.dispatcher.registry.introduce();
     status::tell_when_asked(&app.dispatcher);

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::complete;
+use super::{complete, typed};
 use crate::config::Wanted;
 use crate::config::value::parse_duration;
 
@@ -205,6 +206,26 @@ pub(super) struct Warm {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// Ends the program over words that are none of the command line's. Clap's advice for the arguments of a tool, to set `--`
+/// before them, leads nowhere.
+pub(super) fn refuse(error: &clap::Error) -> ! {
+    let words: Vec<String> = std::env::args().collect();
+    let is_foreign = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
+    let named = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(text)) if is_foreign => text.as_str(),
+        _ => error.exit(),
+    };
+    let at = words.iter().position(|word| word.split('=').next() == named.split('=').next()).filter(|at| {
+        // After `call` and a tool's name.
+        let call = words[..*at].iter().position(|word| word == "call" || word == "invoke");
+        call.is_some_and(|call| words[call + 1..*at].iter().any(|word| !word.starts_with('-')))
+    });
+    let Some(at) = at else { error.exit() };
+    let bad = typed::no_argument(&words, at);
+    super::style::error(&bad.to_string());
+    std::process::exit(i32::from(super::exit::USAGE))
 }
 
 /// A command's own help, as `--help` prints it.

@@ -25,14 +25,7 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
 pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
     match not_found {
         NotFound::Broken(path, reason) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
-        NotFound::Unknown(near) => {
-            let advice = if near.is_empty() {
-                "`hostler list` shows every tool".to_owned()
-            } else {
-                format!("did you mean {}?", near.join(", "))
-            };
-            exit::complain(3, &format!("there is no tool {name}; {advice}"))
-        }
+        NotFound::Unknown { advice, .. } => exit::complain(3, &format!("there is no tool {name}; {advice}")),
     }
 }
 

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::homes;
 use super::mistaken::{self, Mistake};
 use super::origin::{Origin, Place, Setting};
-use super::value::FromToml;
+use super::value::{FromToml, ITEM};
 
 /// A TOML text and where it stands, so that a byte offset becomes a line a person can open.
 #[derive(Debug, Clone)]
@@ -106,7 +106,8 @@ impl<'a> Section<'a> {
         match T::from_toml(value.get_ref()) {
             Ok(taken) => Some(Setting { value: taken, origin: self.source.origin_at(at) }),
             Err(fix) => {
-                let found = describe(value.get_ref());
+                let of_list = fix.starts_with(ITEM).then(|| "an item of this list".to_owned());
+                let found = of_list.unwrap_or_else(|| describe(value.get_ref()));
                 self.report(at, self.full_key(key), format!("{found} does not fit here"), fix);
                 None
             }
@@ -135,8 +136,15 @@ impl<'a> Section<'a> {
 
     /// Where the table begins.
     pub fn place(&self) -> Place {
-        let first = self.table.iter().map(|(key, _)| key.span().start).min();
-        self.source.place_at(first.unwrap_or(0))
+        let first = self.table.iter().map(|(key, _)| key.span().start).min().unwrap_or(0);
+        // Its head stands above its first key, unless it is written within braces.
+        let name = self.prefix.rsplit_once("tool.").map_or(self.prefix.as_str(), |(_, name)| name);
+        let above = self.source.text.get(..first).unwrap_or_default();
+        let mut head = above.match_indices('[').filter(|(at, _)| {
+            let line = &above[*at..].lines().next().unwrap_or_default();
+            (above[..*at].is_empty() || above[..*at].ends_with('\n')) && line.contains(name)
+        });
+        self.source.place_at(head.next_back().map_or(first, |(at, _)| at))
     }
 
     /// The origin of a value that [`Section::entries`] gave.
@@ -178,6 +186,12 @@ impl<'a> Section<'a> {
             if asked.contains(&name) || (named && value.get_ref().is_table()) {
                 continue;
             }
+            if let Some(fix) =
+                self.function_table(name, value).filter(|_| nearest(name, asked.iter().copied()).is_none())
+            {
+                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+                continue;
+            }
             let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
             let (what, fix) = match home {
                 Some(home) => (OUT_OF_PLACE, home),
@@ -187,10 +201,22 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// `[tool.a.ask]`, where `ask` is meant as a function of `a`.
+    fn function_table(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
+        let pack = self.prefix.strip_prefix("tool.").filter(|_| !self.source.is_header)?;
+        let is_meant = value.get_ref().is_table() && !pack.contains('.');
+        let quoted = format!("[tool.\"{pack}.{name}\"]");
+        is_meant.then(|| format!("if `{name}` is a function of `{pack}`, its table is called {quoted}"))
+    }
+
     fn subsection(&self, key: &str) -> Option<Section<'a>> {
         let value = self.table.get(key)?;
         let Some(table) = value.get_ref().as_table() else {
-            let fix = format!("write it as a table: [{}]", self.full_key(key));
+            let is_list = value.get_ref().is_array() || value.get_ref().is_str();
+            let fix = match self.full_key(key) {
+                of if of == "tool" && is_list => "did you mean `tools`, the folders of tools?".to_owned(),
+                of => format!("write it as a table: [{of}]"),
+            };
             let found = describe(value.get_ref());
             self.report(value.span().start, self.full_key(key), format!("{found} does not fit here"), fix);
             return None;
@@ -231,6 +257,17 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     let best = scored.max_by(|left, right| left.0.total_cmp(&right.0))?;
     (best.0 >= 0.8).then_some(best.1)
+}
+
+/// Whether one name is another with a slip of the pen: a letter more, less, other or two in the wrong order, of long names
+/// two such slips. Stricter than [`nearest`], for names that are not among a few known ones.
+pub fn is_slip_of(written: &str, meant: &str) -> bool {
+    let shorter = written.len().min(meant.len());
+    if written == meant || shorter < 3 || written.len().max(meant.len()) > LONGEST_NAME {
+        return false;
+    }
+    let most = if shorter < 7 { 1 } else { 2 };
+    strsim::damerau_levenshtein(&written.to_ascii_lowercase(), &meant.to_ascii_lowercase()) <= most
 }
 
 /// A value as a message calls it.

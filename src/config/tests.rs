@@ -39,6 +39,23 @@ fn every_mistake_names_file_line_key_and_fix() {
 }
 
 #[test]
+fn tables_that_are_called_otherwise_are_told_by_their_names() {
+    let told = mistakes("[tool.a.ask]\ntimeout = \"3s\"\n");
+    let right = "unknown key; if `ask` is a function of `a`, its table is called [tool.\"a.ask\"]";
+    assert_eq!(told, [format!("/p/hostler.toml:1: `tool.a.ask`: {right}")]);
+    assert!(mistakes("[tool.a.confg]\nx = 1\n")[0].ends_with("did you mean `config`?"));
+    assert!(mistakes("tool = [\"tools\"]\n")[0].ends_with("did you mean `tools`, the folders of tools?"));
+}
+
+#[test]
+fn a_table_begins_with_its_head() {
+    let layer =
+        read("[tool]\ntimeout = \"3s\"\nc = { timeout = \"3s\" }\n\n[tool.b]\n# mine\ntimeout = \"3s\"\n").unwrap();
+    let lines: Vec<_> = layer.packs.values().map(|pack| pack.place.as_ref().map(|place| place.line)).collect();
+    assert_eq!(lines, [Some(5), Some(3)]);
+}
+
+#[test]
 fn text_that_is_not_toml_is_told_with_its_line() {
     let told = mistakes("log = \"info\"\ntools = [\n");
     assert!(told[0].starts_with("/p/hostler.toml:2: not valid TOML: "), "{told:?}");

@@ -65,15 +65,16 @@ impl FromToml for usize {
     }
 }
 
+/// How a fix begins that is for one item of a list.
+pub(super) const ITEM: &str = "that item is ";
+
 impl<T: FromToml> FromToml for Vec<T> {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
         let items = value.as_array().ok_or_else(|| match value.as_str() {
             Some(text) => format!("write a list: [\"{text}\"]"),
             None => "write a list: [\"…\"]".to_owned(),
         })?;
-        let read = |item: &DeValue<'_>| {
-            T::from_toml(item).map_err(|fix| format!("one of its items is {}: {fix}", describe(item)))
-        };
+        let read = |item: &DeValue<'_>| T::from_toml(item).map_err(|fix| format!("{ITEM}{}: {fix}", describe(item)));
         items.iter().map(|item| read(item.get_ref())).collect()
     }
 }

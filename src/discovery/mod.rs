@@ -20,6 +20,7 @@ mod known;
 mod limits;
 mod lines;
 mod live;
+mod meant;
 mod members;
 mod model;
 mod module;
@@ -53,6 +54,7 @@ pub use collisions::resolve_collisions;
 pub use docstring::documented_arguments;
 pub use lines::Lines;
 pub use live::{Live, OpenNames};
+pub use meant::did_you_mean;
 pub use module::docstring_of;
 pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_with};
@@ -117,7 +119,7 @@ pub enum Status {
 }
 
 /// The rules that reading alone can find broken.
-const RULES: [&str; 4] = ["exports", "name", "no-tools", "star-args"];
+const RULES: [&str; 5] = ["doubtful-header", "exports", "name", "no-tools", "star-args"];
 
 /// Something worth a word that does not stop a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -103,6 +103,11 @@ fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
     if !names_its_pack {
         name_pack(&mut file);
     }
+    // A broken header is told already, and is what to mend first.
+    if let (Some(doubt), Kind::Internal) = (pep723::doubtful(&source), file.kind) {
+        let text = format!("{}; {}", doubt.reason, doubt.fix);
+        file.warnings.insert(0, Warning { line: doubt.line, rule: "doubtful-header", text });
+    }
     file
 }
 
@@ -199,7 +204,7 @@ fn stem(path: &Path) -> String {
 }
 
 fn break_header(file: &mut ToolFile, error: &HeaderError) {
-    file.break_with(Some(error.line), format!("{}; {}", error.reason, error.fix));
+    file.break_with(Some(error.line), error.sentence());
 }
 
 /// What a file was meant to be, when its text cannot be had.

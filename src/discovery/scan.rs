@@ -13,6 +13,7 @@ use super::cache::Cache;
 use super::reader::{Found, Lines, Reader};
 use super::unsaved::Unsaved;
 use super::{ToolFile, helpers};
+use crate::config::origin::Origin;
 
 /// Fewer files than this are read sooner than a thread is started and has warmed up.
 const WORTH_A_THREAD: usize = 16;
@@ -38,6 +39,16 @@ pub struct FolderProblem {
     pub is_missing: bool,
     /// What is wrong and what to do.
     pub reason: String,
+}
+
+impl FolderProblem {
+    /// What is wrong and what to do, with the line that names the folder.
+    pub fn told(&self, origin: &Origin) -> String {
+        match origin {
+            Origin::File(place) => format!("{} ({place} names it)", self.reason),
+            _ => self.reason.clone(),
+        }
+    }
 }
 
 /// Reads every tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. The same folders with the same

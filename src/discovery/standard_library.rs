@@ -9,7 +9,7 @@ pub fn is_standard(module: &str) -> bool {
 
 /// Sorted.
 #[rustfmt::skip]
-const STANDARD: &[&str] = &[
+pub(super) const STANDARD: &[&str] = &[
     "abc", "aifc", "annotationlib", "antigravity", "argparse", "array", "ast", "asynchat", "asyncio", "asyncore",
     "atexit", "audioop", "base64", "bdb", "binascii", "binhex", "bisect", "builtins", "bz2", "cProfile", "calendar",
     "cgi", "cgitb", "chunk", "cmath", "cmd", "code", "codecs", "codeop", "collections", "colorsys", "compileall",

@@ -105,7 +105,7 @@ impl Dispatcher {
     fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         self.registry.find(name).map_err(|missing| match missing {
             NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
-            NotFound::Unknown(near) => not_found_fault(name, near, self.registry.catalogue().files.is_empty()),
+            NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
         })
     }
 
@@ -200,13 +200,7 @@ fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {
     Fault::new(Code::StartupFailed, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
 }
 
-fn not_found_fault(name: &str, near: Vec<String>, empty: bool) -> Fault {
-    let advice = match near.split_first() {
-        _ if empty => "there are no tools at all: give a folder of tools with --tools DIR".to_owned(),
-        Some((first, [])) => format!("did you mean {first}?"),
-        Some((first, more)) => format!("did you mean {first}? Others near it: {}", more.join(", ")),
-        None => "`hostler list` shows every tool".to_owned(),
-    };
+fn not_found_fault(name: &str, near: Vec<String>, advice: &str) -> Fault {
     let details = Details { near, ..Details::default() };
     Fault::new(Code::ToolNotFound, format!("there is no tool {name}; {advice}")).with(details)
 }

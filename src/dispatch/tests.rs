@@ -105,7 +105,8 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     assert_eq!(none.code, Code::ToolNotFound);
     assert_eq!(
         none.message,
-        "there is no tool engine.f; there are no tools at all: give a folder of tools with --tools DIR"
+        "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files \
+         into ./tools"
     );
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
@@ -115,6 +116,21 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
         "there is no tool engine.neet; did you mean engine.need? Others near it: engine.f, engine.nothing"
     );
     assert_eq!(near.details.near, ["engine.need", "engine.f", "engine.nothing"]);
+    let bare = fault(folder.path(), "nede", json!({})).await;
+    assert_eq!(bare.message, "there is no tool nede; did you mean engine.need?");
+    for path in ["tools/engine.py", "./engine.py", "engine.py"] {
+        let told = fault(folder.path(), path, json!({})).await.message;
+        let right =
+            "a tool is called by its name, FILE.FUNCTION: engine.f (it has engine.f, engine.need, engine.nothing)";
+        assert_eq!(told, format!("there is no tool {path}; {right}"));
+    }
+    std::fs::write(folder.path().join("tools/my-tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
+        .unwrap();
+    std::fs::write(folder.path().join("tools/plain.py"), "def gear() -> int:\n    return 1\n").unwrap();
+    let broken = fault(folder.path(), "my_tool.greet", json!({})).await;
+    assert!(broken.message.contains("my-tool.py is broken: `my-tool` cannot be a pack's name"), "{}", broken.message);
+    let helper = fault(folder.path(), "plain.gear", json!({})).await;
+    assert!(helper.message.contains("plain.py is a helper of my-tool.py, which imports it"), "{}", helper.message);
     let far = fault(folder.path(), "qqqqq", json!({})).await;
     assert_eq!(far.message, "there is no tool qqqqq; `hostler list` shows every tool");
 }

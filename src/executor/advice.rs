@@ -7,6 +7,7 @@ use super::modules::missing_module;
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
+use crate::config::section::is_slip_of;
 use crate::outcome::{Code, Fault, Lack};
 use crate::pep723::Metadata;
 
@@ -24,10 +25,11 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
         _ => {
             let told = match &fault.details.lack {
                 Some(Lack::Secret(name)) => {
-                    Some(missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value)))
+                    let near = config.layer.secrets.keys().find(|other| is_slip_of(other, name));
+                    Some(missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value), near))
                 }
                 Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
-                Some(Lack::Declaration(name)) => Some(capital(&declaration(name, tool.entry.file.header.as_ref()))),
+                Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
                 Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
                 Some(Lack::Memory) => memory(tool),
                 None => None,
@@ -61,7 +63,17 @@ fn declaration(name: &str, header: Option<&Metadata>) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
+/// A secret that is read and not declared; perhaps under another name than the one that is.
+fn undeclared(name: &str, tool: &Tool) -> String {
+    let declaration = declaration(name, tool.entry.file.header.as_ref());
+    let declared = &tool.entry.settings.secrets.value;
+    match declared.iter().find(|declared| is_slip_of(name, declared)) {
+        Some(near) => format!("Did you mean {near}, which is declared? If not: {declaration}"),
+        None => capital(&declaration),
+    }
+}
+
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -87,7 +99,7 @@ fn memory(tool: &Tool) -> Option<String> {
     Some(format!("Give it less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
 }
 
-fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
+fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&String>) -> String {
     match source {
         Some(SecretSource::File(path)) => {
             let why = if path.exists() { "is empty" } else { "does not exist" };
@@ -100,10 +112,18 @@ fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
         Some(SecretSource::Command(words)) => {
             format!("[secrets] in hostler.toml looks for it in what `{}` prints, which is nothing", words.join(" "))
         }
-        None => format!(
-            "Put it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {name} = {{ file = \
-             \"/path/to/it\" }}"
-        ),
+        None => {
+            let place = format!("{name} = {{ file = \"/path/to/it\" }}");
+            let otherwise = format!(
+                "ut it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {place}"
+            );
+            match near {
+                Some(near) => format!(
+                    "[secrets] in hostler.toml says where {near} is: if {name} was meant there, write it so. If not, p{otherwise}"
+                ),
+                None => format!("P{otherwise}"),
+            }
+        }
     }
 }
 
@@ -125,12 +145,14 @@ mod tests {
 
     #[test]
     fn a_missing_secret_is_told_by_where_it_was_looked_for() {
-        assert!(missing_secret("KEY", None).contains("under [secrets] in hostler.toml: KEY = {"));
+        assert!(missing_secret("KEY", None, None).contains("under [secrets] in hostler.toml: KEY = {"));
         let file = SecretSource::File("/run/key".into());
-        assert!(missing_secret("KEY", Some(&file)).contains("/run/key, which does not exist"));
+        assert!(missing_secret("KEY", Some(&file), None).contains("/run/key, which does not exist"));
         let variable = SecretSource::Environment("OTHER".to_owned());
-        assert!(missing_secret("KEY", Some(&variable)).contains("the variable OTHER"));
+        assert!(missing_secret("KEY", Some(&variable), None).contains("the variable OTHER"));
+        let near = missing_secret("API_KEY", None, Some(&"API_KEYS".to_owned()));
+        assert!(near.contains("says where API_KEYS is: if API_KEY was meant there, write it so"), "{near}");
         let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
-        assert!(missing_secret("KEY", Some(&command)).contains("`pass show`"));
+        assert!(missing_secret("KEY", Some(&command), None).contains("`pass show`"));
     }
 }

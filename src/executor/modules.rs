@@ -2,15 +2,25 @@
 
 use std::path::Path;
 
-use crate::discovery::{ToolFile, is_standard};
-use crate::pep723::{Metadata, brings, distribution_of, package_of};
+use super::advice::capital;
+use crate::discovery::{ToolFile, did_you_mean, is_standard};
+use crate::pep723::{Metadata, brings, distribution_of, is_well_known, package_of};
 
 /// The advice, or nothing where the file declares the package already or has the module beside it.
 pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let folder = file.path.parent().unwrap_or(Path::new("."));
     let top = module.split('.').next().unwrap_or(module);
     let is_neighbour = folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir();
-    if is_neighbour { None } else { told(top, file.header.as_ref()) }
+    if is_neighbour {
+        return None;
+    }
+    let told = told(top, file.header.as_ref())?;
+    Some(match did_you_mean(top, file) {
+        Some(question) if is_well_known(top) => capital(&question),
+        Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
+        None if is_well_known(top) || is_standard(top) => told,
+        None => format!("{told}. If it is a file of yours, put {top}.py into {}", folder.display()),
+    })
 }
 
 fn told(module: &str, header: Option<&Metadata>) -> Option<String> {

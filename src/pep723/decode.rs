@@ -22,7 +22,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, HeaderError> {
                 "remove the encoding line",
             )),
             Some(encoding) => by_table(bytes, &encoding, name),
-            None => Err(HeaderError::new(line, format!("the encoding {name} is not read here"), SAVE_AS_UTF8)),
+            None => Err(unknown_encoding(bytes, line, name)),
         },
     }?;
     Ok(if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text })
@@ -96,6 +96,19 @@ fn utf8(bytes: &[u8]) -> Result<String, HeaderError> {
         let fix = format!("{SAVE_AS_UTF8}, or, if it is in latin-1, {place} `# -*- coding: latin-1 -*-`");
         HeaderError::new(line, "this line is not UTF-8", fix)
     })
+}
+
+/// Saving a file as UTF-8 does not help while a line in it says that it is something else.
+fn unknown_encoding(bytes: &[u8], line: usize, name: &str) -> HeaderError {
+    let reason = format!("the encoding {name} is not read here");
+    if std::str::from_utf8(bytes).is_ok() {
+        return HeaderError::new(
+            line,
+            reason,
+            format!("delete line {line}: the file is UTF-8, which needs no such line"),
+        );
+    }
+    HeaderError::new(line, reason, format!("{SAVE_AS_UTF8}, and delete line {line}"))
 }
 
 fn by_table(bytes: &[u8], encoding: &Encoding, name: &str) -> Result<String, HeaderError> {

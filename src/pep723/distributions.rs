@@ -33,6 +33,33 @@ pub fn distribution_of(module: &str) -> Option<&'static str> {
     OTHERWISE.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
 }
 
+/// The modules that a package brings, as far as its name tells.
+pub fn modules_of(package: &str) -> Vec<String> {
+    let package = normalised(package);
+    match OTHERWISE.iter().find(|(name, _)| *name == package) {
+        Some((_, modules)) => modules.iter().map(|module| (*module).to_owned()).collect(),
+        None => vec![package.replace('-', "_")],
+    }
+}
+
+/// Whether a module is of a package that so many know that its name is no slip of the pen.
+pub fn is_well_known(module: &str) -> bool {
+    WELL_KNOWN.contains(&module) || distribution_of(module).is_some()
+}
+
+/// Modules called as their packages are.
+#[rustfmt::skip]
+const WELL_KNOWN: &[&str] = &[
+    "aiohttp", "anthropic", "anyio", "arrow", "boto3", "botocore", "certifi", "cffi", "click", "colorama", "cryptography",
+    "django", "fastapi", "fastmcp", "feedparser", "fire", "flask", "geopy", "html5lib", "httpx", "humanize", "idna", "jinja2",
+    "joblib", "jsonschema", "keyring", "lxml", "markdown", "matplotlib", "mcp", "networkx", "nltk", "numpy", "openai",
+    "openpyxl", "orjson", "pandas", "paramiko", "pendulum", "playwright", "plotly", "polars", "psutil", "psycopg", "pyarrow",
+    "pydantic", "pygments", "pymongo", "pypdf", "pytest", "pytz", "redis", "regex", "requests", "rich", "scipy", "scrapy",
+    "seaborn", "selenium", "simplejson", "six", "spacy", "starlette", "sympy", "tabulate", "tenacity", "textual", "tiktoken",
+    "toml", "tomli", "torch", "tornado", "tqdm", "transformers", "typer", "ujson", "urllib3", "uvicorn", "uvloop",
+    "watchdog", "websockets", "wikipedia", "xarray", "xmltodict", "yarl",
+];
+
 const NAMESPACES: &[&str] =
     &["google", "azure", "zope", "opentelemetry", "llama", "sphinxcontrib", "ruamel", "backports", "jaraco"];
 

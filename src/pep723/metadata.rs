@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeValue};
 
 use super::HeaderError;
-use super::requirement::{direct_reference, is_relative};
+use super::requirement::{direct_reference, is_relative, package_of};
 use super::slip;
 use crate::config::origin::Setting;
 use crate::config::section::{self, Problem, Section, Source};
@@ -107,11 +107,24 @@ fn read_dependencies(top: &Section<'_>) -> Vec<String> {
             Some(right) if is_only => format!("write exactly `{}`", top.line_with(item, &right)),
             // The line is not right before all are.
             Some(right) => format!("write {right}"),
-            None => "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned(),
+            None => right_form(text),
         };
         top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {}", slip.what), fix);
     }
     list.map(|list| list.value).unwrap_or_default()
+}
+
+/// How a requirement looks, by the example of what was written.
+fn right_form(text: &str) -> String {
+    let name = package_of(text);
+    let compares = text[name.len()..].trim_start().starts_with(['<', '>', '=', '!', '~']);
+    if text.contains("://") {
+        format!("write the package's name before its address: \"NAME @ {text}\"")
+    } else if compares && !name.is_empty() {
+        format!("write it like \"{name}>=1.2\", or \"{name}\" for any version")
+    } else {
+        "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned()
+    }
 }
 
 fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
@@ -160,15 +173,12 @@ fn one_error(mut problems: Vec<Problem>) -> HeaderError {
     let say = |problem: &Problem| {
         if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) }
     };
-    let mut problems = problems.iter();
-    let Some(first) = problems.next() else {
-        return HeaderError::new(1, "the header cannot be read", "compare it with PEP 723");
-    };
-    let mut fix = first.fix.clone();
-    for problem in problems {
-        fix = format!("{fix}; line {}: {}; {}", problem.place.line, say(problem), problem.fix);
+    let one = |problem: &Problem| HeaderError::new(problem.place.line, say(problem), problem.fix.clone());
+    let mut errors = problems.iter().map(one);
+    match errors.next() {
+        Some(first) => HeaderError { others: errors.collect(), ..first },
+        None => HeaderError::new(1, "the header cannot be read", "compare it with PEP 723"),
     }
-    HeaderError::new(first.place.line, say(first), fix)
 }
 
 /// The rest of `[tool]`. The text has been parsed once, so a second parse cannot fail in a way a person would need to hear.

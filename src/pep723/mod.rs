@@ -7,6 +7,7 @@ mod amend;
 mod block;
 mod decode;
 mod distributions;
+mod likeness;
 mod metadata;
 mod mistake;
 mod pythons;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 pub use block::{Block, blocks};
 pub use decode::decode;
-pub use distributions::{brings, distribution_of, normalised};
+pub use distributions::{brings, distribution_of, is_well_known, modules_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use pythons::{Hindrance, OLDEST_PYTHON, oldest_minor, some_patch_fits};
 pub use requirement::package_of;
@@ -33,17 +34,25 @@ pub struct HeaderError {
     pub reason: String,
     /// What to do about it.
     pub fix: String,
+    /// What else is wrong, further down.
+    pub others: Vec<HeaderError>,
 }
 
 impl HeaderError {
     fn new(line: usize, reason: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { line, reason: reason.into(), fix: fix.into() }
+        Self { line, reason: reason.into(), fix: fix.into(), others: Vec::new() }
+    }
+
+    /// All that is wrong but for the first line: one sentence.
+    pub fn sentence(&self) -> String {
+        let others = self.others.iter().map(|other| format!("; {other}"));
+        format!("{}; {}{}", self.reason, self.fix, others.collect::<String>())
     }
 }
 
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}; {}", self.line, self.reason, self.fix)
+        write!(f, "line {}: {}", self.line, self.sentence())
     }
 }
 
@@ -52,7 +61,17 @@ pub fn read(source: &str, file: &Arc<PathBuf>) -> Result<Option<Metadata>, Heade
     let blocks = blocks(source);
     mistake::find(source, &blocks).map_or(Ok(()), Err)?;
     let script = blocks.iter().find(|block| block.kind == SCRIPT);
+    if script.is_none() {
+        likeness::slip(source).map_or(Ok(()), Err)?;
+    }
     script.map(|block| Metadata::from_toml(&block.text(), block.opening_line + 1, file)).transpose()
+}
+
+/// What may have been meant as a header in a text that [`read`] finds none in.
+pub fn doubtful(source: &str) -> Option<HeaderError> {
+    let blocks = blocks(source);
+    let has_header = blocks.iter().any(|block| block.kind == SCRIPT);
+    if has_header { None } else { likeness::doubt(source, &blocks) }
 }
 
 /// The type of block that holds a script's metadata.

@@ -66,10 +66,33 @@ pub(super) fn in_python(text: &str) -> Option<Slip> {
     let bare = is_version(text).then(|| format!(">={text}"));
     let (what, right) = match exact.or(bare) {
         Some(right) => ("begin every clause with an operator".to_owned(), Some(right)),
-        None => in_versions(text)?,
+        None => otherwise(text).map_or_else(|| in_versions(text), Some)?,
     };
-    let right = right.filter(|right| in_versions(right).is_none());
+    // Several versions that must all be the one are none.
+    let is_possible = |right: &String| right.matches("==").count() < 2 && in_versions(right).is_none();
+    let right = right.filter(is_possible);
     Some(Slip { what, instead: right.map(|right| format!("\"{right}\"")) })
+}
+
+/// Versions of Python as people write them elsewhere: `python>=3.10`, `3.10+`, `3.10 - 3.12`.
+fn otherwise(text: &str) -> Option<Found> {
+    if let Some(rest) = text.get(..6).filter(|word| word.eq_ignore_ascii_case("python")).map(|_| text[6..].trim()) {
+        let right = if is_version(rest) { format!(">={rest}") } else { rest.to_owned() };
+        return Some(("only versions stand there, without the word `python`".to_owned(), Some(right)));
+    }
+    if let Some(version) = text.strip_suffix('+').map(str::trim).filter(|version| is_version(version)) {
+        return Some(("`+` is no comparison of versions".to_owned(), Some(format!(">={version}"))));
+    }
+    let clauses = text.split(" and ").map(str::trim).collect::<Vec<_>>().join(",");
+    if clauses != text && in_versions(&clauses).is_none() {
+        return Some(("between two conditions stands a comma".to_owned(), Some(clauses)));
+    }
+    let (from, to) = text.split_once('-').map(|(from, to)| (from.trim(), to.trim()))?;
+    // Whoever says 3.12 means all of it.
+    let (major, minor) = to.split_once('.')?;
+    let after = format!("{major}.{}", minor.parse::<u32>().ok()?.checked_add(1)?);
+    let what = "a range is written as two comparisons".to_owned();
+    (is_version(from) && is_version(to)).then(|| (what, Some(format!(">={from},<{after}"))))
 }
 
 type Found = (String, Option<String>);
@@ -107,7 +130,11 @@ fn in_versions(text: &str) -> Option<Found> {
     let mut right: Vec<String> = Vec::new();
     for (operator, version) in &clauses {
         let (meant, better) = meant(operator, version);
-        if meant != *operator {
+        if operator.is_empty() {
+            what.get_or_insert_with(|| format!("before `{version}` stands no comparison of versions"));
+        } else if version.is_empty() {
+            what.get_or_insert_with(|| format!("behind `{operator}` stands no version"));
+        } else if meant != *operator {
             what.get_or_insert_with(|| format!("`{operator}` is no comparison of versions"));
         } else if better != *version {
             what.get_or_insert_with(|| format!("`{version}` is no version that `{operator}` takes"));
@@ -201,6 +228,33 @@ mod tests {
         }
         for text in [">=3.9", ">=3.9,<4", "~=3.11", "==3.12.*", ""] {
             assert_eq!(in_python(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_of_words_that_are_not_there() {
+        let what = |text: &str| in_dependency(text).unwrap().what;
+        assert_eq!(what("six >= "), "behind `>=` stands no version");
+        for text in ["six>=", "six>=1,<", "six==,>1", "six>=1,2"] {
+            assert!(!what(text).contains("``"), "{text}: {}", what(text));
+        }
+        for (text, right) in [
+            ("python>=3.10", ">=3.10"),
+            ("Python 3.10", ">=3.10"),
+            ("3.10+", ">=3.10"),
+            ("3.10 - 3.12", ">=3.10,<3.13"),
+            (">=3.10 <3.13", ">=3.10,<3.13"),
+            (">=3.10 and <3.13", ">=3.10,<3.13"),
+            ("3.10, 3.11", ""),
+            ("3.10 or newer", ""),
+            ("latest", ""),
+        ] {
+            let slip = in_python(text).unwrap();
+            assert_eq!(
+                slip.instead.unwrap_or_default(),
+                if right.is_empty() { String::new() } else { format!("\"{right}\"") }
+            );
+            assert!(!slip.what.contains("``"), "{text}: {}", slip.what);
         }
     }
 

@@ -119,8 +119,8 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     insta::assert_snapshot!(answers.join("\n"), @r#"
     line 3: not valid TOML: the list that begins on this line is never closed; write `# ]` on a line of its own after line 4
     line 3: `dependencies`: the string "httpx" does not fit here; write a list: ["httpx"]
-    line 3: `dependencies`: a list does not fit here; one of its items is the number 3: write it in quotes: "3"
-    line 5: `dependencies`: "git+https://example.org/x" is not a requirement: a package's name is followed by something that is no version, extra, marker or URL; write it like "httpx>=0.27" or "name @ https://…"
+    line 3: `dependencies`: an item of this list does not fit here; that item is the number 3: write it in quotes: "3"
+    line 5: `dependencies`: "git+https://example.org/x" is not a requirement: a package's name is followed by something that is no version, extra, marker or URL; write the package's name before its address: "NAME @ git+https://example.org/x"
     line 3: `requires-python`: the number 3.11 does not fit here; write it in quotes and with a comparison: requires-python = ">=3.11"
     line 3: `requires-python`: "3.11" is not a version specifier: begin every clause with an operator; write exactly `# requires-python = ">=3.11"`
     line 3: `dependancies`: unknown key; did you mean `dependencies`?
@@ -179,7 +179,7 @@ fn bytes_become_text_as_cpython_reads_them() {
     insta::assert_snapshot!(answers.join("\n"), @r"
     line 3: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`
     line 2: the byte 0xe9 does not exist in ascii; save the file as UTF-8
-    line 1: the encoding koi8-r is not read here; save the file as UTF-8
+    line 1: the encoding koi8-r is not read here; delete line 1: the file is UTF-8, which needs no such line
     line 1: a UTF-8 file that calls itself latin-1; remove the encoding line
     line 1: the file is UTF-16; save the file as UTF-8
     line 1: the file is UTF-16; save the file as UTF-8

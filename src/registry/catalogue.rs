@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::absent::NotFound;
 use super::compiled::Compiled;
 use super::last_good::{Stale, StandIns};
 use super::stamp::Stamps;
-use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, ToolFile, resolve_collisions};
 
@@ -164,15 +164,6 @@ pub struct Catalogue {
     by_name: HashMap<String, usize>,
 }
 
-/// A name that is no tool's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotFound {
-    /// Nothing has such a name; these are near.
-    Unknown(Vec<String>),
-    /// The pack is there and broken, so not all of its functions are known: the file and why.
-    Broken(PathBuf, String),
-}
-
 impl Catalogue {
     /// Makes a snapshot from what a scan found. `looked` is what the files looked like before they were read.
     /// `complete` knows what their text does not tell.
@@ -230,32 +221,6 @@ impl Catalogue {
         if let Some(place) = self.by_name.get(name) {
             return Ok(&self.tools[*place]);
         }
-        let is_of_pack = |entry: &&Arc<FileEntry>| {
-            let rest = name.strip_prefix(entry.file.pack.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
-        };
-        // Of a broken file some functions may be known and others lost. `a_b.c` is rather of `a_b` than of `a`.
-        let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
-        let pack = self.files.iter().filter(is_of_pack).max_by_key(rank);
-        if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
-            return Err(NotFound::Broken(entry.file.path.clone(), reason));
-        }
-        Err(NotFound::Unknown(self.near(name)))
-    }
-
-    /// Names that may have been meant: a function of the same pack, the same function elsewhere, a near spelling.
-    fn near(&self, name: &str) -> Vec<String> {
-        let spelling = nearest(name, self.ready().map(|tool| tool.name.as_str()));
-        let function = name.rsplit('.').next().unwrap_or(name);
-        let same_function = self.ready().filter(|tool| tool.function().name == function);
-        let same_pack = self.ready().filter(|tool| name.split('.').next() == Some(tool.entry.file.pack.as_str()));
-        let mut names: Vec<String> = spelling.map(str::to_owned).into_iter().collect();
-        for tool in same_function.chain(same_pack).take(8) {
-            if !names.contains(&tool.name) {
-                names.push(tool.name.clone());
-            }
-        }
-        names.truncate(5);
-        names
+        Err(self.not_found(name))
     }
 }

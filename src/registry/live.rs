@@ -8,7 +8,8 @@ use std::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use super::catalogue::{Catalogue, FileEntry, NotFound, Tool};
+use super::absent::NotFound;
+use super::catalogue::{Catalogue, FileEntry, Tool};
 use super::last_good::LastGood;
 use super::news;
 use super::refined::Refined;

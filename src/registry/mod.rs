@@ -1,5 +1,6 @@
 //! The catalogue: an immutable snapshot of every tool, swapped whole when a tool file changes.
 
+mod absent;
 mod catalogue;
 mod compiled;
 mod folders;
@@ -16,7 +17,8 @@ mod tests;
 #[cfg(test)]
 mod watching_tests;
 
-pub use catalogue::{Catalogue, FileEntry, NotFound, Tool};
+pub use absent::NotFound;
+pub use catalogue::{Catalogue, FileEntry, Tool};
 pub use last_good::Stale;
 pub use live::Registry;
 pub use stamp::Stamps;

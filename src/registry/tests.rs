@@ -28,8 +28,14 @@ fn both_names_find_a_tool_and_a_wrong_one_is_answered_with_near_ones() {
     let registry = open(folder.path());
     assert_eq!(registry.find("greet.hello").unwrap().name, "greet.hello");
     assert_eq!(registry.find("greet_hello").unwrap().name, "greet.hello");
-    assert_eq!(registry.find("greet.helo").unwrap_err(), NotFound::Unknown(vec!["greet.hello".to_owned()]));
-    assert_eq!(registry.find("hello").unwrap_err(), NotFound::Unknown(vec!["greet.hello".to_owned()]));
+    assert_eq!(
+        registry.find("greet.helo").unwrap_err(),
+        NotFound::Unknown { near: vec!["greet.hello".to_owned()], advice: "did you mean greet.hello?".to_owned() }
+    );
+    assert_eq!(
+        registry.find("hello").unwrap_err(),
+        NotFound::Unknown { near: vec!["greet.hello".to_owned()], advice: "did you mean greet.hello?".to_owned() }
+    );
 }
 
 #[test]
@@ -67,7 +73,7 @@ fn a_broken_file_says_why_and_heals_when_it_is_mended() {
     let reason = match registry.find("greet.hello") {
         Ok(tool) => tool.entry.broken().unwrap(),
         Err(NotFound::Broken(_, reason)) => reason,
-        Err(NotFound::Unknown(_)) => panic!("the pack is there"),
+        Err(NotFound::Unknown { .. }) => panic!("the pack is there"),
     };
     assert!(reason.starts_with("line 1: "), "{reason}");
     write(folder.path(), "greet.py", TOOL);
@@ -94,7 +100,7 @@ fn a_function_lost_in_a_broken_file_is_told_with_the_reason() {
     for name in ["greet.lost", "greet_lost"] {
         assert!(matches!(registry.find(name).unwrap_err(), NotFound::Broken(..)), "{name}");
     }
-    assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Unknown(_)), "that pack is whole");
+    assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Unknown { .. }), "that pack is whole");
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn the_longer_name_of_two_packs_is_meant_also_when_that_one_is_broken() {
     write(folder.path(), "greet_well.py", "# /// script\n# dependencies = []\n# ///\ndef kept(): ...\ndef hello(:\n");
     let registry = open(folder.path());
     assert!(matches!(registry.find("greet_well_lost").unwrap_err(), NotFound::Broken(..)));
-    assert!(matches!(registry.find("greet_lost").unwrap_err(), NotFound::Unknown(_)));
+    assert!(matches!(registry.find("greet_lost").unwrap_err(), NotFound::Unknown { .. }));
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn what_may_have_been_meant_is_the_spelling_then_the_function_then_the_pack_and_
     write(folder.path(), "greet.py", &format!("{TOOL}{}", "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"));
     write(folder.path(), "other.py", "def help(): ...\n");
     let registry = open(folder.path());
-    let NotFound::Unknown(near) = registry.find("greet.help").unwrap_err() else { panic!("nothing is broken") };
+    let NotFound::Unknown { near, .. } = registry.find("greet.help").unwrap_err() else { panic!("nothing is broken") };
     assert_eq!(near, ["greet.hello", "other.help", "greet.a", "greet.b", "greet.c"]);
 }
 

@@ -288,7 +288,9 @@ impl Handshake {
     fn import_fault(&self, error: &WireError) -> Fault {
         let line = error.data.as_ref().and_then(|data| data.get("line")?.as_u64());
         let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let place = line.map(|line| format!(" ({file} line {line})")).unwrap_or_default();
+        // Python's own words name the place of what is no Python.
+        let is_told = line.is_some_and(|line| error.message.contains(&format!("({file}, line {line})")));
+        let place = line.filter(|_| !is_told).map(|line| format!(" ({file} line {line})")).unwrap_or_default();
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),

@@ -86,6 +86,18 @@ class Calls(unittest.TestCase):
         self.assertEqual((forced["word"], forced["names"], forced["extra"], forced["count"]), ("7", [], None, 4))
         self.assertEqual(json.loads(call("plain.kinds", "word=a=b").stdout)["word"], "a=b")
 
+    def test_words_that_are_no_arguments(self):
+        for words, said in (
+            (["--name", "x"], "`--name` is no option: a tool's arguments have no dashes; write name=x"),
+            (["name", "=", "x"], "an argument has no blanks around `=`; write name=x"),
+            (["name=x", "name=y"], "`name` is given twice"),
+            (["--jsn"], "tip: a similar argument exists: '--json'"),
+        ):
+            with self.subTest(words):
+                done = call("plain.greet", *words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+
     def test_arguments_as_one_object(self):
         self.assertEqual(json.loads(call("plain.kinds", "--input", '{"count": 5}', "word=x").stdout)["count"], 5)
         read = call("plain.kinds", "--input", "-", stdin='{"count": 6, "word": "Ü"}')
@@ -119,7 +131,7 @@ class ExitStatuses(unittest.TestCase):
             (2, "is not JSON", ["plain.greet", "name:=nonsense"]),
             (2, "--input must be a JSON object", ["plain.greet", "--input", "[1]"]),
             (2, "write a duration", ["plain.greet", "--timeout", "soon"]),
-            (2, "unexpected argument", ["plain.greet", "--no-such-flag"]),
+            (2, "is no option", ["plain.greet", "--no-such-flag"]),
             (3, "TOOL_NOT_FOUND", ["plain.great"]),
             (5, "TOOL_TIMEOUT", ["hostile.loops", "--timeout", "300ms"]),
             (7, "ENVIRONMENT_FAILED", ["unbuildable.well"]),
@@ -198,7 +210,17 @@ class Lists(unittest.TestCase):
     def test_no_tools(self):
         done = run("list", "--tools", scratch(self))
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("give a folder with --tools DIR", done.stderr)
+        for words in (["list"], ["call", "a.greet"], ["show", "a.greet"], ["check"], ["serve"]):
+            done = run(*words, "--tools", scratch(self), stdin="")
+            self.assertIn("give a folder with --tools DIR, or put Python files into ./tools", done.stderr, words)
+
+    def test_files_without_tools(self):
+        folder = scratch(self)
+        for text in ("", "def _greet(): ...\n", "class Greet: ...\n"):
+            (folder / "a.py").write_text(text)
+            for words in (["list"], ["call", "a.greet"], ["serve"]):
+                done = run(*words, "--tools", folder, stdin="")
+                self.assertIn("a.py has no public function; see `hostler check`", done.stderr, words)
 
     def test_show_tells_who_decided(self):
         config = config_file(scratch(self), '# mine\n[tool]\nidle_timeout = "3m"\n\n[tool.plain]\nmax_queue = 9\n')

@@ -53,10 +53,16 @@ class Words(unittest.TestCase):
                 done = run("call", "--tools", TOOLS, "hostile.raises", *words, env=environment(**env))
                 self.assertEqual((done.returncode, said in done.stderr), (1, told), done.stderr)
 
+    def test_a_folder_that_is_not_there_is_told_with_its_line(self):
+        config = config_file(scratch(self), '# mine\ntools = ["tols"]\n')
+        for words in (["list"], ["call", "a.greet"], ["check"]):
+            done = run(*words, "--config", config)
+            self.assertIn(f"create it or correct the path ({config}:2 names it)", done.stdout + done.stderr, words)
+
     def test_settings_for_a_function_that_is_not_there(self):
         config = config_file(scratch(self), '[tool."plain.gret"]\ntimeout = 5\n')
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn(f"{config}:2: there is no tool plain.gret that these settings are for; did you mean plain.greet?", done.stderr)
+        self.assertIn(f"{config}:1: there is no tool plain.gret that these settings are for; did you mean plain.greet?", done.stderr)
 
     def test_a_folder_of_tools_that_is_not_there(self):
         done = run("list", "--tools", TOOLS, "--tools", "/nowhere/tools")

@@ -193,6 +193,17 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(undeclared.code, "TOOL_ERROR")
             self.assertIn("E2E_OTHER is not declared", undeclared.message)
 
+    async def test_a_secret_under_almost_its_name(self):
+        folder = scratch(self)
+        write_tool(folder, "near", "import hostler\n\n\ndef one(name: str) -> str:\n    return hostler.secret(name)\n",
+                   header='# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["E2E_SECRET"]\n# ///\n')
+        config = config_file(folder, '[secrets]\nE2E_SECRETS = { env = "HOME" }\n')
+        async with connected(folder, config=config, env=environment(E2E_SECRET=None)) as hostler:
+            undeclared = await hostler.call("near_one", name="E2ESECRET")
+            self.assertIn("Did you mean E2E_SECRET, which is declared?", undeclared.message)
+            unset = await hostler.call("near_one", name="E2E_SECRET")
+            self.assertIn("[secrets] in hostler.toml says where E2E_SECRETS is: if E2E_SECRET was meant", unset.message)
+
     async def test_a_variable_that_workers_do_not_have(self):
         folder = scratch(self)
         write_tool(folder, "looks", "import os\n\n\ndef up(name: str) -> str:\n    return os.environ[name]\n",

@@ -3,10 +3,12 @@
 //!
 //! A line is only written out when it was tried: with it in place, reading gets past the line that was wrong.
 
+mod braces;
 mod list;
 mod private;
 mod repair;
 mod scan;
+mod several;
 mod twice;
 
 use toml::de::{DeTable, Error};
@@ -46,6 +48,9 @@ pub(super) fn explain(source: &Source, error: &Error) -> Mistake {
     }
     // The end of the text belongs to its last line that says something.
     let line = Line::at(text, stopped.min(text.trim_end().len()));
+    if let Some(mistake) = trial.several(line) {
+        return mistake;
+    }
     let parsers_words = error.message().replace('\n', ", ");
     trial.missing_comma(line).or_else(|| trial.mend(line, None)).unwrap_or_else(|| {
         let (what, fix) = repair::known(line.text, margin).unwrap_or((parsers_words, GRAMMAR.to_owned()));

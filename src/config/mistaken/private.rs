@@ -1,5 +1,6 @@
 //! Lines that may hold a secret: messages reach logs and models, so nothing of such a line but its key is told.
 
+use super::braces;
 use super::scan::Open;
 use super::{Line, Mistake};
 
@@ -12,15 +13,34 @@ pub(super) fn line(text: &str, at: usize) -> Option<Line<'_>> {
     let key = line.text.split(['=', ':', '"', '\'', '[']).next().unwrap_or_default().trim().to_ascii_lowercase();
     let words = ["key", "token", "passw", "secret", "credential"];
     let is_called_so = key != "secrets" && words.iter().any(|word| key.contains(word));
-    (in_private_table || is_called_so).then_some(line)
+    let holds_one = || {
+        let inside = line.text.to_ascii_lowercase();
+        inside.contains('{') && words.iter().any(|word| inside.contains(word))
+    };
+    (in_private_table || is_called_so || holds_one()).then_some(line)
 }
 
 pub(super) fn explain(line: Line<'_>, open: Option<&Open>, margin: &str) -> Mistake {
-    let what = open.map_or_else(|| "this is no `key = value`".to_owned(), Open::what);
+    let value = line.text.split_once('=').map_or("", |(_, value)| value.trim());
+    let has_braces = value.starts_with('{');
+    // The values of a table that is no secret's place may be secrets: their keys alone are told.
+    let dense: String = value.split_whitespace().collect();
+    let is_place = ["file=", "env=", "command="].iter().any(|word| dense.contains(word));
+    let meant = braces::rewritten(key_of(line.text), value, |_| "\"…\"".to_owned());
+    if let (Some(meant), None, false) = (meant, open, is_place) {
+        let what = "within braces TOML has `key = value`, and commas between one and the next".to_owned();
+        return Mistake { at: line.start, what, fix: format!("write it like `{margin}{meant}`") };
+    }
+    let what = match open {
+        Some(open) => open.what(),
+        None if has_braces => "within these braces stands something else than one `key = value`".to_owned(),
+        None => "this is no `key = value`".to_owned(),
+    };
     let key = key_of(line.text);
     let key = if key.is_empty() { "NAME" } else { key };
+    let beginning = if has_braces { "write one place" } else { "write a text in quotes" };
     let fix = format!(
-        "write a text in quotes; where a secret is, not what it is: `{margin}{key} = {{ env = \"{key}\" }}` or \
+        "{beginning}; where a secret is, not what it is: `{margin}{key} = {{ env = \"{key}\" }}` or \
          `{margin}{key} = {{ file = \"/path/to/it\" }}` under [secrets] in hostler.toml"
     );
     Mistake { at: line.start, what, fix }

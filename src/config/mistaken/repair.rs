@@ -1,6 +1,6 @@
 //! Right lines that a wrong one may have been meant to be. Each is tried before it is told.
 
-use super::list;
+use super::{braces, list, several};
 
 type Candidate = (&'static str, String);
 
@@ -22,7 +22,7 @@ pub(super) fn candidates(line: &str) -> Vec<Candidate> {
 
 fn of_words(words: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
-    if words.starts_with('[') && !words.contains('=') && !words.contains(['"', '\'', ',']) {
+    if (words.starts_with('[') || words.ends_with(']')) && !words.contains('=') && !words.contains(['"', '\'', ',']) {
         found.extend(head(words));
     }
     found.extend(extra_mark(words));
@@ -74,13 +74,15 @@ fn of_value(key: &str, value: &str) -> Vec<Candidate> {
         "" | "None" | "null" | "nil" => return found,
         _ => {}
     }
+    if let Some(line) = several::bare_list(key, value) {
+        found.push(("a list stands in square brackets, and each of its texts in quotes", line));
+    }
     if let Some((first, second)) = two_settings(value) {
         found.push(("two settings stand on one line", format!("{key} = {first}\n{second}")));
     }
-    if let Some((first, _)) = value.split_once("//").filter(|(first, _)| first.ends_with(' ') && !first.ends_with(": "))
-    {
-        let comment = &value[first.len() + 2..];
-        found.push(("a comment begins with `#`", format!("{key} = {} #{comment}", first.trim_end())));
+    found.extend(with_real_comment(value).map(|value| ("a comment begins with `#`", format!("{key} = {value}"))));
+    if value.contains("\";") {
+        found.push(("a `;` stands where TOML has a comma", format!("{key} = {}", value.replace("\";", "\","))));
     }
     if value.starts_with(['[', '(', '{']) || value.ends_with(']') {
         let value = if value.starts_with(['[', '(', '{']) { value.to_owned() } else { format!("[{value}") };
@@ -91,6 +93,8 @@ fn of_value(key: &str, value: &str) -> Vec<Candidate> {
         };
         found.extend(list::rewritten(key, &value).map(|line| (what, line)));
         if value.starts_with('{') {
+            let what = "within braces TOML has `key = value`, and commas between one and the next";
+            found.extend(braces::rewritten(key, &value, str::to_owned).map(|line| (what, line)));
             found.push(("within braces TOML has `key = value`", format!("{key} = {}", value.replace("\": ", "\" = "))));
             found.push(("the braces are not closed", format!("{key} = {value} }}")));
         }
@@ -106,6 +110,23 @@ fn of_value(key: &str, value: &str) -> Vec<Candidate> {
         found.push((what, format!("{key} = {}", value.replace('"', "'"))));
     }
     found
+}
+
+/// A line or value whose `//`, outside of quotes, begins a comment as it does in other languages.
+pub(super) fn with_real_comment(words: &str) -> Option<String> {
+    let mut quote = None;
+    for (at, c) in words.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '#') => return None,
+            (None, '/') if words[at..].starts_with("//") && words[..at].ends_with([' ', ',', '\t']) => {
+                return Some(format!("{} #{}", words[..at].trim_end(), &words[at + 2..]));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A value in the quotes that it lacks, or has but one of.

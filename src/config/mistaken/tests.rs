@@ -68,6 +68,30 @@ fn a_line_is_told_as_it_was_meant() {
 }
 
 #[test]
+fn what_other_languages_have_is_told_as_toml_has_it() {
+    let texts = [
+        "dependencies = [\n  \"six\",   // http\n  \"idna\",\n]",
+        "dependencies = [\n  \"six\",\n  // http\n  \"idna\",\n]",
+        "dependencies = {\n  \"six\",\n}",
+        "tool.hostler]\ntimeout = \"3s\"",
+        "dependencies:\n  - six\n  - \"idna>=3\"\nrequires-python = \">=3.9\"",
+        "dependencies = \n- six",
+        "dependencies = idna, six",
+        "dependencies = six",
+        "dependencies = six>=1, idna==3",
+        "dependencies = \"idna\", \"six\"",
+        "dependencies = [\"idna\"; \"six; python_version > '3'\"]",
+        "[tool.hostler]\ntools.greet = {timeout = \"3s\" effects = \"once\"}",
+        "[tool.hostler]\ntools.greet = { timeout: \"3s\" }",
+        "[tool.hostler]\ntools.greet = { \"timeout\": \"3s\", max_queue: 3 }",
+        "[tool.a]\nconfig = { A = \"1\" B = [1, 2] }",
+        "[tool.a]\nenv = { API_TOKEN = \"s3cret\" B = \"2\" }",
+        "[secrets]\nK = { file = \"/x\" env = \"Y\" }",
+    ];
+    insta::assert_snapshot!(all(&texts));
+}
+
+#[test]
 fn where_no_line_is_certain_it_is_told_what_toml_expects() {
     let texts = [
         "[tool.hostler]\ntimeout = None",
@@ -92,6 +116,7 @@ fn what_may_be_a_secret_is_not_told() {
         "API_TOKEN = s3cret\n",
         "API_TOKEN \"s3cret\"\n",
         "[secrets]\ns3cret\n",
+        "[tool.a]\nenv = { API_TOKEN = \"s3cret\" B = \"2\" }\n",
     ] {
         let told = told(text);
         assert!(!told.contains("s3cret"), "{text:?}: {told}");

@@ -1,5 +1,6 @@
 //! What Python refuses of a text, in one sentence: for [`super::Status`] with its line, for `check` with its bytes.
 
+mod cause;
 mod compiler;
 mod place;
 mod tabs;
@@ -18,12 +19,12 @@ pub struct Refusal {
     /// What is wrong.
     pub what: String,
     /// What to do about it.
-    pub fix: &'static str,
+    pub fix: String,
 }
 
 impl Refusal {
-    pub(super) fn new(range: Range<usize>, what: &str, fix: &'static str) -> Self {
-        Self { range, what: format!("not valid Python: {what}"), fix }
+    pub(super) fn new(range: Range<usize>, what: &str, fix: impl Into<String>) -> Self {
+        Self { range, what: format!("not valid Python: {what}"), fix: fix.into() }
     }
 
     /// Both halves as one sentence.
@@ -47,7 +48,7 @@ pub(super) fn unreadable(source: &str, parsed: &Parsed<ModModule>) -> Option<Ref
         // The parser quotes what it met, which may be a control character.
         let words = error.error.to_string().replace(char::is_control, "\u{FFFD}");
         let range = error.location.start().to_usize()..error.location.end().to_usize();
-        Refusal::new(range, &words, "correct this line")
+        cause::of(source, parsed, &range).unwrap_or_else(|| Refusal::new(range, &words, "correct this line"))
     });
     let indented = tabs::inconsistent(source, parsed).map(|range| {
         let what = "inconsistent use of tabs and spaces in indentation";
