@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use super::waits::Wait;
 use super::{CallRequest, Dispatcher};
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
@@ -94,6 +95,9 @@ struct CallParams {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
+    /// Whether nothing else of its worker gets on meanwhile.
+    #[serde(default)]
+    blocks: bool,
 }
 
 impl CallHost {
@@ -105,7 +109,7 @@ impl CallHost {
     ) -> Result<Box<RawValue>, WireError> {
         let params: CallParams = read(params)?;
         self.refuse_cycle(dispatcher, &params.tool)?;
-        let _waits = self.wait_for(dispatcher, &params.tool)?;
+        let _waits = self.wait_for(dispatcher, &params)?;
         let request = CallRequest {
             at_most: Some(left),
             llm: self.llm.clone(),
@@ -122,44 +126,48 @@ impl CallHost {
         })
     }
 
-    /// A worker runs one call at a time: a call that comes back to a file that waits for it would wait for ever.
+    /// A function that calls itself through others does so without end.
     fn refuse_cycle(&self, dispatcher: &Dispatcher, name: &str) -> Result<(), WireError> {
         let catalogue = dispatcher.registry.catalogue();
         let Ok(tool) = catalogue.resolve(name) else { return Ok(()) };
-        let pack = |name: &str| name.split('.').next().map(str::to_owned);
-        if !self.chain.iter().any(|outer| pack(outer).as_deref() == Some(tool.entry.file.pack.as_str())) {
+        if !self.chain.contains(&tool.name) {
             return Ok(());
         }
-        let cycle = self.chain.iter().map(String::as_str).chain([tool.name.as_str()]).collect::<Vec<_>>().join(" → ");
-        Err(refused(&format!(
-            "a cycle of calls: {cycle}. The worker of {} is busy with the first of them; call the function directly instead \
-             of through hostler",
-            tool.entry.file.pack
-        )))
+        Err(refused(&format!("a cycle of calls: {}. Let one of them do without the next", self.cycle(&tool.name))))
     }
 
-    /// Notes that the running call of this file waits for another file. Two calls of two files that wait for each other
+    fn cycle(&self, name: &str) -> String {
+        self.chain.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" → ")
+    }
+
+    /// Notes that the running call of this file waits for another file. Files that wait for each other with all they have
     /// would do so until their time is over, and every other caller behind them.
-    fn wait_for(&self, dispatcher: &Arc<Dispatcher>, name: &str) -> Result<Option<Waiting>, WireError> {
+    fn wait_for(&self, dispatcher: &Arc<Dispatcher>, params: &CallParams) -> Result<Option<Waiting>, WireError> {
         let catalogue = dispatcher.registry.catalogue();
-        let (Some(outer), Ok(tool)) = (self.chain.last(), catalogue.resolve(name)) else { return Ok(None) };
-        // Another worker of that file may come, or the same run this call beside the other.
-        if tool.entry.settings.max_workers.value > 1 || tool.entry.settings.concurrency.value > 1 {
-            return Ok(None);
-        }
-        let edge = (pack_of(outer).to_owned(), tool.entry.file.pack.clone());
-        let mut waits = dispatcher.waits.lock();
-        if let Some(way) = way(&waits, &edge.1, &edge.0) {
-            let files = [&[edge.0.as_str()], &way[..]].concat().join(" → ");
-            return Err(refused(&format!(
-                "{} is busy with a call that waits for {} itself ({files}), so this call would never begin; try again \
-                 later, or let one of the two files do without the other",
-                edge.1, edge.0
-            )));
-        }
-        waits.push(edge.clone());
-        drop(waits);
-        Ok(Some(Waiting { dispatcher: Arc::clone(dispatcher), edge }))
+        let outer = self.chain.last().and_then(|outer| catalogue.resolve(outer).ok());
+        let (Some(outer), Ok(tool)) = (outer, catalogue.resolve(&params.tool)) else { return Ok(None) };
+        let settings = &outer.entry.settings;
+        let (workers, each) = (settings.max_workers.value.max(1), settings.concurrency.value.max(1));
+        let (from, to) = (outer.entry.file.pack.clone(), tool.entry.file.pack.clone());
+        let takes = if params.blocks { each } else { 1 };
+        let wait = Wait { from, to, takes, places: workers.saturating_mul(each) };
+        let entered = dispatcher.waits.lock().enter(wait.clone());
+        let Err(way) = entered else { return Ok(Some(Waiting { dispatcher: Arc::clone(dispatcher), wait })) };
+        let Wait { from, to, .. } = wait;
+        let is_within = self.chain.iter().any(|outer| pack_of(outer) == to);
+        Err(refused(&if is_within {
+            format!(
+                "a cycle of calls: {}. All that {to} may run at once are busy with such calls, so this one would never \
+                 begin; call the function directly instead of through hostler, or give {to} more `max_workers`",
+                self.cycle(&tool.name)
+            )
+        } else {
+            let files = std::iter::once(&from).chain(&way).map(String::as_str).collect::<Vec<_>>().join(" → ");
+            format!(
+                "{to} is busy with calls that wait for {from} themselves ({files}), so this call would never begin; try \
+                 again later, let one of the files do without the other, or give one more `max_workers`"
+            )
+        }))
     }
 
     async fn llm(&self, params: &RawValue) -> Result<Box<RawValue>, WireError> {
@@ -180,37 +188,15 @@ fn pack_of(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// The files from one to another along who waits for whom, both included; `None` when there is no such way.
-fn way<'w>(waits: &'w [(String, String)], from: &'w str, to: &str) -> Option<Vec<&'w str>> {
-    let mut ways = vec![vec![from]];
-    let mut seen = vec![from];
-    while let Some(way) = ways.pop() {
-        let last = way.last().copied()?;
-        if last == to {
-            return Some(way);
-        }
-        for (_, next) in waits.iter().filter(|(waiting, _)| waiting == last) {
-            if !seen.contains(&next.as_str()) {
-                seen.push(next);
-                ways.push([&way[..], &[next.as_str()]].concat());
-            }
-        }
-    }
-    None
-}
-
 /// Taken back when the inner call is over, however it is over.
 struct Waiting {
     dispatcher: Arc<Dispatcher>,
-    edge: (String, String),
+    wait: Wait,
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut waits = self.dispatcher.waits.lock();
-        if let Some(place) = waits.iter().position(|edge| *edge == self.edge) {
-            waits.swap_remove(place);
-        }
+        self.dispatcher.waits.lock().leave(&self.wait);
     }
 }
 

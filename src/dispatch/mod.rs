@@ -7,6 +7,7 @@ mod results;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod waits;
 mod whole;
 
 use std::sync::Arc;
@@ -34,8 +35,8 @@ pub struct Dispatcher {
     /// The workers.
     pub pools: Pools,
     pub(crate) config: Arc<Config>,
-    /// Files whose running call waits for another file: who for whom. Held only to look or to change it.
-    waits: Mutex<Vec<(String, String)>>,
+    /// Files whose running calls wait for other files. Held only to look or to change it.
+    waits: Mutex<waits::Waits>,
     /// Whether the workers that should always be there were started.
     is_warm: AtomicBool,
     run: String,

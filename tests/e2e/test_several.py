@@ -154,6 +154,51 @@ class Nested(unittest.IsolatedAsyncioTestCase):
             self.assertFalse((await other).failed)
 
 
+    async def test_files_that_wait_for_each_other_with_all_they_have_are_told_so(self):
+        body = """
+import asyncio, hostler, pathlib, time
+
+
+def meet(name, all):
+    pathlib.Path(all, name).touch()
+    while len(list(pathlib.Path(all).iterdir())) < 4:
+        time.sleep(0.002)
+
+
+def plain(name: str, all: str) -> str:
+    meet(name, all)
+    return hostler.call("OTHER.leaf")
+
+
+async def later(name: str, all: str) -> str:
+    await asyncio.to_thread(meet, name, all)
+    return hostler.call("OTHER.leaf_later")
+
+
+def leaf() -> str:
+    return "leaf"
+
+
+async def leaf_later() -> str:
+    return "leaf"
+"""
+        tools = scratch(self)
+        for name, other in (("f", "g"), ("g", "f")):
+            write_tool(tools, name, body.replace("OTHER", other), header="")
+        for kind, settings in (("plain", "concurrency = 2"), ("plain", "max_workers = 2"), ("later", "concurrency = 2")):
+            with self.subTest(kind, settings=settings):
+                all, config = scratch(self), config_file(scratch(self), f'[tool]\n{settings}\ntimeout = "20s"\n')
+                async with connected(tools, config=config) as hostler:
+                    calls = [hostler.call(f"{file}_{kind}", name=file + str(n), all=str(all)) for file in "fg" for n in range(2)]
+                    answers = await asyncio.wait_for(asyncio.gather(*calls), 15)
+                    well = [answer.value for answer in answers if not answer.failed]
+                    told = [answer.message for answer in answers if answer.failed]
+                    self.assertEqual(set(well), {"leaf"}, "whoever is not refused gets what it waits for")
+                    self.assertGreater(len(told), 0)
+                    for message in told:
+                        self.assertIn("so this call would never begin", message)
+
+
 class Caps(unittest.IsolatedAsyncioTestCase):
     async def test_five_of_eight_run_and_the_sixth_begins_when_the_first_ends(self):
         for limit in ("max_concurrent_calls", "max_workers"):

@@ -56,7 +56,8 @@ class ToolError(HostlerError):
         self.code, self.message, self.data = code, message, data
 
     def __str__(self):
-        return "%s: %s" % (self.code, self.message)
+        # A number is JSON-RPC's, and says nothing to a person.
+        return "%s: %s" % (self.code, self.message) if isinstance(self.code, str) else self.message
 
 
 class _Config(Mapping):

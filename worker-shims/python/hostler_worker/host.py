@@ -28,6 +28,8 @@ def request(method, params):
         raise Refused("cannot send this to the host: " + str(error).replace("result", "the arguments", 1)) from None
     key = "w%d" % next(_numbers)
     encoded.append('"id":' + id_text(state.call_id))
+    if state.several and get_ident() == state.main:
+        encoded.append('"blocks":true')  # the event loop stands still meanwhile
     frame = '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{%s}}\n' % (key, method, ",".join(encoded))
     try:
         answer = exchange(key, frame.encode("utf-8", "replace"))
