@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Rules {
     /// Workers that are there from the first call of anything on, and stay.
     pub min_workers: usize,
-    /// Workers alive at once; a successor of one that is about to leave is not counted.
+    /// Workers that take calls at once. Each may have a predecessor that makes its last ones.
     pub max_workers: usize,
     /// Calls a worker runs at once.
     pub concurrency: usize,

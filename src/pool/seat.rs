@@ -91,8 +91,8 @@ pub(super) struct Seat {
     pub idle_since: Moment,
     /// How many calls it has answered.
     pub calls: u64,
-    /// It was seen to hold too much, after so many calls.
-    pub large_after: Option<u64>,
+    /// It was seen to hold too much, first then.
+    pub large_since: Option<Moment>,
     /// It holds too much also when the call that was seen to has ended.
     pub is_large: bool,
     /// It is to leave for this reason as soon as its successor is there.
@@ -117,7 +117,7 @@ impl Seat {
             ready_at: now,
             idle_since: now,
             calls: 0,
-            large_after: None,
+            large_since: None,
             is_large: false,
             outgoing: None,
             due_since: None,
@@ -173,20 +173,20 @@ impl Seat {
     }
 
     /// Takes a look at its memory.
-    pub fn measured(&mut self, held: usize, rules: &Rules) {
+    pub fn measured(&mut self, now: Moment, held: usize, rules: &Rules) {
         if rules.max_rss.is_none_or(|most| held <= most) {
-            self.large_after = None;
-        } else if self.calls > 0 && self.line.is_empty() || self.large_after.is_some_and(|calls| calls < self.calls) {
-            // What a running call holds it may give back; what is still held in a later one, it does not.
-            self.is_large = true;
-        } else {
-            self.large_after = self.large_after.or(Some(self.calls));
+            self.large_since = None;
+            return;
         }
+        let since = *self.large_since.get_or_insert(now);
+        // What a running call holds it may give back; what is still held when all that ran have ended, it does not.
+        let mut running = self.line.iter().take(rules.concurrency);
+        self.is_large |= self.calls > 0 && running.all(|slot| slot.since > since);
     }
 
     /// Whether it holds too much before its first call: so will each that comes after it.
     pub fn begins_large(&self) -> bool {
-        self.calls == 0 && self.line.is_empty() && self.large_after.is_some()
+        self.calls == 0 && self.line.is_empty() && self.large_since.is_some()
     }
 
     /// When it has been idle for long enough.

@@ -110,10 +110,17 @@ impl Machine {
         }
     }
 
-    pub(super) fn measured(&mut self, worker: WorkerId, held: usize, commons: &mut Commons, effects: &mut Vec<Effect>) {
+    pub(super) fn measured(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        held: usize,
+        commons: &mut Commons,
+        effects: &mut Vec<Effect>,
+    ) {
         let rules = self.rules;
         if let Some(seat) = self.workers.get_mut(&worker).filter(|seat| seat.state == State::Serving) {
-            seat.measured(held, &rules);
+            seat.measured(now, held, &rules);
             if seat.begins_large() && !std::mem::replace(&mut self.told_of_size, true) {
                 Self::tell(effects, Decision::BeginsLarge { worker, held });
             }

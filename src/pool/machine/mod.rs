@@ -125,7 +125,7 @@ impl Machine {
             }
             Event::Died { worker, of_a_limit } => self.died(now, worker, of_a_limit, commons, &mut effects),
             Event::Pong(worker) => self.lives(worker),
-            Event::Measured { worker, held } => self.measured(worker, held, commons, &mut effects),
+            Event::Measured { worker, held } => self.measured(now, worker, held, commons, &mut effects),
             Event::Evict(worker, need) => self.evict(worker, need, &mut effects),
             Event::Timer => self.timers(now, commons, &mut effects),
             Event::Look => {}
