@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/limits.py"),
     carried!("hostler_worker/loading.py"),
     carried!("hostler_worker/loop.py"),
+    carried!("hostler_worker/making.py"),
     carried!("hostler_worker/models.py"),
     carried!("hostler_worker/output.py"),
     carried!("hostler_worker/questions.py"),

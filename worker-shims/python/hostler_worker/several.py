@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from _thread import get_ident
 from contextvars import copy_context
 
-from . import calls, encode, faults, host, interrupt, separate
+from . import calls, encode, faults, host, interrupt, making, separate
 from .interrupt import Cancelled
 from .loop import bounded, hello, queue, ready, receive, tell_types
-from .output import streams, until_read, wait_until_read
+from .output import streams
 from .questions import Questions
 from .running import Call, current, tell_apart
 from .state import state
@@ -161,83 +161,23 @@ class _Server:
         context.run(self.loop.create_task, self._async(call, coroutine))
 
     def _plain(self, call):
-        """A call, on a thread of its own. Whatever comes out of it, the call is answered."""
-        try:
-            answer = self._made(call)
-            if answer is None:  # it goes on as a task
-                return
-            if wire.forked:  # a child that came back out of the tool
-                interrupt.exit_now(0)
-            separate.end_call(call)
-            wait_until_read()
-        except BaseException as error:
-            answer = calls.failed(call.id, error, call.kwargs, call.cancel)
-        self.threads.calls.discard(call)
-        self._answered(call, answer)
-
-    def _made(self, call):
-        try:
-            try:
-                if not call.enter():
-                    raise Cancelled
-                value = calls.invoke(call.function, call.function.plan, call.kwargs)
-                if type(value) in calls.UNFINISHED and type(value) not in (calls.COROUTINE, calls.ASYNC_GENERATOR):
-                    value = list(value)
-                if type(value) is bytes:
-                    value = calls.typed(call.function, value)
-            finally:
-                call.leave()
-        except Cancelled as error:
-            return calls.cancelled(call.id, error)
-        except BaseException as error:
-            return calls.failed(call.id, error, call.kwargs, call.cancel)
-        if type(value) in (calls.COROUTINE, calls.ASYNC_GENERATOR):  # a plain function around an async one
+        """A call, on a thread of its own."""
+        answer = making.made_in_a_thread(call, self._go_on)
+        if answer is not None:
             self.threads.calls.discard(call)
-            self.loop.call_soon_threadsafe(self._start, copy_context(), call, value)
-            return None
-        return calls.answer(call.id, value)
+            self._answered(call, answer)
 
-    async def _async(self, call, value):
+    def _go_on(self, context, call, coroutine):
+        self.threads.calls.discard(call)
+        self.loop.call_soon_threadsafe(self._start, context, call, coroutine)
+
+    async def _async(self, call, coroutine):
         """A call, as a task of the loop."""
         try:
-            answer = await self._awaited(call, value)
-            try:
-                if wire.forked:
-                    interrupt.exit_now(0)
-                separate.end_call(call)
-                for pause in until_read():
-                    try:
-                        await asyncio.sleep(pause)
-                    except asyncio.CancelledError:
-                        pass  # meant for the tool, which has ended
-            except BaseException as error:
-                answer = calls.failed(call.id, error, call.kwargs, call.cancel)
-            self._answered(call, answer)
+            self._answered(call, await making.made_on_the_loop(call, coroutine))
         finally:
             if state.terminating:
                 self._end()
-
-    @staticmethod
-    async def _awaited(call, value):
-        try:
-            try:
-                if call.cancel:
-                    raise Cancelled
-                call.task = asyncio.current_task()
-                if value is None:
-                    value = calls.invoke(call.function, call.function.plan, call.kwargs)
-                value = await (value if type(value) is calls.COROUTINE else calls.collect(value))
-                if type(value) is bytes:
-                    value = calls.typed(call.function, value)
-            finally:
-                call.task = None
-        except Cancelled as error:
-            if type(value) is calls.COROUTINE:
-                value.close()  # never begun
-            return calls.cancelled(call.id, error)
-        except BaseException as error:
-            return calls.failed(call.id, error, call.kwargs, call.cancel)
-        return calls.answer(call.id, value)
 
     def _answered(self, call, answer):
         call.end()
