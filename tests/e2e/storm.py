@@ -57,7 +57,8 @@ def crash(number: int) -> dict:
 
 def header(number):
     extra = "effects = \"pure\"" if number % 2 else "max_calls = 300"
-    return f"# /// script\n# dependencies = []\n# [tool.hostler]\n# max_workers = {1 + number % 3}\n# {extra}\n# ///\n"
+    several = "# concurrency = 4\n" if number % 4 < 2 else ""
+    return f"# /// script\n# dependencies = []\n# [tool.hostler]\n# max_workers = {1 + number % 3}\n{several}# {extra}\n# ///\n"
 
 
 def write(folder, number, version, wrong=False):

@@ -106,7 +106,7 @@ class Calls(unittest.TestCase):
     def test_failures_are_told_on_standard_error(self):
         done = call("hostile.raises")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertTrue(done.stderr.startswith("error: TOOL_ERROR: ValueError: the boiler is cold\n"), done.stderr)
+        self.assertRegex(done.stderr, r"^error: TOOL_ERROR: ValueError: the boiler is cold \(hostile.py:\d+ in raises\)\n")
         self.assertIn("in raises", done.stderr)
 
     def test_a_reader_that_wants_no_more(self):
