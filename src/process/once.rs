@@ -1,0 +1,212 @@
+//! Runs a program once for one answer: input written and closed, output read at the same time and up to a limit, errors kept
+//! apart, nothing left behind.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::child::Child;
+use super::exit::Exit;
+use super::keeper;
+use super::ladder::{Grace, stop};
+use super::launch::{Launch, SpawnError};
+
+/// A program to be run once.
+#[derive(Debug)]
+pub struct Once {
+    /// The program.
+    pub launch: Launch,
+    /// What it reads on its standard input.
+    pub input: Vec<u8>,
+    /// How long it may take.
+    pub limit: Duration,
+    /// The most it may write on its standard output, in bytes.
+    pub most: usize,
+    /// How it is stopped.
+    pub grace: Grace,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Done {
+    /// How it ended.
+    pub end: End,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// The end of its standard error.
+    pub stderr: String,
+    /// The most memory it held, in bytes.
+    pub peak_memory: Option<usize>,
+    /// Its process id.
+    pub pid: u32,
+}
+
+/// How a program that is run once ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, or killed by somebody else.
+    Exit(Exit),
+    /// It was stopped when its time was over.
+    TimeOver,
+    /// It was stopped because it wrote too much.
+    TooMuch,
+}
+
+/// So many bytes of standard error are kept.
+const TAIL: usize = 16 * 1024;
+
+/// What a program left in its pipes is there at once; a child that fled with them may hold them open.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A file that is being written cannot be run. An editor or a compiler is done in a moment.
+const WRITING: Duration = Duration::from_millis(500);
+
+/// Runs it; `on_line` hears each line of its standard error at once. Dropping the future kills the program's group.
+pub async fn once(once: Once, on_line: impl FnMut(&str)) -> Result<Done, SpawnError> {
+    let deadline = Instant::now() + once.limit;
+    let mut child = spawn(&once.launch).await?;
+    let pid = child.pid();
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (mut output, mut errors) = (Vec::new(), String::new());
+    let end = {
+        let reading = async {
+            tokio::try_join!(
+                feed(stdin, &once.input),
+                read_output(stdout, once.most, &mut output),
+                read_lines(stderr, &mut errors, on_line)
+            )
+        };
+        tokio::pin!(reading);
+        let mut all_is_read = false;
+        let end = loop {
+            tokio::select! {
+                read = &mut reading, if !all_is_read => match read {
+                    Ok(_) => all_is_read = true,
+                    Err(TooMuch) => break End::TooMuch,
+                },
+                exit = child.exited() => break End::Exit(exit),
+                () = tokio::time::sleep_until(deadline) => break End::TimeOver,
+            }
+        };
+        if let End::Exit(_) = end {
+            keeper::unless_over().await;
+            child.clean_up();
+        } else {
+            stop(&mut child, once.grace).await;
+        }
+        if !all_is_read && end != End::TooMuch {
+            let left = timeout(LAST_WORDS, &mut reading).await;
+            if matches!((left, end), (Ok(Err(TooMuch)), End::Exit(_))) { End::TooMuch } else { end }
+        } else {
+            end
+        }
+    };
+    Ok(Done { end, stdout: output, stderr: errors, peak_memory: child.peak_memory(), pid })
+}
+
+async fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
+    let begun = Instant::now();
+    loop {
+        match Child::spawn(launch) {
+            Err(error) if error.source.kind() == ErrorKind::ExecutableFileBusy && begun.elapsed() < WRITING => {
+                sleep(Duration::from_millis(20)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// It wrote more than it may.
+#[derive(Debug)]
+struct TooMuch;
+
+/// A program need not read all there is, or anything.
+async fn feed(pipe: Option<pipe::Sender>, input: &[u8]) -> Result<(), TooMuch> {
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.write_all(input).await;
+    }
+    Ok(())
+}
+
+async fn read_output(pipe: Option<pipe::Receiver>, most: usize, into: &mut Vec<u8>) -> Result<(), TooMuch> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    loop {
+        match pipe.read_buf(into).await {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(_) if into.len() > most => return Err(TooMuch),
+            Ok(_) => {}
+        }
+    }
+}
+
+async fn read_lines(
+    pipe: Option<pipe::Receiver>,
+    tail: &mut String,
+    mut on_line: impl FnMut(&str),
+) -> Result<(), TooMuch> {
+    let Some(pipe) = pipe else { return Ok(()) };
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    // A line without an end is taken in pieces.
+    while let Ok(1..) = (&mut reader).take(TAIL as u64).read_until(b'\n', &mut line).await {
+        let text = String::from_utf8_lossy(&line);
+        on_line(&text);
+        tail.push_str(&text);
+        if tail.len() > 2 * TAIL {
+            let cut = (tail.len() - TAIL..tail.len()).find(|at| tail.is_char_boundary(*at)).unwrap_or(tail.len());
+            tail.drain(..cut);
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Once {
+        Once {
+            launch: Launch::new("/bin/sh").args(["-c", script]),
+            input: Vec::new(),
+            limit: Duration::from_secs(10),
+            most: 1000,
+            grace: Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(100) },
+        }
+    }
+
+    #[tokio::test]
+    async fn what_goes_in_comes_out_and_errors_are_kept_apart() {
+        let mut lines = Vec::new();
+        let cat = Once { input: b"hello".to_vec(), ..shell("cat; echo one >&2; exit 3") };
+        let done = once(cat, |line| lines.push(line.to_owned())).await.unwrap();
+        assert_eq!((done.stdout.as_slice(), done.end), (&b"hello"[..], End::Exit(Exit::Code(3))));
+        assert_eq!((lines, done.stderr.as_str()), (vec!["one\n".to_owned()], "one\n"));
+    }
+
+    #[tokio::test]
+    async fn a_program_need_not_read_and_may_close_its_output() {
+        let long = vec![b'x'; 5 << 20];
+        let done = once(Once { input: long, ..shell("echo 1; exec >&-; exit 0") }, |_| {}).await.unwrap();
+        assert_eq!((done.stdout.as_slice(), done.end), (&b"1\n"[..], End::Exit(Exit::Code(0))));
+    }
+
+    #[tokio::test]
+    async fn who_writes_without_end_is_stopped_and_so_is_who_takes_too_long() {
+        let done = once(shell("exec yes"), |_| {}).await.unwrap();
+        assert_eq!(done.end, End::TooMuch);
+        let slow = Once { limit: Duration::from_millis(200), ..shell("trap '' TERM; while :; do sleep 0.01; done") };
+        assert_eq!(once(slow, |_| {}).await.unwrap().end, End::TimeOver);
+    }
+
+    #[tokio::test]
+    async fn a_child_that_holds_the_pipe_holds_up_nobody() {
+        let began = Instant::now();
+        let done = once(shell("echo 7; sleep 60 & echo bye >&2"), |_| {}).await.unwrap();
+        assert_eq!((done.stdout.as_slice(), done.stderr.as_str()), (&b"7\n"[..], "bye\n"));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+}
