@@ -79,6 +79,35 @@ impl Shared {
         self.deliver(pokes);
     }
 
+    /// A call that needs no worker is over.
+    pub(super) fn give_turn(&self, pool: PoolId) {
+        let pokes = {
+            let mut commons = self.commons.lock();
+            commons.give_turn(pool);
+            commons.take_pokes()
+        };
+        self.deliver(pokes);
+    }
+
+    /// So many wait there. Where none does, a turn that was kept for one goes to another pool.
+    pub(super) fn waits(&self, pool: PoolId, waiting: usize) {
+        let pokes = {
+            let mut commons = self.commons.lock();
+            commons.count_waiting(pool, waiting);
+            if waiting == 0 {
+                commons.wants_no_turn(pool);
+            }
+            commons.take_pokes()
+        };
+        self.deliver(pokes);
+    }
+
+    /// How many wait, if no more may.
+    pub(super) fn full_of_waiting(&self) -> Option<usize> {
+        let commons = self.commons.lock();
+        commons.is_full_of_waiting().then(|| commons.waiting())
+    }
+
     pub(super) fn deliver(&self, pokes: Vec<Poke>) {
         if pokes.is_empty() {
             return;

@@ -1,0 +1,160 @@
+//! Turns for calls that need no worker of a pool: they count among the running ones like all others, and wait with them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::actor::Message;
+use super::commons::PoolId;
+use super::shared::Shared;
+
+/// The calls of one tool file that is run once for each.
+pub struct Lane {
+    shared: Arc<Shared>,
+    id: PoolId,
+    waiting: AtomicUsize,
+    /// Held by the one that is next; the others wait behind it in their order.
+    looks: Mutex<UnboundedReceiver<Message>>,
+}
+
+/// Too many calls wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full {
+    /// How many.
+    pub waiting: usize,
+    /// Whether that is the limit of all tools together.
+    pub overall: bool,
+}
+
+/// Leave to run, until it is dropped.
+pub struct Turn(Arc<Lane>);
+
+impl Lane {
+    /// Nobody runs yet.
+    pub fn new(shared: Arc<Shared>) -> Arc<Self> {
+        let (way, looks) = unbounded_channel();
+        let id = shared.join(way);
+        Arc::new(Self { shared, id, waiting: AtomicUsize::new(0), looks: Mutex::new(looks) })
+    }
+
+    /// Waits for a turn, behind those that asked before. Dropping the future gives up the place.
+    pub async fn turn(self: &Arc<Self>, max_queue: usize) -> Result<Turn, Full> {
+        if self.waiting.load(Ordering::Relaxed) == 0 && self.take() {
+            return Ok(Turn(Arc::clone(self)));
+        }
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        if waiting >= max_queue.max(1) {
+            return Err(Full { waiting, overall: false });
+        }
+        if let Some(waiting) = self.shared.full_of_waiting() {
+            return Err(Full { waiting, overall: true });
+        }
+        let _waits = Waits::begin(self);
+        let mut looks = self.looks.lock().await;
+        while !self.take() {
+            // The way stays open for as long as this lane is known.
+            looks.recv().await;
+        }
+        Ok(Turn(Arc::clone(self)))
+    }
+
+    fn take(&self) -> bool {
+        self.shared.commons.lock().take_turn(self.id)
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.shared.leave(self.id);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.shared.give_turn(self.0.id);
+    }
+}
+
+/// Counted as waiting, until it has its turn or waits no more.
+struct Waits<'a>(&'a Lane);
+
+impl<'a> Waits<'a> {
+    fn begin(lane: &'a Lane) -> Self {
+        lane.count(lane.waiting.fetch_add(1, Ordering::Relaxed) + 1);
+        Self(lane)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let left = self.0.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.0.count(left);
+    }
+}
+
+impl Lane {
+    fn count(&self, waiting: usize) {
+        self.shared.waits(self.id, waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Caps;
+
+    fn lanes(running: usize) -> (Arc<Shared>, [Arc<Lane>; 2]) {
+        let shared = Arc::new(Shared::new(Caps { running, waiting: 3, ..Caps::default() }));
+        let lanes = [Lane::new(Arc::clone(&shared)), Lane::new(Arc::clone(&shared))];
+        (shared, lanes)
+    }
+
+    #[tokio::test]
+    async fn no_more_run_than_may_and_whoever_waits_gets_the_next_turn() {
+        let (shared, [one, two]) = lanes(1);
+        let turn = one.turn(9).await.unwrap();
+        let waits = tokio::spawn({
+            let two = Arc::clone(&two);
+            async move { two.turn(9).await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!((shared.usage().running, shared.usage().waiting), (1, 1));
+        drop(turn);
+        assert!(waits.await.unwrap());
+        assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_waits_no_more_holds_up_nobody() {
+        let (shared, [one, two]) = lanes(1);
+        let turn = one.turn(9).await.unwrap();
+        let waits = tokio::spawn({
+            let one = Arc::clone(&one);
+            async move { one.turn(9).await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        waits.abort();
+        let _ = waits.await;
+        drop(turn);
+        assert!(two.turn(9).await.is_ok());
+        assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn too_many_are_refused() {
+        let (_, [one, two]) = lanes(1);
+        let _turn = one.turn(9).await.unwrap();
+        let wait = |lane: &Arc<Lane>| {
+            tokio::spawn({
+                let lane = Arc::clone(lane);
+                async move { lane.turn(2).await.map(drop) }
+            })
+        };
+        let _waiting = [wait(&one), wait(&one), wait(&two)];
+        tokio::task::yield_now().await;
+        assert_eq!(one.turn(2).await.err(), Some(Full { waiting: 2, overall: false }));
+        assert_eq!(two.turn(2).await.err(), Some(Full { waiting: 3, overall: true }));
+    }
+}
