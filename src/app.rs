@@ -1,5 +1,7 @@
 //! The composition root: builds the parts, in order, from one configuration.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +12,16 @@ use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::Pools;
+use crate::executor::{OneShots, Pools};
 use crate::process::{self, Signals};
-use crate::registry::{Catalogue, Registry, Watching};
+use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
 use crate::worker::{Shims, Sources};
 
 /// Workers of a finished command may run their exit handlers for this long.
 const FAREWELL: Duration = Duration::from_millis(400);
+
+/// An executable may take this long to say what it is.
+const SCHEMA: Duration = Duration::from_secs(1);
 
 /// What earlier runs left behind is looked for this long after the start, when whoever waits for it has been served.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -43,8 +48,18 @@ impl App {
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
-        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools);
+        let one_shots =
+            OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), executable_environment(&config, &registry));
+        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots);
         Self { config, dispatcher }
+    }
+
+    /// Asks the executables of the tools folders what they are, now and whenever one is new. For programs with a keeper, on the
+    /// main thread's runtime.
+    pub fn ask(&self) {
+        let registry = &self.dispatcher.registry;
+        let env = executable_environment(&self.config, registry);
+        tokio::spawn(keep_asking(Arc::downgrade(registry), Asks { limit: SCHEMA, env }));
     }
 
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
@@ -59,7 +74,10 @@ impl App {
                 dispatcher.changed(catalogue);
             }
             // A version that was never called may still be the last good one.
-            let good = catalogue.files.iter().filter(|entry| entry.broken().is_none() && entry.stale.is_none());
+            let good = catalogue
+                .files
+                .iter()
+                .filter(|entry| entry.has_workers() && entry.broken().is_none() && entry.stale.is_none());
             good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
         };
         Watching::start(&self.dispatcher.registry, Box::new(keep))
@@ -112,6 +130,19 @@ impl App {
             let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
         }
     }
+}
+
+/// hostler's own environment less every declared secret and what is uv's, and how tools of this contract know their host.
+fn executable_environment(config: &Config, registry: &Registry) -> BTreeMap<OsString, OsString> {
+    let catalogue = registry.catalogue();
+    let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
+    let hidden: Vec<String> = declared.chain(config.layer.secrets.keys().cloned()).collect();
+    let mut env = process::inherited_environment(&hidden);
+    env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"UV_"));
+    for name in ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"] {
+        env.insert(name.into(), "subprocess".into());
+    }
+    env
 }
 
 fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {

@@ -52,7 +52,7 @@ fn undeclared(
     let silent: Vec<&str> = declared.iter().filter(|package| !explains(package)).copied().collect();
     let declare = match subject.file.kind {
         Kind::Python => format!("add \"{wanted}\" to `dependencies` in the header"),
-        Kind::Internal => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
+        Kind::Internal | Kind::Executable => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
     };
     let mut fix = match did_you_mean(module, subject.file) {
         // The name of a package that nobody knows is whoever's: a slip of the pen must not install it.

@@ -23,7 +23,7 @@ pub use text::Text;
 
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
-use crate::discovery::{FolderProblem, Kind, Status, ToolFile, resolve_collisions, scan};
+use crate::discovery::{FolderProblem, Kind, Status, ToolFile, resolve_collisions, resolve_overrides, scan};
 
 /// One thing that is wrong.
 #[derive(Debug, Clone)]
@@ -85,6 +85,7 @@ impl Finding {
 /// Checks folders of tools, and files one by one.
 pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings) -> Report {
     let mut scan = scan(folders);
+    resolve_overrides(&mut scan.files);
     // A file that was named is checked even if no folder would list it.
     let listed: HashSet<PathBuf> = scan.files.iter().map(|file| file.path.clone()).collect();
     let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| crate::discovery::read_file(path));

@@ -26,6 +26,18 @@ struct Row {
     origin: String,
 }
 
+/// Waits until every executable has said what it is.
+pub(super) async fn ask(app: &App, wanted: &List) {
+    let registry = &app.dispatcher.registry;
+    if wanted.refresh {
+        registry.forget_answers();
+    }
+    registry.asked().await;
+    if wanted.refresh {
+        style::note(&format!("Tools refreshed. {} tools available.", registry.catalogue().ready().count()));
+    }
+}
+
 pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
     let rows = rows(app);
     if wanted.json {
@@ -67,7 +79,7 @@ fn file_row(entry: &FileEntry) -> Row {
         pack: entry.file.pack.clone(),
         kind: kind_word(entry.file.kind),
         status: entry.status(),
-        trouble: entry.trouble(),
+        trouble: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
     }
@@ -78,6 +90,7 @@ pub(super) fn kind_word(kind: Kind) -> &'static str {
     match kind {
         Kind::Python => "python",
         Kind::Internal => "internal",
+        Kind::Executable => "executable",
     }
 }
 

@@ -92,10 +92,17 @@ async fn run(options: Options) -> ExitCode {
     for (place, warning) in app.unmatched_settings() {
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
     }
+    app.ask();
     match options.command {
         Command::Serve => serve(&app).await,
-        Command::List(wanted) => list::run(&app, &wanted),
-        Command::Show(wanted) => show::run(&app, &wanted),
+        Command::List(wanted) => {
+            list::ask(&app, &wanted).await;
+            list::run(&app, &wanted)
+        }
+        Command::Show(wanted) => {
+            app.dispatcher.registry.asked().await;
+            show::run(&app, &wanted)
+        }
         Command::Call(wanted) => call::run(&app, wanted).await,
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
         Command::Doctor(wanted) => doctor::run(&app, &wanted).await,

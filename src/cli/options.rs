@@ -149,6 +149,9 @@ pub(super) struct Doctor {
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(super) struct List {
+    /// Ask every executable anew what it is, also those that did not answer before
+    #[arg(long)]
+    pub refresh: bool,
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::options::Show;
 use super::{exit, signature, style};
 use crate::app::App;
+use crate::discovery::Kind;
 use crate::registry::{NotFound, Tool};
 
 pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
@@ -42,9 +43,10 @@ fn as_json(tool: &Tool) -> String {
         "pack": tool.entry.file.pack,
         "kind": super::list::kind_word(tool.entry.file.kind),
         "status": tool.entry.status(),
-        "reason": tool.entry.trouble(),
+        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)),
         "description": tool.description(),
         "origin": tool.entry.file.path,
+        "overrides": tool.entry.file.overrides,
         "line": function.line,
         "input_schema": tool.input_schema(),
         "output_schema": tool.promised_schema(),
@@ -53,11 +55,18 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
+/// The settings that mean something where each call has a process of its own.
+const FOR_EXECUTABLES: [&str; 5] = ["timeout", "max_queue", "effects", "validate", "env"];
+
 fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let (file, function) = (&tool.entry.file, tool.function());
-    let (path, line) = (file.path.display(), function.line);
-    let mut text = format!("{}  (MCP name {})\nfrom {path} line {line}\n", tool.name, tool.mcp_name);
-    if let Some(reason) = tool.entry.trouble() {
+    let path = file.path.display();
+    let line = if file.kind == Kind::Executable { String::new() } else { format!(" line {}", function.line) };
+    let mut text = format!("{}  (MCP name {})\nfrom {path}{line}\n", tool.name, tool.mcp_name);
+    for other in &file.overrides {
+        text.extend(["in the place of ", &other.display().to_string(), "\n"]);
+    }
+    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)) {
         text.extend([tool.entry.status(), ": ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
@@ -69,9 +78,11 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
     }
     text.push_str("\nSettings\n");
+    let is_meant = |key: &str| file.kind != Kind::Executable || FOR_EXECUTABLES.contains(&key);
     let rows = tool.entry.settings.shown(&tool.settings);
+    let rows = rows.into_iter().filter(|row| is_meant(row.key));
     let rows: Vec<Vec<String>> =
-        rows.into_iter().map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
+        rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
     for warning in &file.warnings {
         text.extend([format!("\nwarning: {path}:{}: {}", warning.line, warning.text)]);

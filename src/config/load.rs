@@ -125,8 +125,8 @@ fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, dire
         return tools.clone();
     }
     let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = [paths::user_tools(), beside_project];
-    Setting::default_value(usual.into_iter().filter(|folder| folder.is_dir()).collect())
+    let usual = paths::system_tools().into_iter().chain([paths::user_tools(), beside_project]);
+    Setting::default_value(usual.filter(|folder| folder.is_dir()).collect())
 }
 
 fn read(path: &Path) -> Result<FileLayer, ConfigError> {

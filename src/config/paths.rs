@@ -21,6 +21,15 @@ pub fn user_tools() -> PathBuf {
     xdg("XDG_DATA_HOME", ".local/share").join("tools")
 }
 
+/// The tools that were installed with this program: `libexec/hostler/tools` below the folder that holds its `bin`, or beside the
+/// program itself, as in development.
+pub fn system_tools() -> Option<PathBuf> {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).ok()?;
+    let beside = program.parent()?;
+    let below = |folder: &Path| folder.join("libexec").join(NAME).join("tools");
+    [beside.parent().map(below), Some(below(beside))].into_iter().flatten().find(|folder| folder.is_dir())
+}
+
 /// Without a home folder, which happens in containers, a folder beneath the temporary one has to do.
 fn xdg(variable: &str, below_home: &str) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -37,12 +37,34 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     }
 }
 
+/// Leaves of files with one name in several folders the one in the latest folder, which then says whose place it takes. Those
+/// in one folder are left to [`resolve_collisions`].
+pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
+    let mut strongest: HashMap<String, (usize, PathBuf)> = HashMap::new();
+    for file in files.iter() {
+        let claim = (file.rank, file.path.clone());
+        let best = strongest.entry(file.pack.clone()).or_insert_with(|| claim.clone());
+        if claim.0 > best.0 {
+            *best = claim;
+        }
+    }
+    let (kept, overridden): (Vec<_>, Vec<_>) = std::mem::take(files)
+        .into_iter()
+        .partition(|file| strongest.get(&file.pack).is_none_or(|best| best.0 == file.rank));
+    *files = kept;
+    for weaker in overridden {
+        let winner = files.iter_mut().find(|file| strongest.get(&weaker.pack).is_some_and(|best| best.1 == file.path));
+        if let Some(winner) = winner {
+            winner.overrides.push(weaker.path);
+        }
+    }
+}
+
 /// Enters a file's tools under the names MCP clients see; the first that cannot have its name ends it.
 fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, String)> {
     let mut problem = None;
     for function in &file.functions {
-        let own_name = format!("{}.{}", file.pack, function.name);
-        let mcp_name = format!("{}_{}", file.pack, function.name);
+        let (own_name, mcp_name) = file.names_of(&function.name);
         let found = if mcp_name.len() > LONGEST_NAME {
             let length = mcp_name.len();
             Some(format!(

@@ -3,6 +3,7 @@
 //! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
 
 mod annotated;
+mod asked;
 mod budget;
 mod cache;
 mod classes;
@@ -10,6 +11,7 @@ mod collisions;
 mod defaults;
 mod definitions;
 mod docstring;
+mod executable;
 mod exports;
 mod facts;
 mod fields;
@@ -49,15 +51,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::pep723::Metadata;
 
+pub use asked::Asked;
 pub use cache::Cache;
-pub use collisions::resolve_collisions;
+pub use collisions::{resolve_collisions, resolve_overrides};
 pub use docstring::documented_arguments;
+pub use executable::Answer;
 pub use lines::Lines;
 pub use live::{Live, OpenNames};
 pub use meant::did_you_mean;
 pub use module::docstring_of;
 pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
-pub use scan::{FolderProblem, Scan, scan, scan_with};
+pub use scan::{FolderProblem, Scan, scan, scan_all};
 pub use side::Side;
 pub use stamp::Stamp;
 pub use standard_library::is_standard;
@@ -93,6 +97,10 @@ pub struct ToolFile {
     pub open: OpenNames,
     /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
     pub helpers: Vec<PathBuf>,
+    /// Its folder's place among the tools folders: what lies in a later one takes the place of its namesakes.
+    pub rank: usize,
+    /// The files whose place it takes.
+    pub overrides: Vec<PathBuf>,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -102,6 +110,8 @@ pub enum Kind {
     Python,
     /// It has none: the house interpreter, no dependencies.
     Internal,
+    /// It is a program, asked with `--schema` and run once for each call.
+    Executable,
 }
 
 /// Whether a tool file can be called.
@@ -109,6 +119,18 @@ pub enum Kind {
 pub enum Status {
     /// It can.
     Ready,
+    /// It can, and nobody knows what it takes: it did not say, for this reason.
+    SchemaUnknown {
+        /// Why.
+        reason: String,
+    },
+    /// It is an executable that has not been asked yet.
+    Unasked,
+    /// It is not there.
+    Missing {
+        /// What is missing and what to do.
+        reason: String,
+    },
     /// It cannot until somebody mends it.
     Broken {
         /// The line that is wrong, when it is one line.
@@ -153,17 +175,25 @@ pub struct Function {
 }
 
 impl ToolFile {
+    /// A tool of it by its full name, and as MCP clients know it, which accept no dot. Executables have no pack.
+    pub fn names_of(&self, function: &str) -> (String, String) {
+        match self.kind {
+            Kind::Executable => (function.to_owned(), function.to_owned()),
+            Kind::Python | Kind::Internal => (format!("{}.{function}", self.pack), format!("{}_{function}", self.pack)),
+        }
+    }
+
     /// Whether it can be called.
     pub fn is_ready(&self) -> bool {
-        self.status == Status::Ready
+        matches!(self.status, Status::Ready | Status::SchemaUnknown { .. })
     }
 
     /// Why it cannot be called, if it cannot.
     pub fn broken(&self) -> Option<String> {
         match &self.status {
-            Status::Ready => None,
+            Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked => None,
             Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } => Some(reason.clone()),
+            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.clone()),
         }
     }
 

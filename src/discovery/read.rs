@@ -214,7 +214,7 @@ fn kind_meant(bytes: &[u8]) -> Kind {
     if is_python { Kind::Python } else { Kind::Internal }
 }
 
-fn blank(path: &Path, kind: Kind) -> ToolFile {
+pub(super) fn blank(path: &Path, kind: Kind) -> ToolFile {
     ToolFile {
         path: path.to_owned(),
         pack: stem(path),
@@ -228,5 +228,7 @@ fn blank(path: &Path, kind: Kind) -> ToolFile {
         imports: Vec::new(),
         open: OpenNames::new(),
         helpers: Vec::new(),
+        rank: 0,
+        overrides: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use super::cache::Cache;
 use super::reader::{Found, Lines, Reader};
 use super::unsaved::Unsaved;
-use super::{ToolFile, helpers};
+use super::{Asked, ToolFile, executable, helpers};
 use crate::config::origin::Origin;
 
 /// Fewer files than this are read sooner than a thread is started and has warmed up.
@@ -54,21 +54,22 @@ impl FolderProblem {
 /// Reads every tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. The same folders with the same
 /// files give the same answer. Names that collide are left to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {
-    scan_at(folders, None, SystemTime::now())
+    scan_at(folders, None, None, SystemTime::now())
 }
 
-/// The same, from what is kept of earlier runs wherever a file still looks the same.
-pub fn scan_with(folders: &[PathBuf], cache: &Cache) -> Scan {
-    scan_at(folders, Some(cache), SystemTime::now())
+/// The same, with the executables and what they answered, and from what is kept of earlier runs wherever a file still looks
+/// the same.
+pub fn scan_all(folders: &[PathBuf], cache: Option<&Cache>, asked: &Asked) -> Scan {
+    scan_at(folders, cache, Some(asked), SystemTime::now())
 }
 
 /// The same at a moment.
-pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, now: SystemTime) -> Scan {
-    let reader = &Reader::new(cache, folders, now);
+pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, asked: Option<&Asked>, now: SystemTime) -> Scan {
+    let reader = &Reader::new(cache, asked, folders, now);
     let mut problems = Vec::new();
     let mut paths = BTreeSet::new();
     for folder in folders {
-        match candidates(folder) {
+        match candidates(folder, reader.asks()) {
             Ok(found) => paths.extend(found),
             Err(problem) => problems.push(problem),
         }
@@ -76,12 +77,15 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, now: SystemTim
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = Lines::default();
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
-    let files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
+    let mut files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
+    for file in &mut files {
+        file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).unwrap_or_default();
+    }
     Scan { files, problems, unsaved: lines.unsaved(reader) }
 }
 
 /// Reads files, many of them on all processors. The answers stand in the order of the paths.
-fn read_all(reader: &Reader, paths: &[PathBuf]) -> Vec<Found> {
+fn read_all(reader: &Reader<'_>, paths: &[PathBuf]) -> Vec<Found> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = paths.len().div_ceil(processors).max(WORTH_A_THREAD);
     let read = |share: &[PathBuf]| share.iter().map(|path| reader.read(path)).collect::<Vec<_>>();
@@ -97,7 +101,7 @@ fn read_all(reader: &Reader, paths: &[PathBuf]) -> Vec<Found> {
     })
 }
 
-fn candidates(folder: &Path) -> Result<Vec<PathBuf>, FolderProblem> {
+fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, FolderProblem> {
     let cannot = |error: std::io::Error| FolderProblem {
         folder: folder.to_owned(),
         is_missing: error.kind() == ErrorKind::NotFound,
@@ -120,7 +124,9 @@ fn candidates(folder: &Path) -> Result<Vec<PathBuf>, FolderProblem> {
             let is_there =
                 fs::symlink_metadata(&inner).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true);
             found.extend((is_there && is_tool_name(&name) && !inner.is_dir()).then_some(inner));
-        } else if name.strip_suffix(".py").is_some_and(is_tool_name) {
+        } else if name.strip_suffix(".py").is_some_and(is_tool_name)
+            || with_executables && executable::is_meant(&path, &name)
+        {
             found.push(path);
         }
     }

@@ -10,7 +10,7 @@ use super::{Function, Kind, OpenNames, RULES, Status, ToolFile, Warning};
 use crate::pep723::Metadata;
 
 /// Counts up with every change to what is stored or to what it means.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +58,8 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         imports,
         open,
         helpers: _,
+        rank: _,
+        overrides: _,
     } = file;
     if *fingerprint == [0; 32] {
         return None;
@@ -99,6 +101,8 @@ pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
         imports: stored.imports.into_owned(),
         open: stored.open.into_owned(),
         helpers: Vec::new(),
+        rank: 0,
+        overrides: Vec::new(),
     })
 }
 

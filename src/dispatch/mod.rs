@@ -23,10 +23,11 @@ pub use request::CallRequest;
 pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
-use crate::executor::{Pools, Prepared};
+use crate::discovery::Kind;
+use crate::executor::{OneShots, Pools, Prepared};
 use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::pool::Settled;
-use crate::registry::{Catalogue, NotFound, Registry, Tool};
+use crate::registry::{Asking, Catalogue, NotFound, Registry, Tool};
 
 /// Takes calls from the faces.
 pub struct Dispatcher {
@@ -34,6 +35,7 @@ pub struct Dispatcher {
     pub registry: Arc<Registry>,
     /// The workers.
     pub pools: Pools,
+    one_shots: OneShots,
     pub(crate) config: Arc<Config>,
     /// Files whose running calls wait for other files. Held only to look or to change it.
     waits: Mutex<waits::Waits>,
@@ -45,13 +47,14 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// Puts the parts together.
-    pub fn new(config: Arc<Config>, registry: Arc<Registry>, pools: Pools) -> Arc<Self> {
+    pub fn new(config: Arc<Config>, registry: Arc<Registry>, pools: Pools, one_shots: OneShots) -> Arc<Self> {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
         Arc::new(Self {
             registry,
             pools,
+            one_shots,
             config,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
@@ -78,7 +81,7 @@ impl Dispatcher {
     }
 
     fn start_minimum(&self, catalogue: &Catalogue) {
-        let wanted = catalogue.files.iter().filter(|entry| entry.settings.min_workers.value > 0);
+        let wanted = catalogue.files.iter().filter(|entry| entry.has_workers() && entry.settings.min_workers.value > 0);
         wanted.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }
 
@@ -87,7 +90,7 @@ impl Dispatcher {
         let began = Instant::now();
         self.keep_ready();
         let call_id = format!("{}-{}", self.run, self.next.fetch_add(1, Ordering::Relaxed));
-        let found = self.find(&request.tool);
+        let found = self.find_asked(&request.tool).await;
         let name = found.as_ref().map_or_else(|_| request.tool.clone(), |tool| tool.name.clone());
         // The validator wants a Value. Moved into one, large arguments are not copied.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
@@ -100,6 +103,17 @@ impl Dispatcher {
             tracing::info!(call_id, tool, code = %fault.code, message = fault.message, "call failed");
         }
         Outcome { call_id, tool, ended: settled.ended, latency: began.elapsed(), metadata: settled.metadata }
+    }
+
+    /// The tool of that name; one that may be an executable's that is being asked is waited for.
+    async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
+        match self.find(name) {
+            Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
+                self.registry.asked().await;
+                self.find(name)
+            }
+            found => found,
+        }
     }
 
     /// The tool of that name, as its file is now.
@@ -168,7 +182,10 @@ impl Dispatcher {
         let listener = Arc::clone(&request.listener);
         let nested = !request.chain.is_empty();
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, nested, listener, host };
-        let mut settled = self.pools.call(tool, prepared).await;
+        let mut settled = match tool.entry.file.kind {
+            Kind::Executable => self.one_shots.call(tool, prepared).await,
+            Kind::Python | Kind::Internal => self.pools.call(tool, prepared).await,
+        };
         if settled.metadata.worker.is_some() {
             self.registry.answered(&tool.entry);
         }
@@ -198,7 +215,9 @@ fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
 }
 
 fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {
-    Fault::new(Code::StartupFailed, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
+    let is_python = path.extension().is_some_and(|end| end == "py");
+    let code = if is_python { Code::StartupFailed } else { Code::CommandNotFound };
+    Fault::new(code, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
 }
 
 fn not_found_fault(name: &str, near: Vec<String>, advice: &str) -> Fault {

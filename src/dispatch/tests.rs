@@ -1,5 +1,6 @@
 //! What is said of a call before any worker is asked: names that are none, arguments that do not fit.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::{CallRequest, Dispatcher};
 use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::Pools;
+use crate::executor::{OneShots, Pools};
 use crate::outcome::{Code, Fault};
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -38,7 +39,8 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
-    Dispatcher::new(config, registry, pools)
+    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), BTreeMap::new());
+    Dispatcher::new(config, registry, pools, one_shots)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

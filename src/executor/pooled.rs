@@ -48,7 +48,7 @@ pub struct Pools {
     /// Who learns what live types tell.
     registry: Arc<Registry>,
     /// What all pools have in common.
-    pub(super) shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     /// Held only to look up or replace an entry.
     pub(super) open: Mutex<Open>,
     nothing: Arc<RawValue>,

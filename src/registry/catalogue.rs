@@ -13,7 +13,9 @@ use super::compiled::Compiled;
 use super::last_good::{Stale, StandIns};
 use super::stamp::Stamps;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
-use crate::discovery::{FolderProblem, Function, JsonSchema, Scan, ToolFile, resolve_collisions};
+use crate::discovery::{
+    FolderProblem, Function, JsonSchema, Kind, Scan, Status, ToolFile, resolve_collisions, resolve_overrides,
+};
 
 /// Completes the schemas of a version of a file with what is known besides its text. Says whether only an earlier run
 /// knows it.
@@ -70,10 +72,26 @@ impl FileEntry {
 
     /// `ready`, `stale` where its last good version answers, or `broken`.
     pub fn status(&self) -> &'static str {
-        match (self.file.is_ready(), &self.stale) {
-            (false, _) => "broken",
-            (true, Some(_)) => "stale",
-            (true, None) => "ready",
+        match (&self.file.status, &self.stale) {
+            (Status::Broken { .. }, _) => "broken",
+            (Status::Missing { .. }, _) => "missing-binary",
+            (Status::Unasked, _) => "unasked",
+            (Status::SchemaUnknown { .. }, _) => "schema-unknown",
+            (Status::Ready, Some(_)) => "stale",
+            (Status::Ready, None) => "ready",
+        }
+    }
+
+    /// Whether it is served by workers.
+    pub fn has_workers(&self) -> bool {
+        self.file.kind != Kind::Executable
+    }
+
+    /// Why nobody knows what it takes, where that is so.
+    pub fn is_unknown(&self) -> Option<&str> {
+        match &self.file.status {
+            Status::SchemaUnknown { reason } => Some(reason),
+            _ => None,
         }
     }
 
@@ -174,10 +192,11 @@ impl Catalogue {
         config: &Config,
         complete: &Complete<'_>,
     ) -> Self {
+        resolve_overrides(&mut scan.files);
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
-            let internal = file.kind == crate::discovery::Kind::Internal;
+            let internal = file.kind == Kind::Internal;
             let layer = file.header.as_ref().map(|header| &header.layer);
             let settings = config.tool(&file.pack, layer, internal);
             catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
@@ -198,9 +217,10 @@ impl Catalogue {
     fn add(&mut self, entry: Arc<FileEntry>, config: &Config) {
         let pack = &entry.file.pack;
         for (place, function) in entry.file.functions.iter().enumerate() {
+            let (name, mcp_name) = entry.file.names_of(&function.name);
             self.tools.push(Arc::new(Tool {
-                name: format!("{pack}.{}", function.name),
-                mcp_name: format!("{pack}_{}", function.name),
+                name,
+                mcp_name,
                 settings: config.function(pack, &function.name, &entry.settings),
                 entry: Arc::clone(&entry),
                 place,

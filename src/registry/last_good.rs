@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::catalogue::{Catalogue, FileEntry, version};
-use crate::discovery::ToolFile;
+use crate::discovery::{Kind, ToolFile};
 
 /// How long a version that did not start is not tried again, doubled at each further failure: what it lacked may have
 /// come without an edit.
@@ -107,6 +107,9 @@ impl LastGood {
 
     /// Why a file cannot be served as it is on disk.
     fn why_not(&self, file: &ToolFile, now: Instant) -> Option<Stale> {
+        if file.kind == Kind::Executable {
+            return None; // what was on disk is not kept, so nothing of an earlier version could run
+        }
         if let Some(reason) = file.broken() {
             return Some(Stale { reason, retry_at: None });
         }

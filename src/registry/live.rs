@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::absent::NotFound;
+use super::asking::{Asking, Bell};
 use super::catalogue::{Catalogue, FileEntry, Tool};
 use super::last_good::LastGood;
 use super::news;
@@ -17,7 +18,7 @@ use super::saving::Saving;
 use super::shown::look_alike;
 use super::stamp::Stamps;
 use crate::config::Config;
-use crate::discovery::{Cache, ToolFile, scan, scan_with};
+use crate::discovery::{Answer, Asked, Cache, Kind, Stamp, Status, ToolFile, scan_all};
 
 /// Holds the snapshot in force. A reader takes the `Arc` and lets go at once.
 #[derive(Debug)]
@@ -33,6 +34,9 @@ pub struct Registry {
     /// Held only to look or to note something.
     last_good: Mutex<LastGood>,
     refined: Refined,
+    /// What executables answered in this run. Held only to look or to note something, and while files are read.
+    asked: Mutex<Asked>,
+    bell: Arc<Bell>,
     /// Counts the changes that a client sees in a list of the tools.
     announced: watch::Sender<u64>,
 }
@@ -62,6 +66,8 @@ impl Registry {
             reading: Mutex::default(),
             last_good: Mutex::default(),
             refined: Refined::default(),
+            asked: Mutex::default(),
+            bell: Arc::default(),
             announced: watch::Sender::new(0),
         };
         let first = registry.read();
@@ -121,6 +127,47 @@ impl Registry {
         true
     }
 
+    /// Executables that have not been asked as they are now.
+    pub(super) fn unasked(&self) -> Vec<(PathBuf, Stamp)> {
+        let catalogue = self.catalogue();
+        let unasked = catalogue.files.iter().filter(|entry| entry.file.status == Status::Unasked);
+        unasked.filter_map(|entry| Some((entry.file.path.clone(), Stamp::of(&entry.file.path)?))).collect()
+    }
+
+    pub(super) fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
+    }
+
+    /// Takes what executables answered.
+    pub(super) fn heard(&self, answers: Vec<(PathBuf, Stamp, Answer)>) {
+        let _reading = self.reading.lock();
+        {
+            let mut asked = self.asked.lock();
+            for (path, stamp, answer) in answers {
+                asked.note(path, stamp, answer);
+            }
+        }
+        self.install(self.read());
+    }
+
+    /// How far the asking of executables is.
+    pub fn asking(&self) -> Asking {
+        *self.bell.state.borrow()
+    }
+
+    /// Waits until every executable has been asked, where somebody asks.
+    pub async fn asked(&self) {
+        let mut state = self.bell.state.subscribe();
+        while !self.unasked().is_empty() && state.changed().await.is_ok() {}
+    }
+
+    /// Reads all tool files anew and forgets what executables answered, of those that are gone too.
+    pub fn forget_answers(&self) {
+        let _reading = self.reading.lock();
+        self.asked.lock().forget();
+        self.install(self.read_as(Absent::Forgotten));
+    }
+
     /// Notes that a call was answered by this version of a file, which then stands in for versions that cannot.
     pub fn answered(&self, entry: &Arc<FileEntry>) {
         if !entry.is_known_good.swap(true, Ordering::Relaxed) {
@@ -160,14 +207,21 @@ impl Registry {
     }
 
     fn read(&self) -> Snapshot {
+        self.read_as(Absent::Told)
+    }
+
+    fn read_as(&self, absent: Absent) -> Snapshot {
         // Stamps are taken before reading: a change in between is then seen the next time.
         let tools = &self.config.tools.value;
         let (folders, files) = look(tools);
-        let mut scan = self.cache.as_ref().map_or_else(|| scan(tools), |cache| scan_with(tools, cache));
+        let mut scan = scan_all(tools, self.cache.as_ref(), &self.asked.lock());
         if let Some(unsaved) = scan.unsaved.take() {
             self.saving.begin(unsaved);
         }
         let before = self.catalogue();
+        if absent == Absent::Told {
+            gone(&mut scan.files, &before);
+        }
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
         let complete =
             |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());
@@ -181,8 +235,28 @@ impl Registry {
         let after = Arc::clone(&fresh.catalogue);
         let before = std::mem::replace(&mut *self.current.write(), fresh);
         news::tell(&before.catalogue, &after);
+        self.bell.rings.notify_one();
         if !look_alike(&before.catalogue, &after) {
             self.announced.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+/// What becomes of executables that are gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    Told,
+    Forgotten,
+}
+
+/// An executable that was there and is not any more is told as missing, and heals when it returns.
+fn gone(files: &mut Vec<ToolFile>, before: &Catalogue) {
+    let was_one = |file: &&ToolFile| file.kind == Kind::Executable && !file.functions.is_empty();
+    for file in before.files.iter().map(|entry| &entry.file).filter(was_one) {
+        let namesake = files.iter().any(|other| other.path == file.path || other.pack == file.pack);
+        if !namesake && !file.path.exists() {
+            let reason = format!("{} is gone; put it back, or refresh to forget it", file.path.display());
+            files.push(ToolFile { status: Status::Missing { reason }, ..file.clone() });
         }
     }
 }

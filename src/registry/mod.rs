@@ -1,6 +1,7 @@
 //! The catalogue: an immutable snapshot of every tool, swapped whole when a tool file changes.
 
 mod absent;
+mod asking;
 mod catalogue;
 mod compiled;
 mod folders;
@@ -18,6 +19,7 @@ mod tests;
 mod watching_tests;
 
 pub use absent::NotFound;
+pub use asking::{Asking, Asks, cannot_run, keep_asking};
 pub use catalogue::{Catalogue, FileEntry, Tool};
 pub use last_good::Stale;
 pub use live::Registry;

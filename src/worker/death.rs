@@ -31,6 +31,11 @@ const SENT: [&str; 4] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
 /// Signals at which the interpreter prints where it is before it dies.
 const TELLING: [&str; 5] = ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"];
 
+/// Whether a death by this signal is somebody else's doing.
+pub fn is_sent(signal: &str) -> bool {
+    SENT.contains(&signal)
+}
+
 /// The fault of a call whose worker died under it, and under so many others beside it.
 pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Fault {
     let signal = death.exit.signal_name();

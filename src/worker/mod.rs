@@ -15,7 +15,7 @@ mod stderr;
 mod writer;
 
 pub use answer::{error_fault, is_cancelled, oversized_fault};
-pub use death::{Death, died_fault, held_up_fault, idle_death_fault, timeout_fault};
+pub use death::{Death, died_fault, held_up_fault, idle_death_fault, is_sent, timeout_fault};
 pub use host::{Ask, HostAccess};
 pub use memory::Excess;
 pub use news::{Control, Flow, LogLine, News, NewsSender, WorkerHandle};

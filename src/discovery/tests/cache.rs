@@ -46,7 +46,7 @@ impl Ground {
 
     /// A scan long after everything was written, and whether it read anything anew. What it read is kept.
     pub fn scan(&self) -> (Scan, bool) {
-        let mut scan = scan_at(&[self.tools()], Some(&self.cache()), SystemTime::now() + Duration::from_hours(1));
+        let mut scan = scan_at(&[self.tools()], Some(&self.cache()), None, SystemTime::now() + Duration::from_hours(1));
         let unsaved = scan.unsaved.take();
         let read_anew = unsaved.is_some();
         unsaved.into_iter().for_each(super::super::Unsaved::save);
@@ -114,13 +114,13 @@ fn an_edit_is_seen_also_one_of_the_same_size_whose_time_was_set_back() {
 #[test]
 fn what_was_just_written_is_not_kept() {
     let ground = Ground::new(&[("greet.py", TOOL)]);
-    let found = scan_at(&[ground.tools()], Some(&ground.cache()), SystemTime::now());
+    let found = scan_at(&[ground.tools()], Some(&ground.cache()), None, SystemTime::now());
     assert_eq!(found.files.len(), 1);
     assert!(found.unsaved.is_none(), "an edit in the same tick would look the same");
     let changed = fs::metadata(ground.tools().join("greet.py")).unwrap().modified().unwrap();
     let is_kept = |seconds: u64| {
         let now = changed + Duration::from_secs(seconds);
-        scan_at(&[ground.tools()], Some(&ground.cache()), now).unsaved.is_some()
+        scan_at(&[ground.tools()], Some(&ground.cache()), None, now).unsaved.is_some()
     };
     assert!(!is_kept(1) && is_kept(4));
 }

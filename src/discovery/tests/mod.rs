@@ -55,7 +55,10 @@ fn broken(file: &ToolFile) -> String {
     match &file.status {
         Status::Ready => "ready".to_owned(),
         Status::Broken { line: Some(line), reason } => format!("line {line}: {reason}"),
-        Status::Broken { line: None, reason } => reason.clone(),
+        Status::Broken { line: None, reason } | Status::Missing { reason } | Status::SchemaUnknown { reason } => {
+            reason.clone()
+        }
+        Status::Unasked => "unasked".to_owned(),
     }
 }
 

@@ -1,0 +1,142 @@
+//! What `--schema` prints, in either of the forms there are: one tool, or a list of them.
+
+use serde_json::{Map, Value};
+
+use super::schema::{input_of, output_of};
+use crate::discovery::Function;
+use crate::discovery::text::JsonSchema;
+use crate::pep723::is_identifier;
+
+/// More tools than any one program has.
+const MOST: usize = 256;
+
+/// The tools that an executable says it holds, or why that could not be understood. A single one goes by the file's name.
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<Vec<Function>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "what `--schema` prints is not UTF-8".to_owned())?;
+    if text.trim().is_empty() {
+        return Err("`--schema` prints nothing".to_owned());
+    }
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("what `--schema` prints is not JSON: {error}"))?;
+    match value {
+        Value::Object(tool) => Ok(vec![function(&tool, name.to_owned())?]),
+        Value::Array(tools) if tools.is_empty() => Err("`--schema` prints a list without a tool".to_owned()),
+        Value::Array(tools) if tools.len() > MOST => Err(format!("`--schema` prints more than {MOST} tools")),
+        Value::Array(tools) => several(tools),
+        _ => Err("`--schema` prints JSON that is neither an object nor a list of objects".to_owned()),
+    }
+}
+
+fn several(tools: Vec<Value>) -> Result<Vec<Function>, String> {
+    let mut found: Vec<Function> = Vec::new();
+    for (place, tool) in tools.into_iter().enumerate() {
+        let Value::Object(tool) = tool else {
+            return Err(format!("item {place} of what `--schema` prints is no object"));
+        };
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
+        if !is_identifier(&name) {
+            return Err(format!("item {place} of what `--schema` prints has no `name` that a tool can have"));
+        }
+        if found.iter().any(|other| other.name == name) {
+            return Err(format!("`--schema` prints two tools called `{name}`"));
+        }
+        found.push(function(&tool, name)?);
+    }
+    Ok(found)
+}
+
+fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String> {
+    let description = tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let input = input_of(tool).map_err(|reason| format!("of `{name}`, {reason}"))?;
+    let output = output_of(tool).map_err(|reason| format!("of `{name}`, {reason}"))?;
+    Ok(Function {
+        summary: description.map(first_paragraph),
+        description: description.map(str::to_owned),
+        input_schema: JsonSchema::of(&input),
+        output_schema: output.as_ref().map(JsonSchema::of),
+        is_async: false,
+        line: 0,
+        name,
+    })
+}
+
+/// On one line.
+fn first_paragraph(text: &str) -> String {
+    let paragraph = text.split("\n\n").next().unwrap_or(text);
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schemas(printed: &Value) -> (Value, Option<Value>) {
+        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let output = found[0].output_schema.as_ref().map(|schema| Value::Object(schema.read()));
+        (Value::Object(found[0].input_schema.read()), output)
+    }
+
+    #[test]
+    fn a_map_of_parameters_becomes_a_schema() {
+        let printed = json!({"name": "bash", "description": "Run.\n\nMore.", "parameters": {
+            "command": {"type": "string", "description": "What to run", "required": true},
+            "times": {"type": "int", "default": 1},
+            "odd": {"type": "whatever", "description": "kept"}
+        }});
+        let expected = json!({"type": "object", "additionalProperties": false, "required": ["command"], "properties": {
+            "command": {"type": "string", "description": "What to run"},
+            "times": {"type": "integer", "default": 1},
+            "odd": {"description": "kept"}
+        }});
+        assert_eq!(schemas(&printed), (expected, None));
+        let found = read(printed.to_string().as_bytes(), "file_name").unwrap();
+        assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("file_name", Some("Run.")));
+    }
+
+    #[test]
+    fn a_schema_is_taken_as_it_is() {
+        let input = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+        for key in ["input_schema", "inputSchema", "parameters"] {
+            assert_eq!(schemas(&json!({key: input})).0, input, "{key}");
+        }
+        assert_eq!(schemas(&json!({"name": "x"})).0, json!({"type": "object"}), "nothing is said about arguments");
+    }
+
+    #[test]
+    fn what_it_returns_is_promised_or_that_it_failed() {
+        let wanted = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
+        let expected = json!({"type": "object", "anyOf": [wanted, failed]});
+        for returns in
+            [json!({"type": "object", "properties": {"n": {"type": "integer"}}}), json!({"n": {"type": "int"}})]
+        {
+            assert_eq!(schemas(&json!({"returns": returns})).1.unwrap(), expected);
+        }
+        assert_eq!(schemas(&json!({"output_schema": wanted})).1.unwrap(), expected);
+        let text = json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
+        let list = schemas(&json!({"returns": {"type": "string"}})).1.unwrap();
+        assert_eq!(list["anyOf"], json!([text, failed]));
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_told() {
+        for (printed, words) in [
+            ("", "prints nothing"),
+            ("<html>", "is not JSON"),
+            ("7", "neither an object nor a list"),
+            ("[]", "without a tool"),
+            ("[{}]", "item 0"),
+            (r#"[{"name": "a"}, {"name": "a"}]"#, "two tools called `a`"),
+            (r#"{"input_schema": {"type": "objekt"}}"#, "is no JSON Schema"),
+            (r#"{"input_schema": []}"#, "is no object"),
+            (r#"{"parameters": {"a": 3}}"#, "`a`"),
+        ] {
+            let reason = read(printed.as_bytes(), "tool").unwrap_err();
+            assert!(reason.contains(words), "{printed}: {reason}");
+        }
+        let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap();
+        assert_eq!(several.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a_b", "c"]);
+    }
+}

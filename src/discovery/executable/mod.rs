@@ -1,0 +1,132 @@
+//! Executables in tool folders: which files are meant, and what they say of themselves. Nothing is run here: who asks them
+//! hands in the answers.
+
+mod dialect;
+mod machine;
+mod schema;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::stamp::Stamp;
+use super::text::JsonSchema;
+use super::{Function, Kind, Status, ToolFile, read};
+use crate::pep723::is_identifier;
+
+/// Files that are never programs, whatever their mode says: on some file systems everything is executable.
+const DATA: [&str; 22] = [
+    "md", "txt", "rst", "json", "jsonl", "toml", "yaml", "yml", "ini", "cfg", "conf", "lock", "log", "csv", "html",
+    "css", "xml", "png", "jpg", "pdf", "so", "bak",
+];
+
+/// Whether a file of a tools folder is meant as an executable tool. A file that nobody may execute is none; a link that
+/// leads nowhere was one.
+pub(super) fn is_meant(path: &Path, name: &str) -> bool {
+    let is_data = path.extension().and_then(|end| end.to_str()).is_some_and(|end| DATA.contains(&end));
+    if is_data || name.ends_with('~') || Path::new(name).extension().is_some_and(|end| end == "py") {
+        return false;
+    }
+    match fs::metadata(path) {
+        Ok(metadata) => metadata.is_file() && metadata.permissions().mode() & 0o111 != 0,
+        Err(_) => fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()),
+    }
+}
+
+/// What an executable said when it was asked with `--schema`.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// This.
+    Said(Vec<u8>),
+    /// Nothing that could be used, for this reason.
+    Failed(String),
+    /// It cannot be run at all, for this reason.
+    Broken(String),
+}
+
+/// An executable as far as it is known without asking it.
+pub(super) fn unasked(path: &Path) -> ToolFile {
+    let mut file = read::blank(path, Kind::Executable);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    file.pack = stem.replace('-', "_");
+    file.fingerprint = fingerprint(path);
+    file.status = match fs::metadata(path) {
+        Err(error) => Status::Missing { reason: missing(path, &error) },
+        Ok(_) if !is_identifier(&file.pack) => {
+            let reason =
+                format!("`{stem}` cannot be a tool's name: letters, digits, `-` and `_` can, and no digit first");
+            Status::Broken { line: None, reason: format!("{reason}; rename the file") }
+        }
+        Ok(_) => match machine::hindrance(path) {
+            Some(reason) => Status::Broken { line: None, reason },
+            None => Status::Unasked,
+        },
+    };
+    file
+}
+
+fn missing(path: &Path, error: &std::io::Error) -> String {
+    let target = fs::read_link(path).unwrap_or_default();
+    let target = target.display();
+    match error.kind() {
+        ErrorKind::NotFound => {
+            format!("it is a link to {target}, which is not there; put that back, or remove the link")
+        }
+        _ => format!(
+            "it is a link to {target}, which cannot be followed: {error}; remove it or let it lead to a program"
+        ),
+    }
+}
+
+/// What tells one version of an executable from another.
+fn fingerprint(path: &Path) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(path.as_os_str().as_encoded_bytes());
+    hash.update(format!("{:?}", Stamp::of(path)));
+    hash.finalize().into()
+}
+
+/// An executable with what it said.
+pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
+    let mut file = unasked(path);
+    if file.status != Status::Unasked {
+        return file;
+    }
+    let said = match answer {
+        Answer::Said(bytes) => dialect::read(bytes, &file.pack),
+        Answer::Failed(reason) => Err(reason.clone()),
+        Answer::Broken(reason) => {
+            file.status = Status::Broken { line: None, reason: reason.clone() };
+            return file;
+        }
+    };
+    match said {
+        Ok(functions) => {
+            file.description = functions.first().and_then(|function| function.summary.clone());
+            file.functions = functions;
+            file.status = Status::Ready;
+        }
+        Err(reason) => {
+            file.functions = vec![unknown(&file.pack)];
+            file.status = Status::SchemaUnknown { reason };
+        }
+    }
+    file
+}
+
+/// A tool of which nobody knows what it takes.
+fn unknown(name: &str) -> Function {
+    let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
+    Function {
+        name: name.to_owned(),
+        summary: None,
+        description: None,
+        input_schema: JsonSchema::of(&open),
+        output_schema: None,
+        is_async: false,
+        line: 0,
+    }
+}

@@ -1,0 +1,178 @@
+//! Executables: a process for each call, arguments on its standard input, the result on its standard output.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+
+use super::advice;
+use super::pooled::Prepared;
+use crate::config::Config;
+use crate::outcome::{Code, Details, Fault, Metadata};
+use crate::pool::{Full, Lane, Settled, Shared};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
+use crate::registry::{Tool, cannot_run};
+use crate::worker::is_sent;
+
+/// How an executable whose time is over is stopped: TERM, and KILL soon after.
+const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
+
+/// Says which tool of several is meant.
+const WHICH: &str = "HOSTLER_TOOL";
+
+/// Everything that is run once for each call.
+pub struct OneShots {
+    config: Arc<Config>,
+    shared: Arc<Shared>,
+    /// Held only to look one up.
+    lanes: Mutex<HashMap<PathBuf, Arc<Lane>>>,
+    env: BTreeMap<OsString, OsString>,
+}
+
+impl OneShots {
+    /// `env` is what executables get of hostler's own environment.
+    pub fn new(config: Arc<Config>, shared: Arc<Shared>, env: BTreeMap<OsString, OsString>) -> Self {
+        Self { config, shared, lanes: Mutex::default(), env }
+    }
+
+    /// Makes a call. Dropping the future kills the process with its group.
+    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
+        let began = Instant::now();
+        let mut metadata = Metadata { cold: true, ..Metadata::default() };
+        let lane = self.lane(tool);
+        // A call that a running call makes needs no turn: its caller holds one.
+        let turn =
+            if prepared.nested { Ok(None) } else { lane.turn(tool.entry.settings.max_queue.value).await.map(Some) };
+        metadata.queue_ms = in_ms(began.elapsed());
+        let _turn = match turn {
+            Ok(turn) => turn,
+            Err(full) => return Settled { ended: Err(busy(&tool.name, full)), metadata },
+        };
+        let began = Instant::now();
+        let timeout = prepared.timeout;
+        let mut ended = self.run(tool, prepared, &mut metadata).await;
+        metadata.run_ms = in_ms(began.elapsed());
+        if let Err(fault) = &mut ended {
+            advice::complete(fault, tool, timeout, &self.config);
+        }
+        Settled { ended, metadata }
+    }
+
+    fn lane(&self, tool: &Tool) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock();
+        let fresh = || Lane::new(Arc::clone(&self.shared));
+        Arc::clone(lanes.entry(tool.entry.file.path.clone()).or_insert_with(fresh))
+    }
+
+    async fn run(&self, tool: &Tool, prepared: Prepared, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
+        let file = &tool.entry.file;
+        let most = self.config.limits.max_output.value.0;
+        let program = Once {
+            launch: self.launch(tool),
+            input: prepared.kwargs.get().as_bytes().to_vec(),
+            limit: prepared.timeout,
+            most,
+            grace: GRACE,
+        };
+        let done = once(program, |line| prepared.listener.output("stderr", line)).await.map_err(|error| {
+            Fault::new(
+                Code::CommandNotFound,
+                format!("{} was not called: {}", tool.name, cannot_run(&file.path, &error)),
+            )
+        })?;
+        metadata.worker = Some(done.pid);
+        if !done.stderr.is_empty() {
+            metadata.output = Some(done.stderr.clone());
+        }
+        match done.end {
+            End::Exit(Exit::Code(0)) => result(&tool.name, &done),
+            End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
+            End::TimeOver => Err(too_long(&tool.name, prepared.timeout, &done)),
+            End::TooMuch => Err(too_much(&tool.name, most, &done)),
+        }
+    }
+
+    fn launch(&self, tool: &Tool) -> Launch {
+        let settings = &tool.entry.settings;
+        let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
+        let mut launch = Launch::new(&tool.entry.file.path).envs(self.env.clone()).envs(own.collect());
+        if tool.entry.file.functions.len() > 1 {
+            // Its name goes as a word too, for programs that look at those.
+            launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);
+        }
+        launch
+    }
+}
+
+fn in_ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {
+    let wrong = |what: String| {
+        let message = format!(
+            "what {tool} printed {what}; a tool prints one JSON value on its standard output, and everything else on standard \
+             error"
+        );
+        Err(Fault::new(Code::InvalidOutput, message).with(details(done)))
+    };
+    let Ok(text) = std::str::from_utf8(&done.stdout) else { return wrong("is not UTF-8".to_owned()) };
+    if text.trim().is_empty() {
+        return wrong("is nothing".to_owned());
+    }
+    match serde_json::from_str::<Box<RawValue>>(text.trim()) {
+        Ok(value) => Ok(value),
+        Err(error) if error.to_string().starts_with("trailing characters") => {
+            wrong(format!("goes on after its JSON value, at line {} column {}", error.line(), error.column()))
+        }
+        Err(error) => wrong(format!("is not JSON: {error}")),
+    }
+}
+
+fn details(done: &Done) -> Details {
+    let stderr = Some(done.stderr.trim_end().to_owned()).filter(|text| !text.is_empty());
+    Details { stderr, peak_memory: done.peak_memory, ..Details::default() }
+}
+
+fn ended(tool: &str, exit: Exit, done: &Done) -> Fault {
+    let signal = exit.signal_name();
+    let details = Details { exit_code: exit.code(), signal: signal.clone(), ..details(done) };
+    let fault = match (exit, signal) {
+        (Exit::Code(code), _) => Fault::new(Code::ToolCrashed, format!("{tool} crashed with exit code {code}")),
+        (_, Some(signal)) if is_sent(&signal) => {
+            Fault::new(Code::ProcessKilled, format!("the process of {tool} was killed from outside with {signal}"))
+        }
+        (_, Some(signal)) => Fault::new(Code::ToolCrashed, format!("{tool} crashed with {signal}")),
+        _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died")),
+    };
+    fault.with(details)
+}
+
+fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {
+    let message = format!("{tool} did not answer in {}; its process was stopped", humantime::format_duration(timeout));
+    Fault::new(Code::ToolTimeout, message).with(details(done))
+}
+
+fn too_much(tool: &str, most: usize, done: &Done) -> Fault {
+    let message = format!(
+        "{tool} printed more than {} kB and was stopped; let it print a part, or write to a file and print the path, or raise \
+         `max_output` under [limits] in hostler.toml",
+        most / 1000
+    );
+    Fault::new(Code::InvalidOutput, message).with(details(done))
+}
+
+fn busy(tool: &str, full: Full) -> Fault {
+    let Full { waiting, overall } = full;
+    let (whom, table) = if overall { ("all tools together", "[limits]") } else { (tool, "[tool]") };
+    let message = format!(
+        "{tool} was not called: {waiting} calls of {whom} wait already; try again later, or raise `max_queue` \
+         under {table} in hostler.toml"
+    );
+    let details = Details { retry_after_ms: Some(100), ..Details::default() };
+    Fault::new(Code::Busy, message).with(details)
+}
