@@ -183,9 +183,13 @@ impl ToolFile {
         }
     }
 
-    /// Whether it can be called.
+    /// Whether it can be called. One that is asked again can, when that is done; meanwhile its tools stay listed.
     pub fn is_ready(&self) -> bool {
-        matches!(self.status, Status::Ready | Status::SchemaUnknown { .. })
+        match self.status {
+            Status::Ready | Status::SchemaUnknown { .. } => true,
+            Status::Unasked => !self.functions.is_empty(),
+            Status::Broken { .. } | Status::Missing { .. } => false,
+        }
     }
 
     /// Why it cannot be called, if it cannot.

@@ -23,7 +23,7 @@ pub use request::CallRequest;
 pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
-use crate::discovery::Kind;
+use crate::discovery::{Kind, Status};
 use crate::executor::{OneShots, Pools, Prepared};
 use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::pool::Settled;
@@ -108,6 +108,11 @@ impl Dispatcher {
     /// The tool of that name; one that may be an executable's that is being asked is waited for.
     async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         match self.find(name) {
+            // What it says now may be something else.
+            Ok(tool) if tool.entry.file.status == Status::Unasked => {
+                self.registry.asked().await;
+                self.find(name)
+            }
             Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
                 self.registry.asked().await;
                 self.find(name)

@@ -222,6 +222,7 @@ impl Registry {
         if absent == Absent::Told {
             gone(&mut scan.files, &before);
         }
+        keep_listed(&mut scan.files, &before);
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
         let complete =
             |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());
@@ -238,6 +239,17 @@ impl Registry {
         self.bell.rings.notify_one();
         if !look_alike(&before.catalogue, &after) {
             self.announced.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+/// An executable that changed keeps its tools until it has answered again: a list does not lose them for a moment.
+fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
+    for file in files.iter_mut().filter(|file| file.status == Status::Unasked) {
+        let earlier = before.files.iter().find(|entry| entry.file.path == file.path);
+        if let Some(earlier) = earlier.filter(|earlier| earlier.file.is_ready()) {
+            file.functions.clone_from(&earlier.file.functions);
+            file.description.clone_from(&earlier.file.description);
         }
     }
 }

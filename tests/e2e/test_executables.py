@@ -223,6 +223,13 @@ class Changes(unittest.IsolatedAsyncioTestCase):
             program(tools, "fresh")
             await asyncio.wait_for(lists("here_one", "fresh"), 10)
             self.assertEqual(await hostler.value("fresh", text="c"), {"said": "c"})
+            program(tools, "fresh", ECHO, {**SCHEMA, "description": "Says it otherwise."})
+
+            async def says(words):
+                while (await hostler.tools())["fresh"].description != words:
+                    await asyncio.sleep(0.01)
+
+            await asyncio.wait_for(says("Says it otherwise."), 10)
 
     async def test_serving_waits_for_nobody_who_is_asked(self):
         tools = scratch(self) / "tools"
