@@ -20,9 +20,6 @@ use crate::worker::{Shims, Sources};
 /// Workers of a finished command may run their exit handlers for this long.
 const FAREWELL: Duration = Duration::from_millis(400);
 
-/// An executable may take this long to say what it is.
-const SCHEMA: Duration = Duration::from_secs(1);
-
 /// What earlier runs left behind is looked for this long after the start, when whoever waits for it has been served.
 const SWEEP: Duration = Duration::from_millis(250);
 
@@ -59,7 +56,10 @@ impl App {
     pub fn ask(&self) {
         let registry = &self.dispatcher.registry;
         let env = executable_environment(&self.config, registry);
-        tokio::spawn(keep_asking(Arc::downgrade(registry), Asks { limit: SCHEMA, env }));
+        tokio::spawn(keep_asking(
+            Arc::downgrade(registry),
+            Asks { limit: self.config.layer.executables.schema_timeout(), env },
+        ));
     }
 
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.

@@ -8,6 +8,7 @@
 
 mod clock;
 mod cold;
+mod executables;
 mod ground;
 mod listing;
 mod load;
@@ -48,6 +49,8 @@ const ROWS: &[(&str, Measure)] = &[
     ("one-shot", one_shot::one_shot),
     ("cold", cold::cold),
     ("validate", validation::validation),
+    ("executable", executables::overhead),
+    ("asked", executables::asked),
     ("reload", reload::reload),
     ("workers", pool::workers),
     ("crash", pool::crash),

@@ -44,6 +44,7 @@ pub(super) fn in_file(key: &str) -> Option<String> {
         "tools" | "log" => "it belongs above the first [table]",
         "uv" | "python" | "build_timeout" | "keep" => "it belongs under [environment]",
         "max_output" | "max_concurrent_calls" => "it belongs under [limits]",
+        "schema_timeout" | "on_schema_failure" => "it belongs under [executables]",
         "ignore" => "it belongs under [check]",
         "pack" | "dependencies" | "requires-python" => "it belongs into the header of the tool file",
         "config" | "env" => "it belongs under [tool.NAME], with the name of a pack",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::executables::ExecutablesLayer;
 use super::origin::{Place, Setting};
 use super::paths;
 use super::python::PythonWish;
@@ -32,6 +33,8 @@ pub struct FileLayer {
     pub build_env: BTreeMap<String, Setting<String>>,
     /// The most output kept of one call.
     pub max_output: Option<Setting<ByteCount>>,
+    /// How programs are asked what they are.
+    pub executables: ExecutablesLayer,
     /// How many calls may run at once.
     pub max_concurrent_calls: Option<Setting<usize>>,
     /// How many calls may wait, of all tools together.
@@ -123,6 +126,9 @@ impl FileLayer {
             layer.max_memory = section.take::<Room>("max_memory").map(|room| room.map(|room| room.0));
             section.finish(false);
         }
+        if let Some(section) = top.section("executables") {
+            layer.executables = ExecutablesLayer::read(section);
+        }
         if let Some(section) = top.section("check") {
             layer.ignore = section.take("ignore");
             section.finish(false);
@@ -187,6 +193,7 @@ impl FileLayer {
             max_workers: over.max_workers.or(self.max_workers),
             max_memory: over.max_memory.or(self.max_memory),
             ignore: over.ignore.or(self.ignore),
+            executables: self.executables.under(over.executables),
             ..self
         }
     }

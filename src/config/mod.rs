@@ -1,6 +1,7 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
 pub mod effective;
+pub mod executables;
 mod homes;
 pub mod layer;
 mod limits;

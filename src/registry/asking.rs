@@ -117,7 +117,7 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
             let limit = humantime::format_duration(asks.limit);
             tracing::warn!("tool '{name}' schema failed (timeout)");
             Answer::Failed(format!(
-                "`--schema` did not end within {limit}; let it print and exit, or raise `schema_timeout`"
+                "`--schema` did not end within {limit}; let it print and exit, or raise `schema_timeout` under [executables] in hostler.toml"
             ))
         }
         Err(Trouble::Failed(reason)) => {

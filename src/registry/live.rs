@@ -223,6 +223,9 @@ impl Registry {
             gone(&mut scan.files, &before);
         }
         keep_listed(&mut scan.files, &before);
+        if self.config.layer.executables.skips() {
+            scan.files.retain(|file| !matches!(file.status, Status::SchemaUnknown { .. }));
+        }
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
         let complete =
             |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());

@@ -81,6 +81,15 @@ class Asked(unittest.TestCase):
                 self.assertIn(words, rows[name]["reason"])
         self.assertIn("tool 'hangs' schema failed (timeout)", said)
 
+    def test_how_long_they_may_take_and_what_becomes_of_the_silent_is_set(self):
+        tools = scratch(self) / "tools"
+        script(tools, "slow", "#!/bin/sh\nsleep 60\n")
+        script(tools, "silent", "#!/bin/sh\n")
+        status = lambda config: {name: row["status"] for name, row in listed(tools, "--config", str(config_file(tools, config)))[0].items()}
+        self.assertEqual(status('[executables]\nschema_timeout = "100ms"\n'), {"slow": "schema-unknown", "silent": "schema-unknown"})
+        script(tools, "slow", "#!/bin/sh\nsleep 0.3\necho '{}'\n")
+        self.assertEqual(status('[executables]\nschema_timeout = "9s"\non_schema_failure = "skip"\n'), {"slow": "ready"})
+
     def test_nobody_is_asked_twice_but_for_a_change_or_a_refresh(self):
         tools, asked = scratch(self) / "tools", scratch(self) / "asked"
         counts = f"#!/bin/sh\necho x >> {asked}\necho '{{}}'\n"
