@@ -103,7 +103,7 @@ impl Build<'_> {
         };
         let is_about_pythons = is_about_pythons(&reason(&stderr));
         let pythons = if is_about_pythons { probe::pythons(self.uv, self.settings).await } else { None };
-        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), &stderr)
+        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), self.lock.is_some(), &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {

@@ -14,11 +14,12 @@ pub(super) fn build_fault(
     spec: &EnvironmentSpec,
     settings: &EnvironmentSettings,
     pythons: &[Minor],
+    is_locked: bool,
     stderr: &str,
 ) -> Fault {
     let reason = reason(stderr);
     let header = spec.written.as_deref();
-    let trouble = Trouble { file: &spec.file, header, settings, pythons, reason: &reason, stderr };
+    let trouble = Trouble { file: &spec.file, is_locked, header, settings, pythons, reason: &reason, stderr };
     let message = format!("the environment of {} could not be built: {}", spec.name, ours(&trouble));
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
@@ -120,7 +121,7 @@ mod tests {
 
     fn fault(stderr: &str) -> Fault {
         let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
-        build_fault(&spec, &EnvironmentSettings::default(), &[], stderr)
+        build_fault(&spec, &EnvironmentSettings::default(), &[], true, stderr)
     }
 
     #[test]
@@ -182,5 +183,30 @@ mod tests {
         let stderr = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.\n";
         let fault = fault(stderr);
         assert!(fault.message.contains("Run `uv lock --script /t/a.py`;"), "{}", fault.message);
+    }
+
+    #[test]
+    fn a_lock_that_does_not_fit_the_index_is_told_with_the_command_that_mends_it() {
+        let file = Path::new("/my tools/a.py");
+        let told = |is_locked, stderr: &str| {
+            let spec = EnvironmentSpec::house("a", file);
+            build_fault(&spec, &EnvironmentSettings::default(), &[], is_locked, stderr).message
+        };
+        let changed = "Resolved 1 package in 1ms\nerror: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`\n\n  \
+                       Expected:\n  sha256:0000\n\n  Computed:\n  sha256:4721\n";
+        let anew = "Delete it and run `uv lock --script '/my tools/a.py'`; the next call tries again";
+        let lock =
+            "the environment of a could not be built: /my tools/a.py.lock does not fit what the index has: the file of";
+        assert_eq!(
+            told(true, changed),
+            format!("{lock} six==1.17.0 there has another hash (the lock was changed, or that file was). {anew}")
+        );
+        let gone = "error: Failed to download `six==1.17.0`\n  cause: Failed to fetch: `https://f.org/s.whl`\n  cause: HTTP status client \
+                    error (404 Not Found) for url (https://f.org/s.whl)\n";
+        assert_eq!(told(true, gone), format!("{lock} six 1.17.0 is not there (https://f.org/s.whl). {anew}"));
+        assert!(!told(false, gone).contains("uv lock"), "{}", told(false, gone));
+        assert!(!told(true, &gone.replace("404", "500")).contains("uv lock"));
+        let stale = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided.\n";
+        assert!(told(true, stale).contains("Run `uv lock --script '/my tools/a.py'`"), "{}", told(true, stale));
     }
 }

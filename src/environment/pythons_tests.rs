@@ -31,8 +31,15 @@ fn told(requires: &str, stderr: &str, python: Option<&str>, variables: &[(&str, 
     let settings = EnvironmentSettings { python: python.map(said), env, ..EnvironmentSettings::default() };
     let reason = reason(stderr);
     let pythons = [(3, 9), (3, 11)];
-    let trouble =
-        Trouble { file: &file, header: Some(&header), settings: &settings, pythons: &pythons, reason: &reason, stderr };
+    let trouble = Trouble {
+        file: &file,
+        is_locked: false,
+        header: Some(&header),
+        settings: &settings,
+        pythons: &pythons,
+        reason: &reason,
+        stderr,
+    };
     trouble.told().unwrap_or_else(|| "nothing".to_owned())
 }
 

@@ -13,6 +13,8 @@ use crate::pep723::{Metadata, distribution_of, normalised, package_of};
 /// A header and the words with which uv refused it.
 pub(super) struct Trouble<'t> {
     pub file: &'t Path,
+    /// Whether a lock beside it says what to install.
+    pub is_locked: bool,
     pub header: Option<&'t Metadata>,
     pub settings: &'t EnvironmentSettings,
     /// The Pythons that work here, as far as that was asked.

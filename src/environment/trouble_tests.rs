@@ -14,6 +14,7 @@ fn told(stderr: &str) -> String {
     let settings = EnvironmentSettings::default();
     let trouble = Trouble {
         file: &file,
+        is_locked: false,
         header: Some(&header),
         settings: &settings,
         pythons: &[],

@@ -18,6 +18,7 @@ mod signals;
 mod sweep;
 mod table;
 mod thread;
+mod word;
 
 pub use child::{Child, Tracked};
 pub use exit::Exit;
@@ -29,3 +30,4 @@ pub use pipe_end::PipeEnd;
 pub use run::{Finished, run};
 pub use signals::{Signals, survive_questions};
 pub use sweep::sweep;
+pub use word::shell_word;
