@@ -117,11 +117,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::environment::in_force::quiet;
     use crate::pep723::Metadata;
 
     fn fault(stderr: &str) -> Fault {
         let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
-        build_fault(&spec, &EnvironmentSettings::default(), &[], true, stderr)
+        build_fault(&spec, &quiet(&[]), &[], true, stderr)
     }
 
     #[test]
@@ -190,7 +191,7 @@ mod tests {
         let file = Path::new("/my tools/a.py");
         let told = |is_locked, stderr: &str| {
             let spec = EnvironmentSpec::house("a", file);
-            build_fault(&spec, &EnvironmentSettings::default(), &[], is_locked, stderr).message
+            build_fault(&spec, &quiet(&[]), &[], is_locked, stderr).message
         };
         let changed = "Resolved 1 package in 1ms\nerror: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`\n\n  \
                        Expected:\n  sha256:0000\n\n  Computed:\n  sha256:4721\n";

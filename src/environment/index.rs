@@ -113,7 +113,9 @@ impl Index<'_> {
         missing_package(self.text)?;
         INDEXES.iter().find_map(|name| {
             let variable = self.settings.variable(name)?;
-            let wrong = variable.value.split_whitespace().find_map(no_address)?;
+            let is_list = ["UV_INDEX", "UV_EXTRA_INDEX_URL"].contains(name);
+            let one = || no_address(&variable.value);
+            let wrong = if is_list { variable.value.split_whitespace().find_map(no_address) } else { one() }?;
             let shown = if variable.value.contains('@') { "…" } else { &variable.value };
             Some(format!("{name} in {} is \"{shown}\": {wrong}", variable.place))
         })
@@ -136,7 +138,10 @@ fn no_address(text: &str) -> Option<String> {
     }
     let is_path = address.starts_with(['.', '/', '~']);
     let address = address.rsplit('@').next().unwrap_or(address);
-    Some(if is_path {
+    let is_host = address.contains('.') && !address.contains(char::is_whitespace);
+    Some(if !is_path && !is_host {
+        "that is no address. Correct it: it begins with https://".to_owned()
+    } else if is_path {
         format!("no folder {address} is there. Correct it, or write an address that begins with https://")
     } else {
         format!("that is no address: it has no https://. Write https://{address}")
@@ -151,7 +156,7 @@ pub(super) fn http_error<'t>(stderr: &'t str, side: &str) -> Option<(&'t str, &'
 }
 
 /// `e.org:80` of `https://me:pw@e.org:80/simple`.
-fn host_of(address: &str) -> &str {
+pub(super) fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or(rest);
     host.rsplit('@').next().unwrap_or(host)

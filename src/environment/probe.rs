@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::circumstances::known_advice;
+use super::circumstances::{NO_ANSWER, known_advice};
 use super::failure::reason;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
@@ -95,6 +95,15 @@ impl Environments {
         pythons(uv, &self.settings).await
     }
 
+    /// An index that answers and does not have what every index should have.
+    fn doubted_index(&self) -> Option<String> {
+        let index = self.settings.other_index(None)?;
+        Some(format!(
+            "{index} has no `{ASKED_FOR}`: it is no package index, or one with few packages. Correct or unset {}",
+            index.name
+        ))
+    }
+
     /// Asks the package index for something, with the variables and certificates that builds have.
     pub async fn reach_index(&self, uv: &Path) -> Reached {
         let no = |reason: String| Reached::No { advice: known_advice(&reason, &self.settings, None), reason };
@@ -111,9 +120,10 @@ impl Environments {
         let _ = std::fs::remove_dir_all(&folder);
         match done {
             Ok(done) if done.succeeded() => Reached::Yes,
-            Ok(done) if done.exit.is_none() => no(format!("no answer within {} s", INDEX_LIMIT.as_secs())),
+            Ok(done) if done.exit.is_none() => no(format!("{NO_ANSWER} {} s", INDEX_LIMIT.as_secs())),
             Ok(done) => {
-                Reached::No { reason: reason(&done.stderr), advice: known_advice(&done.stderr, &self.settings, None) }
+                let advice = known_advice(&done.stderr, &self.settings, None).or_else(|| self.doubted_index());
+                Reached::No { reason: reason(&done.stderr), advice }
             }
             Err(error) => no(error.to_string()),
         }

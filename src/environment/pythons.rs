@@ -123,6 +123,9 @@ impl Trouble<'_> {
 
     fn way_to_fetch(&self) -> Option<String> {
         if is_about_fetching(self.stderr) {
+            if let Some(proxy) = self.settings.proxy(Some("https://github.com")) {
+                return Some(format!("correct or unset {proxy}"));
+            }
             let mirror = "set UV_PYTHON_INSTALL_MIRROR or HTTPS_PROXY under [environment.env] in hostler.toml";
             return Some(mirror.to_owned());
         }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::in_force::InForce;
 use super::index::http_error;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
@@ -74,15 +75,45 @@ impl Trouble<'_> {
         let right = distribution_of(package).map(|right| format!(" (its module comes with \"{right}\")"));
         let right = right.unwrap_or_default();
         let named = self.named(package);
+        if let Some(InForce { name, value, place }) = self.settings.other_index(self.header) {
+            return Some(format!(
+                "the index at {value} ({name} in {place}) has no {package} (wanted: {named}). Correct the name{right}, or the index"
+            ));
+        }
         Some(format!("{named} was not found in the package index. Correct the name{right} or take it out"))
     }
 
     fn no_version(&self) -> Option<String> {
+        if let Some(package) = word_after(self.reason, "there are no versions of ").map(package_of) {
+            return Some(self.no_files(package));
+        }
         let missing = word_after(self.reason, "there is no version of ");
         let missing = missing.or_else(|| word_after(self.reason, "only the following versions of "));
         let package = package_of(missing.or_else(|| only_available(self.reason))?);
         let named = self.named(package);
+        if let Some(InForce { name, value, place }) = self.settings.other_index(self.header) {
+            return Some(format!(
+                "the index at {value} ({name} in {place}) has no version of {package} that fits {named}, if it is a package \
+                 index at all. Write a version that it has, \"{package}\" for any, or correct the index"
+            ));
+        }
         Some(format!("no version of {package} fits {named}. Write a version that exists, or \"{package}\" for any"))
+    }
+
+    /// A page that lists no file: of a package without any, or of something that is no index.
+    fn no_files(&self, package: &str) -> String {
+        let named = self.named(package);
+        match self.settings.other_index(self.header) {
+            Some(InForce { name, value, place }) => format!(
+                "the index at {value} ({name} in {place}) lists no file of {package} (wanted: {named}): it is no package \
+                 index, or has none of it. Correct the index, or the name"
+            ),
+            None => {
+                format!(
+                    "the package index has no file of {package} (wanted: {named}). Correct the name, or take it out"
+                )
+            }
+        }
     }
 
     /// A dependency with an address of its own.
@@ -138,7 +169,7 @@ impl Trouble<'_> {
 }
 
 /// A requirement as it may be told: an address can hold a name and a password.
-fn without_password(wish: &str) -> String {
+pub(super) fn without_password(wish: &str) -> String {
     let Some((before, rest)) = wish.split_once("://") else { return wish.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());
     match rest[..end].rfind('@') {

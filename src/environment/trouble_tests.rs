@@ -3,15 +3,20 @@ use std::sync::Arc;
 
 use super::*;
 use crate::environment::failure::reason;
+use crate::environment::in_force::quiet;
 
 const HEADER: &str = "requires-python = \">=3.11,<3.11.0\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \
                       \"httpcore==0.9\",\n  \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \
                       \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
 
 fn told(stderr: &str) -> String {
+    told_with(stderr, &[])
+}
+
+fn told_with(stderr: &str, variables: &[(&str, &str)]) -> String {
     let file = PathBuf::from("a.py");
     let header = Metadata::from_toml(HEADER, 2, &Arc::new(file.clone())).unwrap();
-    let settings = EnvironmentSettings::default();
+    let settings = quiet(variables);
     let trouble = Trouble {
         file: &file,
         is_locked: false,
@@ -54,6 +59,18 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: Something new",
     ];
     insta::assert_snapshot!(cases.map(told).join("\n"));
+}
+
+#[test]
+fn an_index_that_is_not_the_usual_one_is_named_first() {
+    let reasons = [
+        "error: No solution found\n  cause: Because rich was not found in the package registry and you require rich==99, …",
+        "error: No solution found\n  cause: Because there is no version of rich==99 and you require rich==99, …",
+        "error: No solution found\n  cause: Because there are no versions of rich and you require rich, …",
+    ];
+    let index = ("UV_DEFAULT_INDEX", "https://me:pw@i.org/simple");
+    let all = reasons.map(|stderr| told_with(stderr, &[index])).join("\n");
+    insta::assert_snapshot!(format!("{all}\n{}", told(reasons[2])));
 }
 
 #[test]
