@@ -73,6 +73,11 @@ impl Build<'_> {
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
             Some(_) if done.succeeded() => {
+                if !staging.environment().join("bin/python").exists()
+                    && probe::version(self.uv, settings).await.is_none()
+                {
+                    return Err(unfit_uv(self.uv, None, settings, Exit::Code(0), &done.stderr));
+                }
                 for told in unknown_extras(self.spec, &done.stderr) {
                     tracing::warn!("{told}");
                 }

@@ -12,8 +12,9 @@ use super::failure::reason;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
 use super::store::Environments;
+use super::unfit::unfit_uv;
 use crate::outcome::Fault;
-use crate::process::{Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, inherited_environment, run};
 
 /// Reaching an index takes this long at most.
 const INDEX_LIMIT: Duration = Duration::from_secs(15);
@@ -44,7 +45,8 @@ pub enum Reached {
 
 pub(super) async fn version(uv: &Path, settings: &EnvironmentSettings) -> Option<UvVersion> {
     let done = run(&asking(uv, settings).arg("--version"), VERSION_LIMIT, |_| {}).await.ok()?;
-    let text = done.stdout.split_whitespace().nth(1)?.to_owned();
+    // Other programs have versions too.
+    let text = done.stdout.strip_prefix("uv ")?.split_whitespace().next()?.to_owned();
     let mut numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
     Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
 }
@@ -88,6 +90,14 @@ impl Environments {
     /// uv's version as numbers, `(0, 9, 1)`; none when it does not run or says nothing of the kind.
     pub async fn uv_version(&self, uv: &Path) -> Option<UvVersion> {
         version(uv, &self.settings).await
+    }
+
+    /// Asked where uv ended before the interpreter that it was to run said anything: the fault of a uv that runs nothing.
+    pub async fn unfit_launcher(&self, exit: Exit, stderr: &str) -> Option<Fault> {
+        let uv = self.uv(&|_| {}).await.ok()?;
+        let version = version(&uv, &self.settings).await;
+        let is_unfit = version.is_none_or(|version| version < OLDEST_UV);
+        is_unfit.then(|| unfit_uv(&uv, version, &self.settings, exit, stderr))
     }
 
     /// The Pythons that uv would build on: those that are there and run. None where uv did not say.
