@@ -16,6 +16,7 @@ mod prune;
 mod pythons;
 mod reach;
 mod recipe;
+mod renamed;
 mod settings;
 mod staging;
 mod store;

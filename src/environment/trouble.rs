@@ -9,7 +9,7 @@ use super::in_force::InForce;
 use super::index::http_error;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
-use crate::pep723::{Metadata, distribution_of, normalised, package_of};
+use crate::pep723::{Metadata, normalised, package_of};
 
 /// A header and the words with which uv refused it.
 pub(super) struct Trouble<'t> {
@@ -72,7 +72,7 @@ impl Trouble<'_> {
 
     fn not_found(&self) -> Option<String> {
         let package = word_before(self.reason, " was not found in the")?;
-        let right = distribution_of(package).map(|right| format!(" (its module comes with \"{right}\")"));
+        let right = self.meant(package).map(|right| format!(" (is \"{right}\" meant?)"));
         let right = right.unwrap_or_default();
         let named = self.named(package);
         if let Some(InForce { name, value, place }) = self.settings.other_index(self.header) {
