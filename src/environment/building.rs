@@ -55,7 +55,7 @@ impl Trouble<'_> {
         Some(format!("{what}. {cure} (`--json` shows all that the build wrote)"))
     }
 
-    /// The dependency that a part of PyObjC came in with: uv builds several of them, and any may fail first.
+    /// The dependency that a part of `pyobjc` came in with: uv builds several of them, and any may fail first.
     fn asked_for_with<'p>(&'p self, package: &'p str) -> &'p str {
         let is_part = |wish: &&String| system_of(package_of(wish)).is_some();
         match self.header.filter(|_| self.wish(package).is_none() && system_of(package).is_some()) {

@@ -8,7 +8,7 @@ use super::circumstances::{NO_ANSWER, known_advice};
 use super::failure::reason;
 use super::probe::asking;
 use super::store::Environments;
-use crate::process::run;
+use crate::process::{Finished, run};
 
 /// Reaching an index takes this long at most.
 const INDEX_LIMIT: Duration = Duration::from_secs(15);
@@ -43,7 +43,7 @@ impl Environments {
     /// Where uv keeps what it fetched; none when it does not say.
     pub async fn uv_cache(&self, uv: &Path) -> Option<UvCache> {
         let launch = asking(uv, &self.settings).args(["cache", "dir", "--no-config", "--color", "never"]);
-        let done = run(&launch, CACHE_LIMIT, |_| {}).await.ok().filter(|done| done.succeeded())?;
+        let done = run(&launch, CACHE_LIMIT, |_| {}).await.ok().filter(Finished::succeeded)?;
         let folder = done.stdout.trim();
         let place = self.settings.variable("UV_CACHE_DIR").map(|variable| variable.place);
         (!folder.is_empty()).then(|| UvCache { folder: folder.into(), place })
