@@ -45,16 +45,17 @@ pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header:
 
 fn unknown_certificate(settings: &EnvironmentSettings) -> String {
     let what = "the package index has a certificate that is not known here";
-    let set: Vec<String> = settings.certificates().iter().map(ToString::to_string).collect();
+    let set = settings.certificates();
+    let own = match set.iter().find(|variable| variable.name == "SSL_CERT_FILE") {
+        Some(_) => "add it to the file that SSL_CERT_FILE names",
+        None => "set SSL_CERT_FILE to it under [environment.env] in hostler.toml",
+    };
     if set.is_empty() {
-        return format!(
-            "{what}. If your network has one of its own, set SSL_CERT_FILE to it under [environment.env] in hostler.toml"
-        );
+        return format!("{what}. If your network has one of its own, {own}");
     }
-    let set = set.join(" and ");
+    let set = set.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
     format!(
-        "{what}: only those of {set} are in force. Correct or unset that, or, if your network has a certificate of its own, add \
-         it there"
+        "{what}: only those of {set} are in force. Correct or unset that; if your network has one of its own, {own}"
     )
 }
 

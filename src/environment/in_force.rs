@@ -94,7 +94,12 @@ pub(super) fn unreached(suspects: &[InForce]) -> String {
     match suspects {
         [] => "Check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under [environment.env] in hostler.toml"
             .to_owned(),
-        [only] => format!("{only} is in force: correct or unset it; if it is right, check the network"),
+        [only] => {
+            // Whoever has set no proxy may need one.
+            let is_index = !only.name.to_ascii_uppercase().ends_with("_PROXY");
+            let proxy = if is_index { ", or set HTTPS_PROXY under [environment.env] in hostler.toml" } else { "" };
+            format!("{only} is in force: correct or unset it; if it is right, check the network{proxy}")
+        }
         all => {
             let all = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
             format!("{all} are in force: correct or unset the wrong one; if both are right, check the network")

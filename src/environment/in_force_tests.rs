@@ -25,6 +25,7 @@ fn what_is_in_force_is_suspected_first() {
         told(&UNREACHED.replace("https", "http"), &[proxy, ("http_proxy", "http://q:1")]),
         told(UNKNOWN, &[]),
         told(UNKNOWN, &[("SSL_CERT_FILE", "/ca.pem")]),
+        told(UNKNOWN, &[("SSL_CERT_DIR", "/certs")]),
     ];
     insta::assert_snapshot!(told.join("\n"));
 }

@@ -13,7 +13,8 @@ pub(super) fn advice(stderr: &str, settings: &EnvironmentSettings, header: Optio
     // Older versions of uv break their lines anywhere.
     let text = &reason(stderr);
     let index = Index { text, settings, header };
-    index.offline().or_else(|| index.refuses()).or_else(|| index.is_broken()).or_else(|| index.is_no_address())
+    let rules = [Index::offline, Index::refuses, Index::is_broken, Index::is_none, Index::is_no_address];
+    rules.iter().find_map(|rule| rule(&index))
 }
 
 struct Index<'t> {
@@ -106,6 +107,17 @@ impl Index<'_> {
             "set another index as UV_DEFAULT_INDEX under [environment.env] in hostler.toml"
         };
         Some(format!("{host} answered {status}: the trouble is there, not in the header. Try again later, or {other}"))
+    }
+
+    /// What answers is a server of another kind, or a page of the network's own.
+    fn is_none(&self) -> Option<String> {
+        let is_it =
+            ["Missing `Content-Type`", "Unsupported `Content-Type`"].iter().any(|words| self.text.contains(words));
+        let what = "what answers there is no package index";
+        is_it.then(|| match self.settings.other_index(self.header) {
+            Some(index) => format!("{index}: {what}. Correct or unset {}", index.name),
+            None => format!("{what}; a page of your network stands before it, perhaps. Open its address in a browser"),
+        })
     }
 
     /// uv takes what has no scheme for a folder and finds nothing in it.

@@ -37,6 +37,8 @@ fn what_keeps_uv_from_its_packages_is_no_fault_of_the_header() {
         told(refused, &[]),
         told(&asked("https://i.org/simple").replace("401 Unauthorized", "403 Forbidden"), &[]),
         told(broken, &[]),
+        advice("error: Missing `Content-Type` header for `x`\n", &quiet(&index("https://i.org/simple")), None).unwrap(),
+        advice("error: Unsupported `Content-Type` \"a/b\" for x\n", &quiet(&[]), None).unwrap(),
         told("", &index("pypi.org/simple")),
         told("", &index("htps://pypi.org/simple")),
         told("", &index("not a url")),

@@ -10,6 +10,7 @@ mod in_force;
 mod index;
 mod lock;
 mod marker;
+mod missing;
 mod platform;
 mod probe;
 mod prune;
