@@ -68,9 +68,17 @@ impl EnvironmentSettings {
     fn first_of(&self, names: &[&str]) -> Option<InForce> {
         names.iter().find_map(|name| {
             let variable = self.variable(name)?;
-            let (name, value) = ((*name).to_owned(), without_password(&variable.value));
+            let (name, value) = ((*name).to_owned(), shown(&variable.value));
             Some(InForce { name, value, place: variable.place })
         })
+    }
+}
+
+/// A value as it may be told. Proxies are also written without a scheme.
+fn shown(value: &str) -> String {
+    match value.rsplit_once('@').filter(|_| !value.contains("://")) {
+        Some((_, rest)) => format!("****@{rest}"),
+        None => without_password(value),
     }
 }
 

@@ -31,6 +31,14 @@ fn what_is_in_force_is_suspected_first() {
 }
 
 #[test]
+fn no_password_is_told() {
+    for proxy in ["me:pw@p:3128", "http://me:pw@p:3128", "http://me:p@w@p:3128"] {
+        let told = told(UNREACHED, &[("HTTPS_PROXY", proxy)]);
+        assert!(told.contains("****@p:3128") && !told.contains("pw") && !told.contains("p@w"), "{told}");
+    }
+}
+
+#[test]
 fn an_index_of_the_header_is_in_force_where_no_variable_names_another() {
     let header = "[[tool.uv.index]]\nurl = \"https://own/simple\"\ndefault = true\n";
     let header = Metadata::from_toml(header, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
