@@ -80,7 +80,7 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
         let (message, fix) = hindrance.told(&format!("`{text}`"));
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !machine.0.is_empty() && !machine.fits(&wanted) {
-        let message = format!("no interpreter here fits `{text}`; there are {}", machine.told());
+        let message = format!("no interpreter here fits `{text}`; there are {} by name", machine.told());
         let fix = "install one (`uv python install`), let uv fetch it at the first call, or widen the range";
         findings.push(Finding::new(&rule::PYTHON_ABSENT, range, message, fix));
     }

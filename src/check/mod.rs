@@ -8,6 +8,7 @@ mod imports;
 mod interpreters;
 mod names;
 mod newer;
+mod programs;
 mod rule;
 mod settings;
 mod text;
@@ -101,6 +102,8 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         finish(&mut one, &surroundings.config);
         report.files.push(one);
     }
+    let tools = scan.files.iter().map(|file| (file.pack.clone(), effective(file, &surroundings.config)));
+    report.overruled(tools.collect());
     // A helper that is no Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
     let helpers: BTreeSet<&PathBuf> =

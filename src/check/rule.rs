@@ -56,7 +56,8 @@ rules! {
     MISSING_ARGUMENT_TEXT "missing-argument-text" Warning "the docstring explains the other arguments"
     UNKNOWN_ARGUMENT_TEXT "unknown-argument-text" Warning "a model that reads of an argument will try to give it"
     SETTINGS "settings" Error "a configuration with mistakes is not used at all"
-    UNUSED_SETTINGS "unused-settings" Warning "settings for a tool that is not there do nothing"
+    ABSENT_PROGRAM "absent-program" Error "nothing is built where the uv or the Python that `hostler.toml` names is not there"
+    UNUSED_SETTINGS "unused-settings" Warning "settings for a tool that is not there do nothing, nor does what another setting overrules"
     UNKNOWN_RULE "unknown-rule" Warning "an `ignore` that names no rule ignores nothing"
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{FileReport, Finding, Report, Rule, Text, rule};
 use crate::config::origin::{Origin, Place, Setting};
 use crate::config::section::Problem;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, EffectiveTool};
 
 /// What is wrong with a configuration that could not be read.
 pub fn settings(error: &ConfigError) -> Report {
@@ -42,6 +42,30 @@ impl Report {
         }
     }
 
+    /// Adds what tools' own settings overrule: never more workers are kept than there may be.
+    pub(super) fn overruled(&mut self, tools: Vec<(String, EffectiveTool)>) {
+        let mut told: Vec<(Place, usize)> = Vec::new();
+        for (pack, settings) in tools {
+            let (min, max) = (&settings.min_workers, &settings.max_workers);
+            let Origin::File(place) = &min.origin else { continue };
+            let known = (place.clone(), max.value);
+            if min.value <= max.value || told.contains(&known) {
+                continue;
+            }
+            told.push(known);
+            let message = format!(
+                "`min_workers = {}` is more than the `max_workers = {}` of {pack} ({}): no more than that are kept",
+                min.value, max.value, max.origin
+            );
+            let more = match &max.origin {
+                Origin::File(_) => format!("raise that to {}", min.value),
+                _ => format!("write `max_workers = {}` beside it", min.value),
+            };
+            let fix = format!("{more}, or write `min_workers = {}`", max.value);
+            self.add(place, |text| Finding::new(&rule::UNUSED_SETTINGS, text.range_of_line(place.line), message, fix));
+        }
+    }
+
     /// Adds what `[check] ignore` names and is no rule.
     pub fn unknown_rules(&mut self, config: &Config) {
         let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore else { return };
@@ -58,11 +82,12 @@ impl Report {
         }
     }
 
-    fn add(&mut self, place: &Place, finding: impl FnOnce(&Text) -> Finding) {
+    pub(super) fn add(&mut self, place: &Place, finding: impl FnOnce(&Text) -> Finding) {
         self.looked_at(&place.file);
         if let Some(file) = self.files.iter_mut().find(|file| file.path == *place.file) {
             let finding = finding(&file.text);
             file.findings.push(finding);
+            file.findings.sort_by_key(|finding| finding.range.as_ref().map(|range| range.start));
         }
     }
 }

@@ -59,6 +59,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.unknown_rules(&config);
+        report.programs(&config, &surroundings.interpreters);
         report.unused(&App::build(config).unmatched_settings());
     }
     report

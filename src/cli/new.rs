@@ -9,13 +9,14 @@ use super::options::New;
 use super::{exit, style};
 use crate::config::{Config, ConfigError, Wanted};
 use crate::pep723::{is_identifier, nearest_identifier};
+use crate::process::shell_word;
 
 /// A tool that works, passes `check`, and shows what a file may say.
 const TOOL: &str = r#"# /// script
 # requires-python = ">=3.9"
 # dependencies = []            # what it imports, such as "httpx>=0.27"; installed by itself
 #
-# [tool.hostler]               # all optional; README, "The header"
+# [tool.hostler]               # all optional; `hostler show TOOL` names them
 # effects = "pure"             # what repeating a call does: "pure", "idempotent" or "once"
 # ///
 """Say what this file is for, in one line."""
@@ -32,8 +33,7 @@ def greet(name: str, times: int = 1) -> str:
 "#;
 
 /// The shortest useful configuration, with the rest to be uncommented.
-const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` says which line decided what, `hostler check` finds mistakes.
-# Every key there is stands in hostler.example.toml of the project.
+const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` names every setting of a tool and the line that decided it, `hostler check` finds mistakes.
 
 # Folders of tools, from this file on.
 tools = ["tools"]
@@ -73,12 +73,12 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
     let tools = if wanted.tools.is_empty() && folder == directory.join("tools") {
         String::new()
     } else {
-        format!(" --tools {}", folder.strip_prefix(directory).unwrap_or(&folder).display())
+        format!(" --tools {}", shell_word(&folder.strip_prefix(directory).unwrap_or(&folder).to_string_lossy()))
     };
     style::note(&format!(
         "Edit it, then try it:\n  hostler call{tools} {}.greet name=you\n  hostler dev {}",
         asked.name,
-        shown.display()
+        shell_word(&shown.to_string_lossy())
     ));
     ExitCode::SUCCESS
 }
@@ -131,6 +131,13 @@ mod tests {
         let surroundings = Surroundings { config, interpreters: Interpreters::default() };
         let report = check(&[folder.path().join("tools")], &[], &surroundings);
         assert_eq!((report.files.len(), report.findings().count()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_written_points_at_nothing_that_only_the_project_has() {
+        for text in [TOOL, CONFIG] {
+            assert!(!text.contains("README") && !text.contains("example.toml") && text.contains("`hostler show TOOL`"));
+        }
     }
 
     #[test]

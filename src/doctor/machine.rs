@@ -1,11 +1,11 @@
-//! The machine: cache, uv, index, certificates, and what MCP clients take away.
+//! The machine: the caches, uv, the index.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Sign, State};
 use crate::app::App;
-use crate::environment::{OLDEST_UV, Reached};
+use crate::environment::{OLDEST_UV, Reached, UvCache};
 
 const MEGABYTE: u64 = 1_000_000;
 /// An environment with a large dependency takes this much.
@@ -59,7 +59,11 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
     let mut signs = Vec::new();
     match environments.uv_version(&found).await {
         None => {
-            let fix = "install it anew (https://docs.astral.sh/uv), or name another under [environment] uv = \"…\"";
+            let other = match &app.config.uv {
+                Some(said) => format!("correct `environment.uv` at {}", said.origin),
+                None => "name another under [environment] uv = \"…\"".to_owned(),
+            };
+            let fix = format!("install it anew (https://docs.astral.sh/uv), or {other}");
             return vec![Sign::new("uv", State::Bad, format!("{} does not run", found.display()), fix)];
         }
         Some(version) => {
@@ -72,6 +76,9 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
             signs.push(sign);
         }
     }
+    if let Some(cache) = environments.uv_cache(&found).await {
+        signs.extend(uv_cache(&cache));
+    }
     if online {
         signs.push(match environments.reach_index(&found).await {
             Reached::Yes => Sign::good("index", "the package index answers"),
@@ -83,6 +90,25 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
         });
     }
     signs
+}
+
+/// uv keeps what it fetched in a cache of its own. One that is not there yet is as good as the folder that it would come into.
+fn uv_cache(cache: &UvCache) -> Option<Sign> {
+    let there = cache.folder.ancestors().find(|folder| folder.exists())?;
+    let error = try_writing(there).err()?;
+    let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let shown = cache.folder.display();
+    let (found, fix) = match &cache.place {
+        Some(place) => (
+            format!("uv's cache {shown} (UV_CACHE_DIR in {place}) cannot be written: {error}"),
+            "correct UV_CACHE_DIR or unset it, or make the folder writable",
+        ),
+        None => (
+            format!("uv's cache {shown} cannot be written: {error}"),
+            "make it writable, or set UV_CACHE_DIR under [environment.env] in hostler.toml",
+        ),
+    };
+    Some(Sign::new("uv", State::Bad, found, if is_full { "make room on that disk" } else { fix }))
 }
 
 fn without_uv() -> Sign {
@@ -103,51 +129,6 @@ fn without_uv() -> Sign {
     }
 }
 
-/// What uv reads them from.
-const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
-
-/// Certificates that are asked for and not there.
-pub(super) fn certificates(app: &App) -> Vec<Sign> {
-    let configured = &app.config.layer.build_env;
-    let mut signs = Vec::new();
-    for name in CERTIFICATES {
-        let value = configured.get(name).map(|setting| setting.value.clone()).or_else(|| std::env::var(name).ok());
-        let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
-        if Path::new(&value).exists() {
-            signs.push(Sign::good("certificates", format!("{name} = {value}")));
-        } else {
-            let fix = format!("correct {name}, or unset it");
-            signs.push(Sign::new("certificates", State::Bad, format!("{name} names {value}, which is not there"), fix));
-        }
-    }
-    signs
-}
-
-/// What is set here, is needed for builds, and is not there when an MCP client starts hostler.
-pub(super) fn stripped(app: &App) -> Vec<Sign> {
-    let configured = &app.config.layer.build_env;
-    let is_needed = |name: &str| {
-        let upper = name.to_ascii_uppercase();
-        name.starts_with("UV_") && name != "UV_CACHE_DIR"
-            || CERTIFICATES.contains(&name)
-            || ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].contains(&upper.as_str())
-    };
-    let set = std::env::vars().filter(|(name, value)| !value.is_empty() && is_needed(name));
-    let missing = set.filter(|(name, _)| !configured.contains_key(name));
-    missing
-        .map(|(name, value)| {
-            let found = format!("{name} is set here, and MCP clients start servers without it");
-            let shown = if value.contains('@') { "…" } else { value.as_str() };
-            Sign::new(
-                "client",
-                State::Doubtful,
-                found,
-                format!("add `{name} = \"{shown}\"` under [environment.env] in hostler.toml"),
-            )
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +138,20 @@ mod tests {
         let fix = |kind: ErrorKind| unwritable(Path::new("/c"), &kind.into()).fix.unwrap_or_default();
         assert!(fix(ErrorKind::StorageFull).starts_with("make room on that disk"));
         assert!(fix(ErrorKind::PermissionDenied).starts_with("make it writable"));
+    }
+
+    #[test]
+    fn a_cache_of_uvs_that_cannot_be_written_is_told_with_where_it_is_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |path: &str, place: Option<&str>| {
+            uv_cache(&UvCache { folder: folder.path().join(path), place: place.map(str::to_owned) })
+        };
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(told("not/yet/there", None).is_none(), "it can be made");
+        assert!(!folder.path().join("not").exists(), "looking makes nothing");
+        let bad = told("file/cache", Some("/p/hostler.toml:3")).unwrap();
+        assert!(bad.state == State::Bad && bad.found.contains("(UV_CACHE_DIR in /p/hostler.toml:3) cannot be written"));
+        assert!(bad.fix.unwrap().starts_with("correct UV_CACHE_DIR"));
+        assert!(told("file/cache", None).unwrap().fix.unwrap().contains("set UV_CACHE_DIR"));
     }
 }

@@ -2,7 +2,9 @@
 //! and changes nothing.
 
 mod machine;
+mod pythons;
 mod tools;
+mod variables;
 
 use serde::Serialize;
 
@@ -48,11 +50,11 @@ impl Sign {
 pub async fn examine(app: &App, online: bool) -> Vec<Sign> {
     let mut signs = vec![machine::cache(app)];
     signs.extend(machine::uv(app, online).await);
-    signs.extend(machine::certificates(app));
-    signs.extend(machine::stripped(app));
+    signs.extend(variables::certificates(app));
+    signs.extend(variables::stripped(app, &signs));
     signs.push(tools::folders(app));
     signs.extend(tools::broken(app));
-    signs.extend(tools::interpreters(app).await);
+    signs.extend(pythons::interpreters(app).await);
     signs.extend(tools::secrets(app).await);
     signs
 }

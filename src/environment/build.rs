@@ -73,6 +73,11 @@ impl Build<'_> {
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
             Some(_) if done.succeeded() => {
+                if !staging.environment().join("bin/python").exists()
+                    && probe::version(self.uv, settings).await.is_none()
+                {
+                    return Err(unfit_uv(self.uv, None, settings, Exit::Code(0), &done.stderr));
+                }
                 for told in unknown_extras(self.spec, &done.stderr) {
                     tracing::warn!("{told}");
                 }
@@ -103,7 +108,7 @@ impl Build<'_> {
         };
         let is_about_pythons = is_about_pythons(&reason(&stderr));
         let pythons = if is_about_pythons { probe::pythons(self.uv, self.settings).await } else { None };
-        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), &stderr)
+        build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), self.lock.is_some(), &stderr)
     }
 
     fn uv_sync(&self, script: &Path) -> Launch {

@@ -1,10 +1,15 @@
 //! What keeps uv from working and is no fault of the header, whichever package it met it at: the disk, permissions,
 //! certificates, the network, the index.
 
+use super::failure::reason;
+use super::in_force::unreached;
 use super::index;
 use super::pythons::is_about_fetching;
 use super::settings::EnvironmentSettings;
 use crate::pep723::Metadata;
+
+/// What hostler itself says of an index that keeps it waiting.
+pub(super) const NO_ANSWER: &str = "no answer within";
 
 /// What to do about troubles that are not the file's.
 pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header: Option<&Metadata>) -> Option<String> {
@@ -21,9 +26,7 @@ pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header:
         return Some(text.to_owned());
     }
     if says(&["UnknownIssuer", "invalid peer certificate"]) {
-        let text = "the package index has a certificate that is not known here. If your network has one of its own, set \
-                    SSL_CERT_FILE to it under [environment.env] in hostler.toml";
-        return Some(text.to_owned());
+        return Some(unknown_certificate(settings));
     }
     if is_about_fetching(stderr) {
         return None;
@@ -31,14 +34,29 @@ pub(super) fn known_advice(stderr: &str, settings: &EnvironmentSettings, header:
     if let Some(told) = index::advice(stderr, settings, header) {
         return Some(told);
     }
-    if says(&["error sending request", "Could not connect", "dns error"])
+    if says(&["error sending request", "Could not connect", "dns error", NO_ANSWER])
         && !(says(&["Failed to download `"]) && says(&[" @ "]))
     {
-        let text = "the package index was not reached. Check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under \
-                    [environment.env] in hostler.toml";
-        return Some(text.to_owned());
+        let suspects = settings.suspects(&reason(stderr), header);
+        return Some(format!("the package index was not reached. {}", unreached(&suspects)));
     }
     None
+}
+
+fn unknown_certificate(settings: &EnvironmentSettings) -> String {
+    let what = "the package index has a certificate that is not known here";
+    let set = settings.certificates();
+    let own = match set.iter().find(|variable| variable.name == "SSL_CERT_FILE") {
+        Some(_) => "add it to the file that SSL_CERT_FILE names",
+        None => "set SSL_CERT_FILE to it under [environment.env] in hostler.toml",
+    };
+    if set.is_empty() {
+        return format!("{what}. If your network has one of its own, {own}");
+    }
+    let set = set.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+    format!(
+        "{what}: only those of {set} are in force. Correct or unset that; if your network has one of its own, {own}"
+    )
 }
 
 /// Whether there was no room left on a disk.

@@ -14,11 +14,12 @@ pub(super) fn build_fault(
     spec: &EnvironmentSpec,
     settings: &EnvironmentSettings,
     pythons: &[Minor],
+    is_locked: bool,
     stderr: &str,
 ) -> Fault {
     let reason = reason(stderr);
     let header = spec.written.as_deref();
-    let trouble = Trouble { file: &spec.file, header, settings, pythons, reason: &reason, stderr };
+    let trouble = Trouble { file: &spec.file, is_locked, header, settings, pythons, reason: &reason, stderr };
     let message = format!("the environment of {} could not be built: {}", spec.name, ours(&trouble));
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
     let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
@@ -112,75 +113,5 @@ fn unmarked(line: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::pep723::Metadata;
-
-    fn fault(stderr: &str) -> Fault {
-        let spec = EnvironmentSpec::house("a", Path::new("/t/a.py"));
-        build_fault(&spec, &EnvironmentSettings::default(), &[], stderr)
-    }
-
-    #[test]
-    fn words_that_are_not_known_come_through_on_one_line() {
-        let stderr = "Using CPython 3.11.7\nCreating virtual environment at: x\n  × Something new:\n  ╰─▶ Because of this\n      and that.\n";
-        let fault = fault(stderr);
-        assert_eq!(
-            fault.message,
-            "the environment of a could not be built: Something new: Because of this and that. Correct the header of \
-             /t/a.py; the next call tries again"
-        );
-    }
-
-    #[test]
-    fn what_is_no_fault_of_the_header_is_told_with_its_own_cure() {
-        for (stderr, cure) in [
-            (
-                "error: Failed to initialize cache at `/x`\n  cause: Operation not permitted (os error 1)\n",
-                "UV_CACHE_DIR",
-            ),
-            ("error: failed to write\n  cause: Read-only file system (os error 30)\n", "UV_CACHE_DIR"),
-            ("error: failed to write\n  cause: No space left on device (os error 28)\n", "hostler warm --prune"),
-            ("error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer\n", "SSL_CERT_FILE"),
-            ("error: Failed to fetch\n  cause: error sending request for url\n", "HTTPS_PROXY"),
-        ] {
-            let told = fault(stderr).message;
-            let (ours, uvs) = told.split_once(". uv said: ").unwrap();
-            assert!(ours.contains(cure) && !ours.contains("header") && !uvs.is_empty(), "{told}");
-        }
-    }
-
-    #[test]
-    fn an_extra_that_a_package_does_not_have_is_told_with_its_line() {
-        let stderr = "Installed 5 packages in 2ms\nwarning: The package `requests==2.34.2` does not have an extra named `sockz`\n";
-        let file = std::sync::Arc::new(Path::new("/t/a.py").to_owned());
-        let header = Metadata::from_toml("dependencies = [\n  \"requests[sockz]\",\n]\n", 2, &file).unwrap();
-        let spec = EnvironmentSpec::from_header("a", &file, &header);
-        let told = "/t/a.py:3: requests has no extra \"sockz\", and nothing was installed for it; correct its name";
-        assert_eq!(unknown_extras(&spec, stderr), [told]);
-        assert_eq!(unknown_extras(&spec, "warning: something else\n"), Vec::<String>::new());
-    }
-
-    #[test]
-    fn long_words_are_cut_at_a_word() {
-        let text = "gray ".repeat(200);
-        let short = cut(text.trim());
-        assert!(short.len() < 450 && short.contains("gray … ("), "{short}");
-        assert_eq!(cut("short"), "short");
-    }
-
-    #[test]
-    fn a_cause_on_a_line_of_its_own_follows_a_colon() {
-        let stderr = "error: No solution found when resolving dependencies\n  cause: Because x was not found.\n";
-        assert_eq!(reason(stderr), "No solution found when resolving dependencies: Because x was not found");
-    }
-
-    #[test]
-    fn a_stale_lock_is_told_with_the_command_that_mends_it() {
-        let stderr = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided. To update the lockfile, run `uv lock`.\n";
-        let fault = fault(stderr);
-        assert!(fault.message.contains("Run `uv lock --script /t/a.py`;"), "{}", fault.message);
-    }
-}
+#[path = "failure_tests.rs"]
+mod tests;

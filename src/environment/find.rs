@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::in_force::unreached;
 use super::settings::{EnvironmentSettings, place_of};
 use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
@@ -46,7 +47,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
         .envs(inherited_environment(&settings.hidden));
     let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
-    let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);
+    let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies, settings);
     if fetched.is_err() {
         let _ = std::fs::remove_dir_all(&staging);
     }
@@ -71,24 +72,29 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
 }
 
 /// Why pip gave up. Its last line speaks of versions even where nothing was reached.
-fn pip_reason(stderr: &str) -> String {
+fn pip_reason(stderr: &str, settings: &EnvironmentSettings) -> String {
     let broken =
         stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause.trim());
-    let network = "check the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under [environment.env] in hostler.toml";
+    let network = unreached(&settings.suspects("", None));
     if let Some(cause) = broken {
-        return format!("the package index was not reached ({cause}): {network}");
+        return format!("the package index was not reached ({cause}). {network}");
     }
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("pip gave no reason").trim();
     if stderr.contains("(from versions: none)") {
-        return format!("the package index was not reached, refused, or has no uv ({last}): {network}");
+        return format!("the package index was not reached, refused, or has no uv ({last}). {network}");
     }
     last.to_owned()
 }
 
-fn settle(done: Result<Finished, Fault>, staging: &Path, own_copies: &Path) -> Result<PathBuf, Fault> {
+fn settle(
+    done: Result<Finished, Fault>,
+    staging: &Path,
+    own_copies: &Path,
+    settings: &EnvironmentSettings,
+) -> Result<PathBuf, Fault> {
     let done = done?;
     if !done.succeeded() || !staging.join("bin/uv").is_file() {
-        let reason = pip_reason(&done.stderr);
+        let reason = pip_reason(&done.stderr, settings);
         return Err(no_uv(&format!("pip could not fetch it: {reason}"), Some(done.stderr.clone())));
     }
     let own = own_copies.join("bin/uv");
@@ -110,6 +116,7 @@ fn no_uv(why: &str, stderr: Option<String>) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::in_force::quiet;
 
     #[test]
     fn pip_hears_what_uv_is_told() {
@@ -133,17 +140,17 @@ mod tests {
     fn an_unreachable_index_is_told_as_one() {
         let stderr = "WARNING: Retrying (Retry(total=4)) after connection broken by 'ProxyError(\"no\")': /simple/uv/\nERROR: \
                       No matching distribution found for uv<1,>=0.8\n";
-        let told = pip_reason(stderr);
+        let told = pip_reason(stderr, &quiet(&[]));
         assert!(
-            told.starts_with("the package index was not reached ('ProxyError(\"no\")': /simple/uv/): check"),
+            told.starts_with("the package index was not reached ('ProxyError(\"no\")': /simple/uv/). Check"),
             "{told}"
         );
         let silent = "ERROR: Could not find a version that satisfies the requirement uv<1,>=0.8 (from versions: none)\nERROR: No \
                       matching distribution found for uv<1,>=0.8\n";
-        let told = pip_reason(silent);
+        let told = pip_reason(silent, &quiet(&[]));
         assert!(
             told.contains("was not reached, refused, or has no uv (ERROR: No matching") && told.contains("HTTPS_PROXY")
         );
-        assert_eq!(pip_reason("ERROR: something\n\n"), "ERROR: something");
+        assert_eq!(pip_reason("ERROR: something\n\n", &quiet(&[])), "ERROR: something");
     }
 }

@@ -13,7 +13,8 @@ pub(super) fn advice(stderr: &str, settings: &EnvironmentSettings, header: Optio
     // Older versions of uv break their lines anywhere.
     let text = &reason(stderr);
     let index = Index { text, settings, header };
-    index.offline().or_else(|| index.refuses()).or_else(|| index.is_broken()).or_else(|| index.is_no_address())
+    let rules = [Index::offline, Index::refuses, Index::is_broken, Index::is_none, Index::is_no_address];
+    rules.iter().find_map(|rule| rule(&index))
 }
 
 struct Index<'t> {
@@ -108,12 +109,25 @@ impl Index<'_> {
         Some(format!("{host} answered {status}: the trouble is there, not in the header. Try again later, or {other}"))
     }
 
+    /// What answers is a server of another kind, or a page of the network's own.
+    fn is_none(&self) -> Option<String> {
+        let is_it =
+            ["Missing `Content-Type`", "Unsupported `Content-Type`"].iter().any(|words| self.text.contains(words));
+        let what = "what answers there is no package index";
+        is_it.then(|| match self.settings.other_index(self.header) {
+            Some(index) => format!("{index}: {what}. Correct or unset {}", index.name),
+            None => format!("{what}; a page of your network stands before it, perhaps. Open its address in a browser"),
+        })
+    }
+
     /// uv takes what has no scheme for a folder and finds nothing in it.
     fn is_no_address(&self) -> Option<String> {
         missing_package(self.text)?;
         INDEXES.iter().find_map(|name| {
             let variable = self.settings.variable(name)?;
-            let wrong = variable.value.split_whitespace().find_map(no_address)?;
+            let is_list = ["UV_INDEX", "UV_EXTRA_INDEX_URL"].contains(name);
+            let one = || no_address(&variable.value);
+            let wrong = if is_list { variable.value.split_whitespace().find_map(no_address) } else { one() }?;
             let shown = if variable.value.contains('@') { "…" } else { &variable.value };
             Some(format!("{name} in {} is \"{shown}\": {wrong}", variable.place))
         })
@@ -136,7 +150,10 @@ fn no_address(text: &str) -> Option<String> {
     }
     let is_path = address.starts_with(['.', '/', '~']);
     let address = address.rsplit('@').next().unwrap_or(address);
-    Some(if is_path {
+    let is_host = address.contains('.') && !address.contains(char::is_whitespace);
+    Some(if !is_path && !is_host {
+        "that is no address. Correct it: it begins with https://".to_owned()
+    } else if is_path {
         format!("no folder {address} is there. Correct it, or write an address that begins with https://")
     } else {
         format!("that is no address: it has no https://. Write https://{address}")
@@ -151,7 +168,7 @@ pub(super) fn http_error<'t>(stderr: &'t str, side: &str) -> Option<(&'t str, &'
 }
 
 /// `e.org:80` of `https://me:pw@e.org:80/simple`.
-fn host_of(address: &str) -> &str {
+pub(super) fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or(rest);
     host.rsplit('@').next().unwrap_or(host)

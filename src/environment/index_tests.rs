@@ -2,25 +2,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::*;
-use crate::config::origin::{Origin, Place, Setting};
+use crate::environment::in_force::quiet;
 
 const NOT_FOUND: &str = "error: No solution found when resolving dependencies\n  cause: Because tabulate was not found in the \
                          package registry and you require tabulate, we can conclude …\n";
-
-fn settings(variables: &[(&str, &str)]) -> EnvironmentSettings {
-    let place = Place { file: Arc::new(PathBuf::from("/p/hostler.toml")), line: 3 };
-    let said = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
-    // What this machine says itself is not to be seen.
-    let nothing = INDEXES.iter().chain(&["UV_OFFLINE"]).map(|name| ((*name).to_owned(), said("")));
-    let set = variables.iter().map(|(name, value)| ((*name).to_owned(), said(value)));
-    EnvironmentSettings { env: nothing.chain(set).collect(), ..EnvironmentSettings::default() }
-}
 
 fn told(hint: &str, variables: &[(&str, &str)]) -> String {
     let header = "[[tool.uv.index]]\nname = \"our-own\"\nurl = \"https://own/simple\"\n";
     let header = Metadata::from_toml(header, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
     let stderr = format!("{NOT_FOUND}\n{hint}\n");
-    advice(&stderr, &settings(variables), Some(&header)).unwrap_or_else(|| "nothing".to_owned())
+    advice(&stderr, &quiet(variables), Some(&header)).unwrap_or_else(|| "nothing".to_owned())
 }
 
 #[test]
@@ -46,8 +37,11 @@ fn what_keeps_uv_from_its_packages_is_no_fault_of_the_header() {
         told(refused, &[]),
         told(&asked("https://i.org/simple").replace("401 Unauthorized", "403 Forbidden"), &[]),
         told(broken, &[]),
+        advice("error: Missing `Content-Type` header for `x`\n", &quiet(&index("https://i.org/simple")), None).unwrap(),
+        advice("error: Unsupported `Content-Type` \"a/b\" for x\n", &quiet(&[]), None).unwrap(),
         told("", &index("pypi.org/simple")),
         told("", &index("htps://pypi.org/simple")),
+        told("", &index("not a url")),
         told("", &index("/nowhere/simple")),
         told("", &index("file:///nowhere")),
         told("", &[("UV_INDEX", "own=https://i.org other.org/simple")]),

@@ -1,5 +1,4 @@
-//! What is asked of uv: where it is, which it is, which Pythons it finds, whether it reaches its index. Nothing is fetched or
-//! installed.
+//! What is asked of uv: where it is, which it is, which Pythons it finds. Nothing is fetched or installed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,44 +6,28 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::circumstances::known_advice;
 use super::failure::reason;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
 use super::store::Environments;
+use super::trouble::Trouble;
+use super::unfit::unfit_uv;
 use crate::outcome::Fault;
-use crate::process::{Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, inherited_environment, run};
 
-/// Reaching an index takes this long at most.
-const INDEX_LIMIT: Duration = Duration::from_secs(15);
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// Every Python that uv does not know yet is started once.
 const PYTHONS_LIMIT: Duration = Duration::from_secs(20);
-/// A small package that every index has.
-const ASKED_FOR: &str = "packaging";
 
 /// `(0, 9, 1)`
 pub type UvVersion = (u64, u64, u64);
 /// Older ones do not know `uv sync --script --active`, which builds are made with.
 pub const OLDEST_UV: UvVersion = (0, 8, 0);
 
-/// What uv says of itself and of the index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reached {
-    /// It answered.
-    Yes,
-    /// It did not: why, and what to do.
-    No {
-        /// uv's own words.
-        reason: String,
-        /// What to do about it, where that is known.
-        advice: Option<String>,
-    },
-}
-
 pub(super) async fn version(uv: &Path, settings: &EnvironmentSettings) -> Option<UvVersion> {
     let done = run(&asking(uv, settings).arg("--version"), VERSION_LIMIT, |_| {}).await.ok()?;
-    let text = done.stdout.split_whitespace().nth(1)?.to_owned();
+    // Other programs have versions too.
+    let text = done.stdout.strip_prefix("uv ")?.split_whitespace().next()?.to_owned();
     let mut numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
     Some((numbers.next()?, numbers.next()?, numbers.next().unwrap_or(0)))
 }
@@ -69,7 +52,7 @@ fn minor_of(version: &str) -> Option<Minor> {
 }
 
 /// uv with what builds have, about to be asked something.
-fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
+pub(super) fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
     let launch = Launch::new(uv).envs(inherited_environment(&settings.hidden));
     settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
 }
@@ -78,6 +61,27 @@ impl Environments {
     /// Where uv is; none when it would have to be fetched.
     pub fn find_uv(&self) -> Result<Option<PathBuf>, Fault> {
         super::find::find_uv(self.settings.uv.as_ref(), &self.cache.join("uv"))
+    }
+
+    /// Why the Python that the operator names does not serve, and what to do; none where it does or nobody names one.
+    pub async fn missing_python(&self, uv: &Path) -> Option<(String, String)> {
+        let settings = &self.settings;
+        let python = settings.python.as_ref()?;
+        let find =
+            ["python", "find", "--no-project", "--no-config", "--offline", "--no-python-downloads", "--color", "never"];
+        let done = run(&asking(uv, settings).args(find).arg(&python.value), PYTHONS_LIMIT, |_| {}).await.ok()?;
+        if done.succeeded() {
+            return None;
+        }
+        let (pythons, reason) = (pythons(uv, settings).await.unwrap_or_default(), reason(&done.stderr));
+        let (file, stderr) = (Path::new(""), done.stderr.as_str());
+        let trouble =
+            Trouble { file, is_locked: false, header: None, settings, pythons: &pythons, reason: &reason, stderr };
+        let (what, mut fix) = trouble.not_the_operators(python);
+        if !python.value.contains('/') {
+            fix.push_str(" (uv also tries to fetch it at the first build)");
+        }
+        Some((what, fix))
     }
 
     /// The folder that everything is built in.
@@ -90,32 +94,16 @@ impl Environments {
         version(uv, &self.settings).await
     }
 
+    /// Asked where uv ended before the interpreter that it was to run said anything: the fault of a uv that runs nothing.
+    pub async fn unfit_launcher(&self, exit: Exit, stderr: &str) -> Option<Fault> {
+        let uv = self.uv(&|_| {}).await.ok()?;
+        let version = version(&uv, &self.settings).await;
+        let is_unfit = version.is_none_or(|version| version < OLDEST_UV);
+        is_unfit.then(|| unfit_uv(&uv, version, &self.settings, exit, stderr))
+    }
+
     /// The Pythons that uv would build on: those that are there and run. None where uv did not say.
     pub async fn pythons(&self, uv: &Path) -> Option<Vec<Minor>> {
         pythons(uv, &self.settings).await
-    }
-
-    /// Asks the package index for something, with the variables and certificates that builds have.
-    pub async fn reach_index(&self, uv: &Path) -> Reached {
-        let no = |reason: String| Reached::No { advice: known_advice(&reason, &self.settings, None), reason };
-        let folder = self.cache.join(format!(".doctor-index.{}", std::process::id()));
-        let wish = folder.join("wish.in");
-        let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&wish, ASKED_FOR));
-        if let Err(error) = written {
-            return no(format!("{}: {error}", folder.display()));
-        }
-        let launch = asking(uv, &self.settings)
-            .args(["pip", "compile", "--no-deps", "--no-cache", "--no-config", "--color", "never"])
-            .arg(&wish);
-        let done = run(&launch, INDEX_LIMIT, |_| {}).await;
-        let _ = std::fs::remove_dir_all(&folder);
-        match done {
-            Ok(done) if done.succeeded() => Reached::Yes,
-            Ok(done) if done.exit.is_none() => no(format!("no answer within {} s", INDEX_LIMIT.as_secs())),
-            Ok(done) => {
-                Reached::No { reason: reason(&done.stderr), advice: known_advice(&done.stderr, &self.settings, None) }
-            }
-            Err(error) => no(error.to_string()),
-        }
     }
 }

@@ -44,7 +44,8 @@ impl Trouble<'_> {
             return None;
         }
         if let Some(python) = &self.settings.python {
-            return Some(self.not_the_operators(python));
+            let (what, fix) = self.not_the_operators(python);
+            return Some(format!("{what}. {fix}"));
         }
         let own = self.header.and_then(|header| header.requires_python.as_deref());
         let wish = own.unwrap_or(">=3.9");
@@ -67,7 +68,7 @@ impl Trouble<'_> {
     }
 
     /// `python` under `[environment]` names one that is not there.
-    fn not_the_operators(&self, python: &Setting<String>) -> String {
+    pub(super) fn not_the_operators(&self, python: &Setting<String>) -> (String, String) {
         let (wish, place) = (&python.value, place_of(&python.origin));
         let what = if wish.contains('/') {
             format!("no Python works at {wish}")
@@ -83,12 +84,8 @@ impl Trouble<'_> {
         .into_iter()
         .flatten()
         .collect();
-        format!(
-            "{place} says python = \"{wish}\", and {what}{}{}. {}",
-            self.there_are(),
-            self.why_none(),
-            either(&steps)
-        )
+        let what = format!("{place} says python = \"{wish}\", and {what}{}{}", self.there_are(), self.why_none());
+        (what, either(&steps))
     }
 
     /// ` (there are 3.11, 3.13)`
@@ -123,6 +120,9 @@ impl Trouble<'_> {
 
     fn way_to_fetch(&self) -> Option<String> {
         if is_about_fetching(self.stderr) {
+            if let Some(proxy) = self.settings.proxy(Some("https://github.com")) {
+                return Some(format!("correct or unset {proxy}"));
+            }
             let mirror = "set UV_PYTHON_INSTALL_MIRROR or HTTPS_PROXY under [environment.env] in hostler.toml";
             return Some(mirror.to_owned());
         }

@@ -1,10 +1,10 @@
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::*;
 use crate::config::origin::{Origin, Place};
 use crate::environment::failure::reason;
+use crate::environment::in_force::quiet;
 use crate::environment::settings::EnvironmentSettings;
 use crate::pep723::Metadata;
 
@@ -24,15 +24,21 @@ fn told(requires: &str, stderr: &str, python: Option<&str>, variables: &[(&str, 
     let file = PathBuf::from("a.py");
     let header = if requires.is_empty() { String::new() } else { format!("requires-python = \"{requires}\"\n") };
     let header = Metadata::from_toml(&header, 2, &Arc::new(file.clone())).unwrap();
-    // What this machine says itself is not to be seen.
-    let nothing = [("UV_OFFLINE", ""), ("UV_PYTHON_DOWNLOADS", "")];
-    let env: BTreeMap<_, _> =
-        nothing.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), said(value))).collect();
+    let settings = quiet(&[]);
+    let set = variables.iter().map(|(name, value)| ((*name).to_owned(), said(value)));
+    let env = settings.env.into_iter().chain(set).collect();
     let settings = EnvironmentSettings { python: python.map(said), env, ..EnvironmentSettings::default() };
     let reason = reason(stderr);
     let pythons = [(3, 9), (3, 11)];
-    let trouble =
-        Trouble { file: &file, header: Some(&header), settings: &settings, pythons: &pythons, reason: &reason, stderr };
+    let trouble = Trouble {
+        file: &file,
+        is_locked: false,
+        header: Some(&header),
+        settings: &settings,
+        pythons: &pythons,
+        reason: &reason,
+        stderr,
+    };
     trouble.told().unwrap_or_else(|| "nothing".to_owned())
 }
 

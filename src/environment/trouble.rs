@@ -8,11 +8,13 @@ use std::path::Path;
 use super::index::http_error;
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
-use crate::pep723::{Metadata, distribution_of, normalised, package_of};
+use crate::pep723::{Metadata, normalised, package_of};
 
 /// A header and the words with which uv refused it.
 pub(super) struct Trouble<'t> {
     pub file: &'t Path,
+    /// Whether a lock beside it says what to install.
+    pub is_locked: bool,
     pub header: Option<&'t Metadata>,
     pub settings: &'t EnvironmentSettings,
     /// The Pythons that work here, as far as that was asked.
@@ -65,22 +67,6 @@ impl Trouble<'_> {
             Some(wish) => self.place(wish),
             None => ", which one of the dependencies needs,".to_owned(),
         }
-    }
-
-    fn not_found(&self) -> Option<String> {
-        let package = word_before(self.reason, " was not found in the")?;
-        let right = distribution_of(package).map(|right| format!(" (its module comes with \"{right}\")"));
-        let right = right.unwrap_or_default();
-        let named = self.named(package);
-        Some(format!("{named} was not found in the package index. Correct the name{right} or take it out"))
-    }
-
-    fn no_version(&self) -> Option<String> {
-        let missing = word_after(self.reason, "there is no version of ");
-        let missing = missing.or_else(|| word_after(self.reason, "only the following versions of "));
-        let package = package_of(missing.or_else(|| only_available(self.reason))?);
-        let named = self.named(package);
-        Some(format!("no version of {package} fits {named}. Write a version that exists, or \"{package}\" for any"))
     }
 
     /// A dependency with an address of its own.
@@ -136,7 +122,7 @@ impl Trouble<'_> {
 }
 
 /// A requirement as it may be told: an address can hold a name and a password.
-fn without_password(wish: &str) -> String {
+pub(super) fn without_password(wish: &str) -> String {
     let Some((before, rest)) = wish.split_once("://") else { return wish.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());
     match rest[..end].rfind('@') {
@@ -145,18 +131,8 @@ fn without_password(wish: &str) -> String {
     }
 }
 
-fn word_before<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
-    text.split_once(mark)?.0.split_whitespace().last()
-}
-
 pub(super) fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     text.split_once(mark)?.1.split_whitespace().next()
-}
-
-/// The package of `only rich<=14.0 is available`.
-fn only_available(reason: &str) -> Option<&str> {
-    let (before, _) = reason.split_once(" is available")?;
-    before.rsplit_once("only ").map(|(_, package)| package)
 }
 
 #[cfg(test)]

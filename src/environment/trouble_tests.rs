@@ -3,17 +3,23 @@ use std::sync::Arc;
 
 use super::*;
 use crate::environment::failure::reason;
+use crate::environment::in_force::quiet;
 
 const HEADER: &str = "requires-python = \">=3.11,<3.11.0\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \
                       \"httpcore==0.9\",\n  \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \
-                      \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
+                      \"six>2,<1\",\n  \"httpx==0.28\",\n  \"BeautifulSoup\",\n  \"sklearn\",\n  \"psycopg2\",\n]\n[tool.uv]\nindexx = 3\n";
 
 fn told(stderr: &str) -> String {
+    told_with(stderr, &[])
+}
+
+fn told_with(stderr: &str, variables: &[(&str, &str)]) -> String {
     let file = PathBuf::from("a.py");
     let header = Metadata::from_toml(HEADER, 2, &Arc::new(file.clone())).unwrap();
-    let settings = EnvironmentSettings::default();
+    let settings = quiet(variables);
     let trouble = Trouble {
         file: &file,
+        is_locked: false,
         header: Some(&header),
         settings: &settings,
         pythons: &[],
@@ -53,6 +59,61 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: Something new",
     ];
     insta::assert_snapshot!(cases.map(told).join("\n"));
+}
+
+#[test]
+fn a_package_that_builds_nowhere_any_more_needs_no_compiler() {
+    let failed =
+        |what: &str, why: &str| told(&format!("error: Failed to build `{what}`\n  cause: x\n[stderr]\n{why}\n"));
+    let told = [
+        failed("httpx==0.1", "SyntaxError: invalid syntax"),
+        failed("beautifulsoup==3.2.2", "SyntaxError: invalid syntax"),
+        failed("sklearn==0.0.post12", "The 'sklearn' PyPI package is deprecated"),
+        failed("pil==1", "SyntaxError: invalid syntax"),
+        failed("psycopg2==2.9", "x.c:1:2: fatal error: libpq-fe.h: No such file or directory"),
+        failed("rich==99", "error in rich setup command: use_2to3 is invalid."),
+        failed("rich==99", "ModuleNotFoundError: No module named 'ConfigParser'"),
+        failed("rich==99", "ModuleNotFoundError: No module named 'numpy'"),
+    ];
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn whatever_part_of_pyobjc_fails_first_it_is_for_macos() {
+    let file = PathBuf::from("a.py");
+    let header = "dependencies = [\n  \"pyobjc-framework-Cocoa\",\n]\n";
+    let header = Metadata::from_toml(header, 2, &Arc::new(file.clone())).unwrap();
+    for part in ["pyobjc-core==13.0", "pyobjc-framework-cocoa==13.0"] {
+        let stderr =
+            format!("error: Failed to build `{part}`\n[stderr]\nFileNotFoundError: [Errno 2] No: '/usr/bin/sw_vers'\n");
+        let settings = quiet(&[]);
+        let (reason, header) = (&reason(&stderr), Some(&header));
+        let trouble = Trouble {
+            file: &file,
+            is_locked: false,
+            header,
+            settings: &settings,
+            pythons: &[],
+            reason,
+            stderr: &stderr,
+        };
+        let told = trouble.told().unwrap().to_lowercase();
+        assert!(told.starts_with("pyobjc-framework-cocoa (a.py:3) is for macos only, not for linux"), "{told}");
+        assert!(told.contains("\"pyobjc-framework-cocoa; sys_platform == 'darwin'\""), "{told}");
+    }
+}
+
+#[test]
+fn an_index_that_is_not_the_usual_one_is_named_first() {
+    let reasons = [
+        "error: No solution found\n  cause: Because rich was not found in the package registry and you require rich==99, …",
+        "error: No solution found\n  cause: Because there is no version of rich==99 and you require rich==99, …",
+        "error: No solution found\n  cause: Because there are no versions of rich and you require rich, …",
+    ];
+    let index = ("UV_DEFAULT_INDEX", "https://me:pw@i.org/simple");
+    let all = reasons.map(|stderr| told_with(stderr, &[index])).join("\n");
+    insta::assert_snapshot!(format!("{all}\n{}", told(reasons[2])));
 }
 
 #[test]

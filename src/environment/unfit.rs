@@ -37,7 +37,9 @@ pub(super) fn unfit_uv(
     }
     let (what, cure) = match version {
         None => {
-            (format!("the uv at {place} does not work ({exit}{words})"), "Install uv anew (https://docs.astral.sh/uv)")
+            let silent = exit == Exit::Code(0) && words.is_empty();
+            let how = if silent { "it ended well and did nothing".to_owned() } else { format!("{exit}{words}") };
+            (format!("the uv at {place} does not work ({how})"), "Install uv anew (https://docs.astral.sh/uv)")
         }
         Some((major, minor, patch)) if (major, minor, patch) < OLDEST_UV => {
             let text = format!("the uv at {place} is {major}.{minor}.{patch}, which is too old: 0.8 is needed");
@@ -81,6 +83,8 @@ mod tests {
             "the uv at /b/uv does not work (exit status 127: sh: nothing: not found). Install uv anew \
              (https://docs.astral.sh/uv), or take it off PATH: hostler then looks for another, or fetches one"
         );
+        let silent = unfit_uv(Path::new("/b/uv"), None, &EnvironmentSettings::default(), Exit::Code(0), "");
+        assert!(silent.message.starts_with("the uv at /b/uv does not work (it ended well and did nothing). Install"));
         let killed =
             unfit_uv(Path::new("/b/uv"), Some((0, 9, 0)), &EnvironmentSettings::default(), Exit::Signal(9), "");
         assert!(killed.message.starts_with("the uv at /b/uv was ended by SIGKILL while it built"), "{killed:?}");

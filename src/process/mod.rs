@@ -19,6 +19,7 @@ mod signals;
 mod sweep;
 mod table;
 mod thread;
+mod word;
 
 pub use child::{Child, Tracked};
 pub use exit::Exit;
@@ -31,3 +32,4 @@ pub use pipe_end::PipeEnd;
 pub use run::{Finished, run};
 pub use signals::{Signals, survive_questions};
 pub use sweep::sweep;
+pub use word::shell_word;

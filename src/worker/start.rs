@@ -115,7 +115,7 @@ impl Launcher for PythonLauncher {
             let Some(source) = sources.of(&spec.file, spec.fingerprint) else { return Err(lost_fault(&spec)) };
             let launch = command(&spec, &environments, &lease, &shim).await?.arg(source);
             let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
-            Handshake::new(spec, child, news, lease, described).run().await
+            Handshake::new(spec, child, news, lease, described, environments).run().await
         })
     }
 }
@@ -169,13 +169,21 @@ struct Handshake {
     news: NewsSender,
     lease: Lease,
     described: Described,
+    environments: Arc<Environments>,
     tail: Arc<Mutex<Tail>>,
     stack: Arc<Mutex<Stack>>,
 }
 
 impl Handshake {
-    fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, lease: Lease, described: Described) -> Self {
-        Self { spec, child, news, lease, described, tail: Arc::default(), stack: Arc::default() }
+    fn new(
+        spec: Arc<WorkerSpec>,
+        child: Child,
+        news: NewsSender,
+        lease: Lease,
+        described: Described,
+        environments: Arc<Environments>,
+    ) -> Self {
+        Self { spec, child, news, lease, described, environments, tail: Arc::default(), stack: Arc::default() }
     }
 
     async fn run(mut self) -> Result<WorkerHandle, Fault> {
@@ -302,12 +310,18 @@ impl Handshake {
     }
 
     async fn death_fault(mut self, stderr: tokio::task::JoinHandle<()>) -> Fault {
-        let exit = tokio::time::timeout(Duration::from_secs(1), self.child.exited()).await;
+        let exit = tokio::time::timeout(Duration::from_secs(1), self.child.exited()).await.ok();
         keeper::unless_over().await;
         self.child.clean_up();
         let _ = tokio::time::timeout(Duration::from_millis(200), stderr).await;
+        if let (LauncherKind::Uv, Some(exit)) = (self.spec.launcher, exit) {
+            let said = self.tail.lock().text().unwrap_or_default();
+            if let Some(fault) = self.environments.unfit_launcher(exit, &said).await {
+                return fault;
+            }
+        }
         let how = exit.map_or_else(
-            |_| "it closed its output before it was ready".to_owned(),
+            || "it closed its output before it was ready".to_owned(),
             |exit| format!("its process ended with {} before it was ready", exit.behind_launcher()),
         );
         let tail = self.tail.lock().text();

@@ -68,6 +68,30 @@ class Doctor(unittest.TestCase):
     def test_certificates_that_are_not_there(self):
         self.one(self.signs(SSL_CERT_FILE="/nowhere/ca.pem", status=1), "certificates", "/nowhere/ca.pem", "not there", "correct SSL_CERT_FILE")
 
+    def test_certificates_that_are_none(self):
+        empty = scratch(self) / "ca.pem"
+        empty.write_text("")
+        signs = self.signs(SSL_CERT_FILE=empty, status=1)
+        self.one(signs, "certificates", f"SSL_CERT_FILE names {empty}, which holds no certificate", "correct SSL_CERT_FILE")
+        self.assertNotIn("add `SSL_CERT_FILE", json.dumps(signs), "what is wrong is not to be kept")
+
+    def test_a_cache_of_uvs_that_cannot_be_written(self):
+        file = scratch(self) / "file"
+        file.write_text("")
+        signs = self.signs(UV_CACHE_DIR=file / "cache", status=1)
+        self.one(signs, "uv", f"uv's cache {file}/cache (UV_CACHE_DIR in hostler's environment) cannot be written", "correct UV_CACHE_DIR")
+        self.assertNotIn("install uv", json.dumps(signs))
+
+    def test_a_python_and_a_uv_of_the_configuration_that_are_not_there(self):
+        for line, about, words in [
+            ('python = "/nowhere/python"', "python", 'says python = "/nowhere/python", and no Python works at /nowhere/python (what works: 3.'),
+            ('python = "3.31"', "python", 'says python = "3.31", and no Python 3.31 works here'),
+            ('uv = "/bin/false"', "uv", "correct `environment.uv` at"),
+        ]:
+            config = config_file(scratch(self), f"[environment]\n{line}\n")
+            sign = self.one(self.signs("--config", config, status=1), about, words, f"{config}:2")
+            self.assertEqual(sign["state"], "bad")
+
     def test_a_cache_that_cannot_be_written(self):
         self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
 
@@ -105,7 +129,15 @@ class Doctor(unittest.TestCase):
     def test_an_index_that_does_not_answer(self):
         done = run("doctor", "--json", env=environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple"))
         self.assertEqual(done.returncode, 1)
-        self.one(json.loads(done.stdout), "index", "UV_DEFAULT_INDEX")
+        signs = json.loads(done.stdout)
+        self.one(signs, "index", "UV_DEFAULT_INDEX = http://127.0.0.1:9/simple (hostler's environment)", "correct or unset it")
+        self.one(signs, "client", "UV_DEFAULT_INDEX is set here", "correct or unset it, as said above")
+
+    def test_no_network_by_request_is_not_to_be_kept(self):
+        done = run("doctor", "--json", env=environment(UV_OFFLINE="1"))
+        signs = json.loads(done.stdout)
+        self.one(signs, "index", "Unset UV_OFFLINE")
+        self.assertNotIn("add `UV_OFFLINE", done.stdout)
 
 
 class Help(unittest.TestCase):

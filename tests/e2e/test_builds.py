@@ -77,6 +77,22 @@ class Builds(unittest.IsolatedAsyncioTestCase):
             self.assertIn(f"correct `environment.uv` at {config}:2", done.stderr)
             self.assertNotIn("header", done.stderr)
 
+    def test_a_uv_that_runs_nothing_is_told_also_where_the_environment_is_built_already(self):
+        self.assertEqual(self.call("engine.well").returncode, 0)
+        for script, how in [("exit 1\n", "exit status 1"), ("", "it ended well and did nothing"), ("echo Python 3.11.7\n", "it ended well and did nothing")]:
+            bad = program(self.cache / "bad-uv", script)
+            config = config_file(self.cache, f'[environment]\nuv = "{bad}"\n')
+            done = self.call("engine.well", "--config", config)
+            self.assertEqual(done.returncode, 7)
+            self.assertIn(f"ENVIRONMENT_FAILED: the uv at {bad} does not work ({how}). Install uv anew", done.stderr)
+            self.assertIn(f"correct `environment.uv` at {config}:2", done.stderr)
+
+    def test_a_uv_that_does_nothing_leaves_the_disk_alone(self):
+        bad = program(self.cache / "uv", "")
+        done = run("call", "--tools", self.tools, "engine.well", env={**self.env, "PATH": f"{self.cache}:{self.env['PATH']}"}, timeout=30)
+        self.assertIn(f"the uv at {bad} does not work (it ended well and did nothing). Install uv anew", done.stderr)
+        self.assertNotIn("disk", done.stderr)
+
     def test_what_the_operator_says_and_is_not_there_is_told_with_its_line(self):
         for line, words in [
             ('python = "3.31"', 'says python = "3.31", and no Python 3.31 works here (what works: 3.'),

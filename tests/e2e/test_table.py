@@ -369,7 +369,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         cache = scratch(self)
         env = environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache)
         await self.rows([("far", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED",
-                          ["HTTPS_PROXY", "UV_DEFAULT_INDEX", "[environment.env]"])], env=env)
+                          ["UV_DEFAULT_INDEX = http://127.0.0.1:9/simple (hostler's environment) is in force: correct or unset it", "HTTPS_PROXY", "[environment.env]"])], env=env)
 
     async def test_an_index_with_a_certificate_of_its_own(self):
         with self.index() as address:
@@ -380,6 +380,8 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_an_index_that_refuses_or_is_broken(self):
         told = {401: ["refused the credentials", "(401 Unauthorized)", "Correct UV_DEFAULT_INDEX in hostler's environment"],
+                200: ["(hostler's environment): what answers there is no package index. Correct or unset UV_DEFAULT_INDEX"],
+                404: ["(UV_DEFAULT_INDEX in hostler's environment) has no markdown", "Correct the name, or the index"],
                 403: ["(403 Forbidden)", "whether markdown is the right name"],
                 500: ["answered 500 Internal Server Error", "not in the header", "Try again later"]}
         for status, words in told.items():
