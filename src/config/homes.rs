@@ -20,6 +20,11 @@ const OF_OPERATORS: [&str; 7] = ["min_workers", "launcher", "validate", "host_ac
 /// Keys of uv.
 const OF_UV: [&str; 6] = ["sources", "index", "exclude-newer", "index-url", "extra-index-url", "find-links"];
 
+/// Whether a key is one of `[tool.hostler]`.
+pub(crate) fn is_ours(key: &str) -> bool {
+    key == "pack" || OF_TOOLS.contains(&key)
+}
+
 /// Where a key of a header belongs, if it is one.
 pub(super) fn in_header(key: &str) -> Option<String> {
     let place = match key {

@@ -1,7 +1,7 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
 pub mod effective;
-mod homes;
+pub(crate) mod homes;
 pub mod layer;
 mod limits;
 pub mod load;

@@ -74,6 +74,10 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
         "# /// script\n# dependencies = []\n# /// \nimport os\n",
         "# /// script\n# ///\nimport os\n",
         "# /// script\n# x\n# ///\n\n# /// script\n# x\n# ///\n",
+        "# /// script\n# /// script\n# dependencies = []\n# ///\n",
+        "# /// script\n# dependencies = []\n# ///\n# ///\n",
+        "# /// script\n# dependencies = []\n# ///\n# What it is for.\n# ///\n",
+        "# /// script\n<<<<<<< HEAD\n# dependencies = []\n=======\n# dependencies = [\"six\"]\n>>>>>>> x\n# ///\n",
         "# /// notes\n# /// script\n# dependencies = []\n# ///\n",
     ];
     let answers: Vec<String> = cases.iter().map(|source| complaint(source)).collect();
@@ -91,6 +95,10 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
     line 3: this is not quite the end of the header of line 1; write exactly `# ///`
     line 1: this header is empty, so it counts as none; put at least one line into it: `# dependencies = []`
     line 5: a second `script` block; the first begins on line 1; keep one of them
+    line 2: the line that opens the header stands twice; delete line 2
+    line 3: the line that closes the header stands twice; delete line 3
+    line 3: only comments follow up to another `# ///`, on line 5, so the header goes on; put an empty line after line 3, or delete line 5
+    line 2: here begins a conflict of a merge; keep one of the two sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`
     line 2: a header begins inside the `notes` block of line 1; close that block with `# ///` and put an empty line between the two
     ");
 }
@@ -134,6 +142,24 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     line 4: `tool.hostler.launcher`: this table has no such key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
     line 3: `project`: this table has no such key; a header has no [project]: `dependencies` and `requires-python` stand at its top
     "#);
+}
+
+#[test]
+fn tables_of_other_tools_are_theirs() {
+    let told = |toml: &str| header(toml).map(|header| header.doubt().map(|doubt| doubt.to_string()));
+    for name in ["poster", "roster", "holster", "hostile", "hustler", "hostlr"] {
+        assert!(told(&format!("[tool.{name}]\nname = \"x\"")).is_ok(), "{name}");
+    }
+    assert_eq!(told("[tool.roster]\nname = \"x\""), Ok(None));
+    for toml in ["[tool.holster]\ntimeout = \"3s\"", "[tool.hostlr]\nx = 1"] {
+        let doubt = told(toml).unwrap().unwrap();
+        assert!(doubt.contains("another tool") && doubt.starts_with("line 3: "), "{doubt}");
+        assert!(doubt.ends_with("; if it was meant for hostler, write [tool.hostler]"), "{doubt}");
+    }
+    for name in ["hostlr", "hostler_", "Hostler"] {
+        let error = told(&format!("[tool.{name}]\ntimeout = \"3s\"")).unwrap_err().to_string();
+        assert!(error.ends_with("unknown tool; did you mean [tool.hostler]?"), "{error}");
+    }
 }
 
 #[test]
@@ -190,7 +216,7 @@ fn bytes_become_text_as_cpython_reads_them() {
 
 static REFERENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$").unwrap());
-static MEANT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^#[^\S\n]*///[^\S\n]*script").unwrap());
+static MEANT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^#[^\S\n]*///[^\S\n]*script[^\S\n]*$").unwrap());
 
 fn by_reference(source: &str) -> Vec<(String, String)> {
     REFERENCE.captures_iter(source).map(|found| (found["type"].to_owned(), found["content"].to_owned())).collect()

@@ -9,6 +9,7 @@ use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use super::Refusal;
+use crate::pep723::MERGE;
 
 /// The cause of an error at these bytes, if it is one of these.
 pub(super) fn of(source: &str, parsed: &Parsed<ModModule>, error: &Range<usize>) -> Option<Refusal> {
@@ -26,8 +27,7 @@ fn merge(source: &str) -> Option<Refusal> {
         starts.into_iter().find(|at| source[*at..].starts_with(mark))
     };
     let (begin, _) = (place("<<<<<<< ")?, place(">>>>>>> ")?);
-    let fix = "keep one of the two sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
-    Some(Refusal::new(line_at(source, begin), "here begins a conflict of a merge", fix))
+    Some(Refusal::new(line_at(source, begin), MERGE.0, MERGE.1))
 }
 
 /// A character that is not the one it looks like, or cannot be seen at all.
