@@ -8,6 +8,7 @@ mod failure;
 mod index;
 mod lock;
 mod find;
+mod installed;
 mod marker;
 mod platform;
 mod probe;
@@ -20,6 +21,7 @@ mod store;
 mod trouble;
 mod unfit;
 
+pub use installed::installed_modules;
 pub use probe::{OLDEST_UV, Reached};
 pub use prune::Pruned;
 pub use pythons::Minor;
