@@ -61,7 +61,7 @@ pub use scan::{FolderProblem, Scan, scan, scan_with};
 pub use side::Side;
 pub use stamp::Stamp;
 pub use standard_library::is_standard;
-pub use syntax::{Refusal, refusal};
+pub use syntax::{Refusal, enough_for, refusal, unknown_to};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
 

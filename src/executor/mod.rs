@@ -2,6 +2,7 @@
 
 mod advice;
 mod modules;
+mod newer;
 mod pooled;
 mod secrets;
 mod status;
