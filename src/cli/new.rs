@@ -60,6 +60,12 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
         let message = format!("`{}` cannot be a pack's name; letters, digits and _ only, such as `{near}`", asked.name);
         return exit::complain(exit::USAGE, &message);
     }
+    if asked.name.starts_with('_') {
+        let near = nearest_identifier(&asked.name);
+        let message =
+            format!("{}.py would never be served: `_` begins the names of helpers; such as `{near}`", asked.name);
+        return exit::complain(exit::USAGE, &message);
+    }
     let folder = match tools_folder(wanted, directory) {
         Ok(folder) => folder,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),

@@ -110,6 +110,17 @@ fn read_requires_python(top: &Section<'_>) -> Option<String> {
 }
 
 fn read_dependencies(top: &Section<'_>) -> Vec<String> {
+    if let Some((value, packages)) =
+        value_of(top, "dependencies").and_then(|value| Some((value, value.get_ref().as_table()?)))
+    {
+        top.ask("dependencies");
+        let items: Vec<String> =
+            packages.iter().map(|(name, version)| slip::of_table(name.get_ref(), version.get_ref().as_str())).collect();
+        let fix =
+            format!("in place of the table, write above the first [table] `# dependencies = [{}]`", items.join(", "));
+        top.report_value("dependencies", value, "a table does not fit here".to_owned(), fix);
+        return Vec::new();
+    }
     let list: Option<Setting<Vec<String>>> = top.take("dependencies");
     let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
     let texts =
@@ -189,8 +200,12 @@ pub fn is_identifier(text: &str) -> bool {
 /// The identifier nearest to a text, to suggest in a message.
 pub fn nearest_identifier(text: &str) -> String {
     let mut name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name.insert(0, '_');
+    // A file whose name begins with an underscore is a helper, and never served.
+    if let Some(at) = name.find(|c: char| c != '_') {
+        name.drain(..at);
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "tool_");
     }
     name
 }

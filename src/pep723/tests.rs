@@ -122,6 +122,14 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
         "[tool.hostler]\ndependencies = []",
         "[tool.hostler]\nlauncher = \"direct\"",
         "[project]\ndependencies = []",
+        "requires = [\"six\"]",
+        "install_requires = [\"six\"]",
+        "python_requires = \">=3.9\"",
+        "python = \">=3.9\"",
+        "requires-python = \">=3.10\",",
+        "requires-python = \">=3.10\";",
+        "requires-python >= \"3.10\"",
+        "[dependencies]\nsix = \"*\"\nhttpx = \"^0.27\"\nrich = \">=13\"",
     ];
     let answers: Vec<String> = cases.iter().map(|toml| header(toml).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r#"
@@ -141,7 +149,24 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     line 4: `tool.hostler.dependencies`: this table has no such key; it belongs above the first [table] of the header
     line 4: `tool.hostler.launcher`: this table has no such key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
     line 3: `project`: this table has no such key; a header has no [project]: `dependencies` and `requires-python` stand at its top
+    line 3: `requires`: unknown key; here it is called `dependencies`: write exactly `# dependencies = ["six"]`
+    line 3: `install_requires`: unknown key; here it is called `dependencies`: write exactly `# dependencies = ["six"]`
+    line 3: `python_requires`: unknown key; here it is called `requires-python`: write exactly `# requires-python = ">=3.9"`
+    line 3: `python`: unknown key; here it is called `requires-python`: write exactly `# requires-python = ">=3.9"`
+    line 3: not valid TOML: nothing may follow a value; write exactly `# requires-python = ">=3.10"`
+    line 3: not valid TOML: nothing may follow a value; write exactly `# requires-python = ">=3.10"`
+    line 3: not valid TOML: the comparison stands within the quotes; write exactly `# requires-python = ">=3.10"`
+    line 3: `dependencies`: a table does not fit here; in place of the table, write above the first [table] `# dependencies = ["httpx>=0.27", "rich>=13", "six"]`
     "#);
+}
+
+#[test]
+fn a_name_that_is_suggested_is_one_that_is_served() {
+    let near = |name: &str| super::nearest_identifier(name);
+    assert_eq!(
+        (near("1x"), near("my-tool"), near("_x"), near("ünï"), near("_")),
+        ("tool_1x".to_owned(), "my_tool".to_owned(), "x".to_owned(), "n_".to_owned(), "tool__".to_owned(),)
+    );
 }
 
 #[test]
@@ -193,6 +218,7 @@ fn bytes_become_text_as_cpython_reads_them() {
     assert_eq!(decode(b"x = 1\n# coding: latin-1\n# ok").unwrap().lines().count(), 3);
     let failures = [
         &b"x\n\ny = '\xE9'"[..],
+        b"x = '\x93\xE9\x94'\n",
         b"# coding: ascii\r\n\xE9",
         b"# coding: koi8-r\n",
         b"\xEF\xBB\xBF# coding: latin-1\n",
@@ -204,6 +230,7 @@ fn bytes_become_text_as_cpython_reads_them() {
     let answers: Vec<String> = failures.iter().map(|bytes| decode(bytes).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r"
     line 3: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`
+    line 1: this line is not UTF-8; save the file as UTF-8, or, if it is in cp1252, insert as line 1 `# -*- coding: cp1252 -*-`
     line 2: the byte 0xe9 does not exist in ascii; save the file as UTF-8
     line 1: the encoding koi8-r is not read here; delete line 1: the file is UTF-8, which needs no such line
     line 1: a UTF-8 file that calls itself latin-1; remove the encoding line
