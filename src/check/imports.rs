@@ -9,7 +9,7 @@ use super::file::Subject;
 use super::imported::Imports;
 use super::text::bytes_of;
 use super::{Finding, Surroundings, folder_of, rule};
-use crate::discovery::{Kind, did_you_mean, is_standard};
+use crate::discovery::{Kind, did_you_mean, is_behind_the_scenes, is_standard};
 use crate::pep723::{brings, comes_along, distribution_of, is_well_known, package_of};
 
 pub(super) fn check(subject: &Subject<'_>, surroundings: &Surroundings, findings: &mut Vec<Finding>) {
@@ -20,6 +20,7 @@ pub(super) fn check(subject: &Subject<'_>, surroundings: &Surroundings, findings
     let folder = folder_of(&subject.file.path);
     let provided = |module: &str| {
         is_standard(module)
+            || is_behind_the_scenes(module)
             || is_neighbour(folder, module)
             || declared.iter().any(|name| brings(name, module) || comes_along(name, module))
     };

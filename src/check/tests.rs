@@ -64,6 +64,7 @@ fn imports_that_may_fail_or_are_for_type_checkers_need_no_package() {
         "from importlib.util import find_spec\nif find_spec('orjson'):\n    import orjson\n",
         "import importlib.util\nif importlib.util.find_spec('orjson') is not None:\n    import orjson\n",
         "if __name__ == '__main__':\n    import orjson\n    print(input())\n",
+        "import _thread\n",
     ] {
         assert_eq!(of_text(&format!("{code}\n{WELL}")), [] as [&str; 0], "{code}");
     }

@@ -17,6 +17,9 @@ pub(super) fn except(source: &str, body: &[Stmt]) -> Option<Refusal> {
     if may_have {
         search.visit_body(body);
     }
+    if search.bound.contains(&"*") {
+        return None;
+    }
     let (tuple, name) = search.found.into_iter().find(|(_, name)| !search.bound.contains(name))?;
     let kind = &source[tuple.elts[0].start().to_usize()..tuple.elts[0].end().to_usize()];
     let range = tuple.start().to_usize()..tuple.end().to_usize();
@@ -91,6 +94,7 @@ mod tests {
         for new in [
             "try:\n    x = 1\nexcept ValueError, KeyError:\n    pass\n",
             "from socket import error, timeout\ntry:\n    x = 1\nexcept error, timeout:\n    pass\n",
+            "from socket import *\ntry:\n    x = 1\nexcept error, timeout:\n    pass\n",
             "import socket\ntry:\n    x = 1\nexcept socket.error, socket.timeout:\n    pass\n",
             "e = ValueError\ntry:\n    x = 1\nexcept KeyError, e:\n    pass\n",
         ] {
