@@ -94,6 +94,10 @@ impl App {
         let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
         let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
             let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
+            // In headers the table is called so.
+            let of_header =
+                || "; in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one".to_owned();
+            let near = near.filter(|_| name != "hostler").or_else(|| (name == "hostler").then(of_header));
             let text = format!("there is no tool {name} that these settings are for{}", near.unwrap_or_default());
             (place.clone(), text)
         };

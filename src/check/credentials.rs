@@ -1,4 +1,4 @@
-//! Secrets: written into the file, read without being declared, or looked for where a worker has none.
+//! Secrets: written into the file, or read without being declared.
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_keyword, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Keyword, Stmt};
@@ -7,7 +7,6 @@ use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, rule};
 use crate::config::section::is_slip_of;
-use crate::process::reaches_workers;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     Walk { subject, findings }.visit_body(subject.parsed.suite());
@@ -54,9 +53,6 @@ impl<'a> Visitor<'a> for Walk<'_, '_> {
                 }
             }
             Expr::Call(call) => self.call(call),
-            Expr::Subscript(subscript) if self.is(&subscript.value, "os.environ") => {
-                self.environment(&subscript.slice);
-            }
             _ => {}
         }
         walk_expr(self, expression);
@@ -64,10 +60,6 @@ impl<'a> Visitor<'a> for Walk<'_, '_> {
 }
 
 impl Walk<'_, '_> {
-    fn is(&self, expression: &Expr, name: &str) -> bool {
-        self.subject.names.dotted(expression).as_deref() == Some(name)
-    }
-
     fn assigned(&mut self, target: &Expr, value: &Expr) {
         match target {
             Expr::Name(name) => self.named(&name.id, value),
@@ -93,30 +85,15 @@ impl Walk<'_, '_> {
 
     fn written(&mut self, value: &Expr, what: &str, name: &str) {
         let message = format!("{what} looks like a secret, and it stands in the file");
-        let fix = self.declare_it(name);
+        let fix = declare_it(self.subject, name);
         self.findings.push(Finding::new(&rule::WRITTEN_SECRET, bytes_of(value), message, fix));
     }
 
     fn call(&mut self, call: &ExprCall) {
-        let Some(name) = self.subject.names.dotted(&call.func) else { return };
-        let first = call.arguments.args.first();
-        match name.as_str() {
-            "hostler.secret" => {
-                if let Some(argument @ Expr::StringLiteral(literal)) = first {
-                    self.secret(literal.value.to_str(), argument);
-                }
-            }
-            "os.getenv" | "os.environ.get" => {
-                if let Some(argument) = first {
-                    self.environment(argument);
-                }
-            }
-            "input" => {
-                let message = "a worker has no keyboard: `input` raises EOFError";
-                let fix = "take what is asked for as an argument of the tool";
-                self.findings.push(Finding::new(&rule::READS_INPUT, bytes_of(&*call.func), message, fix));
-            }
-            _ => {}
+        if self.subject.names.dotted(&call.func).as_deref() == Some("hostler.secret")
+            && let Some(argument @ Expr::StringLiteral(literal)) = call.arguments.args.first()
+        {
+            self.secret(literal.value.to_str(), argument);
         }
     }
 
@@ -127,43 +104,32 @@ impl Walk<'_, '_> {
         let message = format!("the secret {name} is read and not declared, so it is never sent");
         let near = self.subject.settings.secrets.value.iter().find(|declared| is_slip_of(name, declared));
         let near = near.map(|near| format!("did you mean {near}, which is declared? If not, "));
-        let fix = near.unwrap_or_default() + &self.declaring(name);
+        let fix = near.unwrap_or_default() + &declaring(self.subject, name);
         self.findings.push(Finding::new(&rule::UNDECLARED_SECRET, bytes_of(argument), message, fix));
-    }
-
-    /// How the header declares it, with the line where it has one.
-    fn declaring(&self, name: &str) -> String {
-        match &self.subject.file.header {
-            Some(header) => format!("in the header, {}", header.declaring_secret(name)),
-            None => format!("give the file a header with `secrets = [\"{name}\"]` under [tool.hostler]"),
-        }
-    }
-
-    fn declare_it(&self, name: &str) -> String {
-        if self.subject.settings.secrets.value.iter().any(|declared| declared == name) {
-            return format!("it is declared as a secret: read it with hostler.secret(\"{name}\")");
-        }
-        format!("declare it ({}) and read it with hostler.secret(\"{name}\")", self.declaring(name))
-    }
-
-    fn environment(&mut self, argument: &Expr) {
-        let Expr::StringLiteral(literal) = argument else { return };
-        let (name, settings) = (literal.value.to_str(), self.subject.settings);
-        if reaches_workers(name, &settings.pass_env.value) || settings.env.contains_key(name) {
-            return;
-        }
-        let message = format!("the variable {name} does not reach a worker, whose environment is an allow-list");
-        let is_declared = settings.secrets.value.iter().any(|declared| declared == name);
-        let fix = if is_declared || is_secret_name(name) {
-            self.declare_it(name)
-        } else {
-            format!("read it from hostler.config, or let it through: `pass_env = [\"{name}\"]` in hostler.toml")
-        };
-        self.findings.push(Finding::new(&rule::ENVIRONMENT_READ, bytes_of(argument), message, fix));
     }
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// How the header declares it, with the line where it has one.
+fn declaring(subject: &Subject<'_>, name: &str) -> String {
+    match &subject.file.header {
+        Some(header) => format!("in the header, {}", header.declaring_secret(name)),
+        None => format!("give the file a header with `secrets = [\"{name}\"]` under [tool.hostler]"),
+    }
+}
+
+/// How a secret comes to a tool. Secrets are sent with calls, so the top level of a file has none.
+pub(super) fn declare_it(subject: &Subject<'_>, name: &str) -> String {
+    let import =
+        if subject.file.imports.iter().any(|module| module == "hostler") { "" } else { "`import hostler`, and " };
+    let read =
+        format!("read it with hostler.secret(\"{name}\") inside the function that needs it: secrets come with calls");
+    if subject.settings.secrets.value.iter().any(|declared| declared == name) {
+        return format!("it is declared as a secret: {import}{read}");
+    }
+    format!("declare it ({}), {import}{read}", declaring(subject, name))
+}
+
+pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let ends = ["key", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
     let harmless = ["public_key", "primary_key", "foreign_key", "sort_key", "group_key", "cache_key", "partition_key"];

@@ -8,7 +8,9 @@ use ruff_python_parser::Parsed;
 
 use super::Text;
 use super::names::Names;
-use super::{FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule};
+use super::{
+    FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule, variables,
+};
 use crate::config::EffectiveTool;
 use crate::discovery::{Refusal, Status, ToolFile, refusal, syntax_tree};
 use crate::pep723;
@@ -41,7 +43,11 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
     let says_what_it_needs = header.is_ok();
     findings.extend(header.err().into_iter().flat_map(|error| of_header(error, &text)));
     let parsed = syntax_tree(&text.source);
-    findings.extend(parsed.as_ref().and_then(|parsed| refused(parsed, &text)));
+    let refused = parsed.as_ref().and_then(|parsed| refused(parsed, &text));
+    // What a merge left in the header is no Python either; once is enough.
+    let is_told =
+        |refused: &Finding| findings.iter().any(|told| told.fix == refused.fix && told.range == refused.range);
+    findings.extend(refused.filter(|refused| !is_told(refused)));
     if findings.is_empty() {
         findings.extend(broken(&file.status, &text));
     }
@@ -55,9 +61,10 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         let subject = Subject { file, text: &text, settings, parsed, names };
         functions::check(&subject, &mut findings);
         if says_what_it_needs {
-            imports::check(&subject, &mut findings);
+            imports::check(&subject, surroundings, &mut findings);
         }
         credentials::check(&subject, &mut findings);
+        variables::check(&subject, &mut findings);
         interpreters::check(&subject, &surroundings.interpreters, &mut findings);
     }
     FileReport { path: file.path.clone(), text, findings }

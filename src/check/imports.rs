@@ -1,33 +1,43 @@
 //! What a file imports and nobody provides.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
-use ruff_python_ast::{ExceptHandler, Expr, Identifier, Stmt, StmtTry};
+use ruff_python_ast::Identifier;
 
 use super::file::Subject;
+use super::imported::Imports;
 use super::text::bytes_of;
-use super::{Finding, folder_of, rule};
-use crate::discovery::{Kind, did_you_mean, is_standard};
-use crate::pep723::{brings, distribution_of, is_well_known, package_of};
+use super::{Finding, Surroundings, folder_of, rule};
+use crate::discovery::{Kind, did_you_mean, is_behind_the_scenes, is_standard};
+use crate::pep723::{brings, comes_along, distribution_of, is_well_known, package_of};
 
-pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let mut imports = Imports { found: Vec::new() };
-    imports.visit_body(subject.parsed.suite());
+pub(super) fn check(subject: &Subject<'_>, surroundings: &Surroundings, findings: &mut Vec<Finding>) {
+    let imports = Imports::of(subject.parsed.suite(), &subject.names);
+    let header = subject.file.header.as_ref();
     let declared: Vec<&str> =
-        subject.file.header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text)).collect();
+        header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text)).collect();
     let folder = folder_of(&subject.file.path);
     let provided = |module: &str| {
-        is_standard(module) || is_neighbour(folder, module) || declared.iter().any(|name| brings(name, module))
+        is_standard(module)
+            || is_behind_the_scenes(module)
+            || is_neighbour(folder, module)
+            || declared.iter().any(|name| brings(name, module) || comes_along(name, module))
     };
-    let mut told: Vec<&str> = Vec::new();
+    let mut unknown: Vec<(&str, &Identifier)> = Vec::new();
     for (module, name) in &imports.found {
         let top = module.split('.').next().unwrap_or(module);
-        if !provided(top) && !told.contains(&top) {
-            told.push(top);
-            findings.push(undeclared(subject, top, name, &declared, &imports));
+        if !provided(top) && !unknown.iter().any(|(told, _)| *told == top) {
+            unknown.push((top, name));
         }
     }
+    if unknown.is_empty() {
+        return;
+    }
+    // An environment that is built already knows better than any name.
+    let installed = (surroundings.installed)(&surroundings.config, subject.file);
+    let asked = Asked { subject, declared: &declared, imports: &imports, installed: installed.as_ref() };
+    findings.extend(unknown.into_iter().filter_map(|(module, name)| asked.about(module, name)));
 }
 
 /// A file or package in the same folder, which is the last place of `sys.path`.
@@ -35,108 +45,69 @@ fn is_neighbour(folder: &Path, module: &str) -> bool {
     folder.join(format!("{module}.py")).is_file() || folder.join(module).is_dir()
 }
 
-fn undeclared(
-    subject: &Subject<'_>,
-    module: &str,
-    name: &Identifier,
-    declared: &[&str],
-    imports: &Imports<'_>,
-) -> Finding {
-    let wanted = distribution_of(module).unwrap_or(module);
-    let message =
-        format!("nothing provides the module `{module}`: it is neither declared, nor a file here, nor Python's own");
-    // A declared package that no import is explained by may bring this module under a name nobody here knows.
-    let explains = |package: &&&str| {
-        imports.found.iter().any(|(module, _)| brings(package, module.split('.').next().unwrap_or(module)))
-    };
-    let silent: Vec<&str> = declared.iter().filter(|package| !explains(package)).copied().collect();
-    let declare = match subject.file.kind {
-        Kind::Python => format!("add \"{wanted}\" to `dependencies` in the header"),
-        Kind::Internal | Kind::Executable => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
-    };
-    let mut fix = match did_you_mean(module, subject.file) {
-        // The name of a package that nobody knows is whoever's: a slip of the pen must not install it.
-        Some(question) => {
-            return Finding::new(
-                &rule::UNDECLARED_IMPORT,
-                bytes_of(name),
-                message,
-                otherwise(&question, module, &declare),
-            );
+struct Asked<'a> {
+    subject: &'a Subject<'a>,
+    declared: &'a [&'a str],
+    imports: &'a Imports<'a, 'a>,
+    installed: Option<&'a BTreeSet<String>>,
+}
+
+impl Asked<'_> {
+    /// What is wrong with the import of a module that nothing is known to provide, as far as that can be told.
+    fn about(&self, module: &str, name: &Identifier) -> Option<Finding> {
+        if self.installed.is_some_and(|modules| modules.contains(module)) {
+            return None;
         }
-        None if is_well_known(module) => declare,
-        None => {
-            format!("if `{module}` is a package, {declare}; if it is a file of yours, put {module}.py beside this one")
-        }
-    };
-    if !silent.is_empty() {
-        let these = silent.join(" or ");
-        fix = format!(
-            "{fix}; if {these} brings it, say so here with `# hostler: ignore[{}]`",
-            rule::UNDECLARED_IMPORT.name
+        let finding = |what: String, fix: String| Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(name), what, fix);
+        let mut what = format!(
+            "nothing provides the module `{module}`: it is neither declared, nor a file here, nor Python's own"
         );
+        let question = did_you_mean(module, self.subject.file);
+        let fix = self.fix(module, question.as_deref());
+        if self.imports.changes_path {
+            let fix = format!("if a folder that this file adds to sys.path has it, {SAY_SO}; else {fix}");
+            return Some(finding(what, fix).doubtful());
+        }
+        if self.installed.is_some() {
+            what = format!("{what}, nor in the environment of this file, which is built");
+            return Some(finding(what, fix));
+        }
+        if self.declared.is_empty() || question.is_some() {
+            return Some(finding(what, fix));
+        }
+        let what =
+            format!("nothing is known to provide `{module}`: no declared package is called so, and no file here");
+        Some(finding(what, format!("does {} bring it? then {SAY_SO}; else {fix}", self.suspects())).doubtful())
     }
-    Finding::new(&rule::UNDECLARED_IMPORT, bytes_of(name), message, fix)
-}
 
-/// A question, and what to do where its answer is no.
-fn otherwise(question: &str, module: &str, declare: &str) -> String {
-    if is_well_known(module) {
-        question.to_owned()
-    } else {
-        format!("{question} If not, and `{module}` is a package that you know, {declare}")
+    /// The packages that may bring a module under a name nobody here knows: those that no import is explained by.
+    fn suspects(&self) -> String {
+        let explains = |package: &str| {
+            let mut modules = self.imports.found.iter().map(|(module, _)| module.split('.').next().unwrap_or(module));
+            modules.any(|module| brings(package, module))
+        };
+        let silent: Vec<&str> = self.declared.iter().filter(|package| !explains(package)).copied().collect();
+        let these = if silent.is_empty() { self.declared } else { &silent };
+        if these.len() > 3 { "one of the declared packages".to_owned() } else { these.join(" or ") }
     }
-}
 
-/// Imports that have to succeed, with the name to point at.
-struct Imports<'a> {
-    found: Vec<(String, &'a Identifier)>,
-}
-
-impl<'a> StatementVisitor<'a> for Imports<'a> {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::Import(import) => {
-                self.found.extend(import.names.iter().map(|alias| (alias.name.to_string(), &alias.name)));
-            }
-            Stmt::ImportFrom(import) if import.level == 0 => {
-                self.found.extend(import.module.iter().map(|module| (module.to_string(), module)));
-            }
-            // What is caught, or is for type checkers only, may be missing.
-            Stmt::Try(tried) if catches_import_errors(tried) => {
-                for handler in &tried.handlers {
-                    let ExceptHandler::ExceptHandler(handler) = handler;
-                    self.visit_body(&handler.body);
-                }
-                self.visit_body(&tried.finalbody);
-            }
-            Stmt::If(branch) if is_type_checking(&branch.test) => {
-                for clause in &branch.elif_else_clauses {
-                    self.visit_body(&clause.body);
-                }
-            }
-            _ => walk_stmt(self, statement),
+    fn fix(&self, module: &str, question: Option<&str>) -> String {
+        let wanted = distribution_of(module).unwrap_or(module);
+        let declare = match self.subject.file.kind {
+            Kind::Python => format!("add \"{wanted}\" to `dependencies` in the header"),
+            Kind::Internal | Kind::Executable => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
+        };
+        match question {
+            None if is_well_known(module) => declare,
+            Some(question) if is_well_known(module) => question.to_owned(),
+            // The name of a package that nobody knows is whoever's: a slip of the pen must not install it.
+            Some(question) => format!("{question} If not, and `{module}` is a package that you know, {declare}"),
+            None => format!(
+                "if `{module}` is a package, {declare}; if it is yours, put the file {module}.py or the folder {module} \
+                 beside this file"
+            ),
         }
     }
 }
 
-fn catches_import_errors(tried: &StmtTry) -> bool {
-    let names = |kind: &Expr| match kind {
-        Expr::Tuple(kinds) => kinds.elts.iter().any(is_import_error),
-        kind => is_import_error(kind),
-    };
-    tried.handlers.iter().any(|ExceptHandler::ExceptHandler(handler)| handler.type_.as_deref().is_none_or(names))
-}
-
-fn is_import_error(kind: &Expr) -> bool {
-    let known = ["ImportError", "ModuleNotFoundError", "Exception", "BaseException"];
-    kind.as_name_expr().is_some_and(|name| known.contains(&name.id.as_str()))
-}
-
-fn is_type_checking(test: &Expr) -> bool {
-    match test {
-        Expr::Name(name) => name.id == "TYPE_CHECKING",
-        Expr::Attribute(attribute) => attribute.attr.as_str() == "TYPE_CHECKING",
-        _ => false,
-    }
-}
+const SAY_SO: &str = "say so with `# hostler: ignore[undeclared-import]`";

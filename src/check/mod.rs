@@ -4,6 +4,8 @@
 mod credentials;
 mod file;
 mod functions;
+mod guards;
+mod imported;
 mod imports;
 mod interpreters;
 mod names;
@@ -12,6 +14,7 @@ mod programs;
 mod rule;
 mod settings;
 mod text;
+mod variables;
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -31,6 +34,8 @@ use crate::discovery::{FolderProblem, Kind, Status, ToolFile, resolve_collisions
 pub struct Finding {
     /// The rule it breaks.
     pub rule: &'static Rule,
+    /// How bad it is: as bad as the rule says, or less where it is not certain.
+    pub level: Level,
     /// The bytes of the text it is about; none when it is about the whole file.
     pub range: Option<Range<usize>>,
     /// What is wrong.
@@ -56,6 +61,8 @@ pub struct Surroundings {
     pub config: Config,
     /// The interpreters of this machine.
     pub interpreters: Interpreters,
+    /// The modules of a file's environment, where it is built already.
+    pub installed: fn(&Config, &ToolFile) -> Option<BTreeSet<String>>,
 }
 
 /// What was looked at, and what is wrong with it.
@@ -79,7 +86,12 @@ impl Finding {
         message: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self { rule, range: range.into(), message: message.into(), fix: fix.into() }
+        Self { rule, level: rule.level, range: range.into(), message: message.into(), fix: fix.into() }
+    }
+
+    /// The same, and not certain.
+    fn doubtful(self) -> Self {
+        Self { level: Level::Warning, ..self }
     }
 }
 
@@ -156,7 +168,7 @@ fn finish(report: &mut FileReport, config: &Config) {
         !here && !config.layer.ignore.iter().any(|names| names.value.iter().any(|name| name == finding.rule.name))
     });
     findings.extend(unknown_ignores(text));
-    findings.sort_by_key(|finding| (finding.range.as_ref().map(|range| range.start), finding.rule.level));
+    findings.sort_by_key(|finding| (finding.range.as_ref().map(|range| range.start), finding.level));
     findings.dedup_by(|later, first| {
         later.rule == first.rule && later.range == first.range && later.message == first.message
     });

@@ -11,7 +11,7 @@ fn checked(folder: &Path) -> Report {
     let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
     let config = Config::load(&wanted, folder).unwrap();
     let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
-    check(&[folder.to_owned()], &[], &Surroundings { config, interpreters })
+    check(&[folder.to_owned()], &[], &Surroundings { config, interpreters, installed: |_, _| None })
 }
 
 fn rules_of(folder: &Path) -> Vec<(String, &'static str)> {
@@ -52,8 +52,93 @@ fn imports_that_may_fail_or_are_for_type_checkers_need_no_package() {
     assert_eq!(of_text(&text), [] as [&str; 0]);
     let text = format!("try:\n    import orjson\nexcept ValueError:\n    orjson = None\n\n{WELL}");
     assert_eq!(of_text(&text), ["undeclared-import"]);
-    let text = format!("try:\n    import json\nexcept ImportError:\n    import simplejson as json\n\n{WELL}");
+    for code in [
+        "try:\n    import json\nexcept ImportError:\n    import simplejson as json\n",
+        "try:\n    import orjson\nexcept (ModuleNotFoundError, ValueError):\n    import ujson\nelse:\n    import orjson_x\n",
+        "import sys\nif sys.version_info < (3, 11):\n    import tomli\nelse:\n    import tomllib\n",
+        "import sys\nif sys.platform == 'win32':\n    import win32api\n",
+        "import platform\nif platform.system() == 'Windows':\n    import win32api\n",
+        "import os\nif os.name == 'nt':\n    import win32api\n",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import orjson\n",
+        "from contextlib import suppress\nwith suppress(ModuleNotFoundError):\n    import orjson\n",
+        "from importlib.util import find_spec\nif find_spec('orjson'):\n    import orjson\n",
+        "import importlib.util\nif importlib.util.find_spec('orjson') is not None:\n    import orjson\n",
+        "if __name__ == '__main__':\n    import orjson\n    print(input())\n",
+        "import _thread\n",
+    ] {
+        assert_eq!(of_text(&format!("{code}\n{WELL}")), [] as [&str; 0], "{code}");
+    }
+    let text = format!("import contextlib\nwith contextlib.suppress(ValueError):\n    import orjson\n\n{WELL}");
     assert_eq!(of_text(&text), ["undeclared-import"]);
+}
+
+fn level_of(folder: &Path, text: &str, installed: Installed) -> Option<(super::Level, String)> {
+    std::fs::write(folder.join("one.py"), text).unwrap();
+    let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    let config = Config::load(&wanted, folder).unwrap();
+    let surroundings = Surroundings { config, interpreters: Interpreters::default(), installed };
+    let report = check(&[folder.to_owned()], &[], &surroundings);
+    let told = report.findings().find(|(_, finding)| finding.rule.name == "undeclared-import");
+    told.map(|(_, finding)| (finding.level, finding.fix.clone()))
+}
+
+type Installed = fn(&Config, &crate::discovery::ToolFile) -> Option<BTreeSet<String>>;
+
+#[test]
+fn what_a_declared_package_may_bring_is_no_error() {
+    use super::Level;
+    let folder = tempfile::tempdir().unwrap();
+    let level = |dependencies: &str, code: &str, installed| {
+        let text = format!("# /// script\n# dependencies = {dependencies}\n# ///\n{code}\n\n{WELL}");
+        level_of(folder.path(), &text, installed)
+    };
+    let unbuilt: Installed = |_, _| None;
+    let (told, fix) = level("[\"shed-tools\"]", "import shedlib", unbuilt).unwrap();
+    assert_eq!(told, Level::Warning);
+    assert!(
+        fix.starts_with("does shed-tools bring it? then say so with `# hostler: ignore[undeclared-import]`; else if"),
+        "{fix}"
+    );
+    let (told, fix) = level("[\"httpx\"]", "import httpx, bs4", unbuilt).unwrap();
+    assert_eq!(told, Level::Warning);
+    assert!(fix.ends_with("add \"beautifulsoup4\" to `dependencies` in the header"), "{fix}");
+    assert_eq!(level("[\"requests\"]", "import request", unbuilt).unwrap().0, Level::Error, "a slip");
+    assert_eq!(level("[]", "import shedlib", unbuilt).unwrap().0, Level::Error, "nothing could bring it");
+    let path = "import sys\nsys.path.insert(0, '/shed')\nimport shedlib";
+    assert_eq!(level("[]", path, unbuilt).unwrap().0, Level::Warning, "who knows what is there");
+    for (dependency, module) in [("fastapi", "starlette"), ("PyOpenGL", "OpenGL"), ("pymongo", "bson")] {
+        assert_eq!(level(&format!("[\"{dependency}\"]"), &format!("import {module}"), unbuilt), None, "{module}");
+    }
+    let built: Installed = |_, _| Some(BTreeSet::from(["shedlib".to_owned()]));
+    assert_eq!(level("[\"shed-tools\"]", "import shedlib", built), None);
+    assert_eq!(level("[\"shed-tools\"]", "import barnlib", built).unwrap().0, Level::Error);
+}
+
+#[test]
+fn variables_that_are_written_or_provided_for_need_not_be_there() {
+    for code in [
+        "os.environ['SHED'] = '1'",
+        "os.environ['SHED'] += '1'",
+        "os.environ.setdefault('SHED', '1')",
+        "del os.environ['SHED']",
+        "x = os.getenv('SHED') or '/tmp'",
+        "x = os.environ.get('SHED', '/tmp')",
+        "x = os.getenv('SHED', default='/tmp')",
+        "try:\n    x = os.environ['SHED']\nexcept KeyError:\n    x = 1",
+        "if 'SHED' in os.environ:\n    x = os.environ['SHED']",
+        "x = os.environ['SHED'] if 'SHED' in os.environ else 1",
+        "if __name__ == '__main__':\n    x = os.environ['SHED']",
+    ] {
+        assert_eq!(of_text(&format!("import os\n{code}\n\n{WELL}")), [] as [&str; 0], "{code}");
+    }
+    for code in [
+        "x = os.environ['SHED']",
+        "x = os.getenv('SHED')",
+        "x = 1 or os.getenv('SHED')",
+        "x = f(os.getenv('SHED')) or 1",
+    ] {
+        assert_eq!(of_text(&format!("import os\n{code}\n\n{WELL}")), ["environment-read"], "{code}");
+    }
 }
 
 #[test]
@@ -140,8 +225,11 @@ fn of_settings(text: &str) -> Vec<(usize, &'static str, String)> {
     let wanted = Wanted { config: Some(folder.path().join("hostler.toml")), ..Wanted::default() };
     let config = Config::load(&wanted, folder.path()).unwrap();
     let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
-    let mut report =
-        check(&config.tools.value, &[], &Surroundings { config: config.clone(), interpreters: interpreters.clone() });
+    let mut report = check(
+        &config.tools.value,
+        &[],
+        &Surroundings { config: config.clone(), interpreters: interpreters.clone(), installed: |_, _| None },
+    );
     report.programs(&config, &interpreters);
     let line = |file: &super::FileReport, finding: &super::Finding| {
         finding.range.as_ref().map_or(0, |range| file.text.line_of(range.start))

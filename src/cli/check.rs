@@ -1,5 +1,6 @@
 //! `hostler check [PATH]…`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +11,9 @@ use super::options::Check;
 use super::{exit, style};
 use crate::app::App;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, Wanted, paths};
+use crate::discovery::ToolFile;
+use crate::environment::{EnvironmentSpec, installed_modules};
 
 const FOUND: u8 = 1;
 
@@ -53,7 +56,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     } else {
         paths.iter().cloned().partition(|path| path.is_dir())
     };
-    let surroundings = Surroundings { config: config.clone(), interpreters: Interpreters::of_this_machine() };
+    let surroundings = surroundings(config.clone());
     let mut report = check(&folders, &files, &surroundings);
     // Settings are for the tools of the configured folders, whatever is checked this time.
     if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
@@ -63,6 +66,17 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
         report.unused(&App::build(config).unmatched_settings());
     }
     report
+}
+
+/// What this machine has.
+pub(super) fn surroundings(config: Config) -> Surroundings {
+    Surroundings { config, interpreters: Interpreters::of_this_machine(), installed }
+}
+
+fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
+    let spec = EnvironmentSpec::from_header(&file.pack, &file.path, file.header.as_ref()?);
+    let python = config.python.as_ref().map(|python| python.value.as_str());
+    installed_modules(&paths::cache(), &spec, python)
 }
 
 fn rules(json: bool) -> String {
@@ -82,7 +96,7 @@ const fn word(level: Level) -> &'static str {
 }
 
 fn count(report: &Report) -> (usize, usize) {
-    let errors = report.findings().filter(|(_, finding)| finding.rule.level == Level::Error).count();
+    let errors = report.findings().filter(|(_, finding)| finding.level == Level::Error).count();
     (errors, report.findings().count() - errors)
 }
 
@@ -107,7 +121,7 @@ pub(super) fn as_text(report: &Report, directory: &Path) -> String {
 }
 
 fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory: &Path) -> String {
-    let weight = match finding.rule.level {
+    let weight = match finding.level {
         Level::Error => Weight::ERROR,
         Level::Warning => Weight::WARNING,
     };
@@ -154,7 +168,7 @@ fn as_json(report: &Report, directory: &Path) -> String {
         let (from, to) = finding.range.clone().map(|range| (place(range.start), place(range.end))).unzip();
         json!({
             "rule": finding.rule.name,
-            "level": finding.rule.level,
+            "level": finding.level,
             "file": shown(&file.path, directory),
             "line": from.map(|from| from.0),
             "column": from.map(|from| from.1),
@@ -179,7 +193,8 @@ mod tests {
         let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
         let config = Config::load(&wanted, &here.join("tests/check")).unwrap();
         let interpreters = Interpreters([(3, 9), (3, 11)].into());
-        let mut report = check(&[folder], &[], &Surroundings { config: config.clone(), interpreters });
+        let mut report =
+            check(&[folder], &[], &Surroundings { config: config.clone(), interpreters, installed: |_, _| None });
         report.unknown_rules(&config);
         report.unused(&App::build(config).unmatched_settings());
         insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));

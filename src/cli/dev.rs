@@ -13,7 +13,6 @@ use super::hearing::Talk;
 use super::options::Dev;
 use super::{arguments, call, check, exit, show, status, style};
 use crate::app::App;
-use crate::check::{Interpreters, Surroundings};
 use crate::config::{Config, Wanted};
 use crate::dispatch::CallRequest;
 use crate::outcome::Outcome;
@@ -101,7 +100,7 @@ impl Bench {
 
     fn show(&self) {
         self.app.dispatcher.registry.refresh_if_changed();
-        let surroundings = Surroundings { config: self.config.clone(), interpreters: Interpreters::of_this_machine() };
+        let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
         let findings = check::as_text(&report, &self.directory);
         let catalogue = self.app.dispatcher.registry.catalogue();

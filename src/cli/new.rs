@@ -60,6 +60,12 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
         let message = format!("`{}` cannot be a pack's name; letters, digits and _ only, such as `{near}`", asked.name);
         return exit::complain(exit::USAGE, &message);
     }
+    if asked.name.starts_with('_') {
+        let near = nearest_identifier(&asked.name);
+        let message =
+            format!("{}.py would never be served: `_` begins the names of helpers; such as `{near}`", asked.name);
+        return exit::complain(exit::USAGE, &message);
+    }
     let folder = match tools_folder(wanted, directory) {
         Ok(folder) => folder,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
@@ -128,7 +134,7 @@ mod tests {
         std::fs::write(folder.path().join("tools/first.py"), TOOL).unwrap();
         std::fs::write(folder.path().join("hostler.toml"), CONFIG).unwrap();
         let config = Config::load(&Wanted::default(), folder.path()).unwrap();
-        let surroundings = Surroundings { config, interpreters: Interpreters::default() };
+        let surroundings = Surroundings { config, interpreters: Interpreters::default(), installed: |_, _| None };
         let report = check(&[folder.path().join("tools")], &[], &surroundings);
         assert_eq!((report.files.len(), report.findings().count()), (1, 0));
     }

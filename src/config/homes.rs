@@ -20,6 +20,31 @@ const OF_OPERATORS: [&str; 7] = ["min_workers", "launcher", "validate", "host_ac
 /// Keys of uv.
 const OF_UV: [&str; 6] = ["sources", "index", "exclude-newer", "index-url", "extra-index-url", "find-links"];
 
+/// Whether a key may stand under `[tool.NAME]`.
+pub(super) fn is_of_packs(key: &str) -> bool {
+    OF_TOOLS.contains(&key) || OF_OPERATORS.contains(&key)
+}
+
+/// Whether a key is one of `[tool.hostler]`.
+pub(crate) fn is_ours(key: &str) -> bool {
+    key == "pack" || OF_TOOLS.contains(&key)
+}
+
+/// What other files call the keys of a header.
+pub(super) fn called_otherwise(key: &str, is_list: bool) -> Option<&'static str> {
+    match key {
+        "requires" | "install_requires" | "install-requires" | "requirements" | "packages" | "deps" if is_list => {
+            Some("dependencies")
+        }
+        "python_requires" | "python-requires" | "requires_python" | "python" | "python-version" | "python_version"
+            if !is_list =>
+        {
+            Some("requires-python")
+        }
+        _ => None,
+    }
+}
+
 /// Where a key of a header belongs, if it is one.
 pub(super) fn in_header(key: &str) -> Option<String> {
     let place = match key {

@@ -105,11 +105,8 @@ impl FileLayer {
 
     fn take(top: &Section<'_>, source: &Source) -> Self {
         let folder = source.file.parent().unwrap_or(Path::new("")).to_owned();
-        let mut layer = Self {
-            tools: top.take::<Vec<PathBuf>>("tools").map(|tools| absolute(tools, &folder)),
-            log: top.take("log"),
-            ..Self::default()
-        };
+        let mut layer =
+            Self { tools: folders(top).map(|tools| absolute(tools, &folder)), log: top.take("log"), ..Self::default() };
         if let Some(section) = top.section("environment") {
             layer.uv = section.take("uv");
             layer.python = section.take::<PythonWish>("python").map(|wish| wish.map(|wish| wish.0));
@@ -234,6 +231,17 @@ impl FunctionLayer {
             validate: over.validate.or(self.validate),
         }
     }
+}
+
+/// The folders of tools. A table of that name is most likely one of settings.
+fn folders(top: &Section<'_>) -> Option<Setting<Vec<PathBuf>>> {
+    if let Some((name, value)) = top.entries().find(|(name, value)| *name == "tools" && value.get_ref().is_table()) {
+        top.ask("tools");
+        let what = "a table does not fit here, which is for a list of folders".to_owned();
+        top.report_value(name, value, what, "did you mean [tool], for every tool, or [tool.NAME], for one?".to_owned());
+        return None;
+    }
+    top.take("tools")
 }
 
 /// A table of names and strings.

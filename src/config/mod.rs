@@ -2,7 +2,7 @@
 
 pub mod effective;
 pub mod executables;
-mod homes;
+pub(crate) mod homes;
 pub mod layer;
 mod limits;
 pub mod load;

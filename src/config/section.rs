@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -114,6 +115,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Takes a key for known whose value somebody else has looked at.
+    pub fn ask(&self, key: &'static str) {
+        self.asked.borrow_mut().push(key);
+    }
+
     /// A sub-table as a section of its own.
     pub fn section(&self, key: &'static str) -> Option<Section<'a>> {
         self.asked.borrow_mut().push(key);
@@ -161,6 +167,13 @@ impl<'a> Section<'a> {
         format!("{margin}{}{instead}{}", &text[start..span.start], &text[span.end..end])
     }
 
+    /// A line with another key.
+    fn renamed(&self, key: Range<usize>, instead: &str) -> String {
+        let rest = self.source.text[key.end..].lines().next().unwrap_or_default();
+        let margin = if self.source.is_header { "# " } else { "" };
+        format!("write exactly `{margin}{instead}{rest}`")
+    }
+
     /// Reports something that is wrong with one of this table's values.
     pub fn report_value(&self, key: &str, value: &Spanned<DeValue<'_>>, what: String, fix: String) {
         self.report(value.span().start, self.full_key(key), what, fix);
@@ -192,7 +205,14 @@ impl<'a> Section<'a> {
                 self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
                 continue;
             }
-            let home = if self.source.is_header { homes::in_header(name) } else { homes::in_file(name) };
+            let is_top = self.source.is_header && self.prefix.is_empty();
+            let ours = homes::called_otherwise(name, value.get_ref().is_array()).filter(|_| is_top);
+            if let Some(ours) = ours {
+                let fix = format!("here it is called `{ours}`: {}", self.renamed(key.span(), ours));
+                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
+                continue;
+            }
+            let home = if self.source.is_header { homes::in_header(name) } else { self.home_in_file(name) };
             let (what, fix) = match home {
                 Some(home) => (OUT_OF_PLACE, home),
                 None => ("unknown key", unknown_key_fix(name, &asked)),
@@ -207,6 +227,17 @@ impl<'a> Section<'a> {
         let is_meant = value.get_ref().is_table() && !pack.contains('.');
         let quoted = format!("[tool.\"{pack}.{name}\"]");
         is_meant.then(|| format!("if `{name}` is a function of `{pack}`, its table is called {quoted}"))
+    }
+
+    /// A function has few settings of its own: its worker is the file's.
+    fn home_in_file(&self, name: &str) -> Option<String> {
+        let pack = self.prefix.strip_prefix("tool.").and_then(|of| of.split_once('.')).map(|(pack, _)| pack);
+        match pack {
+            Some(pack) if homes::is_of_packs(name) => {
+                Some(format!("a function has none of its own: write it under [tool.{pack}]"))
+            }
+            _ => homes::in_file(name),
+        }
     }
 
     fn subsection(&self, key: &str) -> Option<Section<'a>> {

@@ -23,6 +23,24 @@ fn mistakes(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn tables_of_other_names_are_told_as_ours() {
+    assert_eq!(
+        mistakes("[tools]\ntimeout = \"3s\"\n"),
+        [
+            "/p/hostler.toml:1: `tools`: a table does not fit here, which is for a list of folders; did you mean [tool], for every \
+          tool, or [tool.NAME], for one?"
+        ]
+    );
+    assert_eq!(
+        mistakes("[tool.\"a.greet\"]\nmax_memory = \"1GB\"\n"),
+        [
+            "/p/hostler.toml:2: `tool.a.greet.max_memory`: this table has no such key; a function has none of its own: write \
+          it under [tool.a]"
+        ]
+    );
+}
+
+#[test]
 fn every_mistake_names_file_line_key_and_fix() {
     let text = "tols = []\n[tool]\ntimeout = \"5 parsecs\"\n[tool.brave]\ntiemout = 3\n[limits]\nmax_output = -1\n";
     assert_eq!(

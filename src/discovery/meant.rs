@@ -17,7 +17,9 @@ pub fn did_you_mean(module: &str, file: &ToolFile) -> Option<String> {
     if is_well_known(module) {
         return None;
     }
-    let standard = || STANDARD.iter().find(|known| is_slip_of(module, known));
+    // `lib` is a folder of many projects and no `zlib`; `json5` and `glob2` are packages.
+    let is_name = module.len() > 3 && !module.ends_with(|c: char| c.is_ascii_digit());
+    let standard = || STANDARD.iter().find(|known| is_name && is_slip_of(module, known));
     let by_file = || {
         let name = neighbours(&file.path).into_iter().find(|name| is_slip_of(module, name))?;
         Some(format!("did you mean `{name}`, the file {name}.py beside it?"))
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn other_names_and_well_known_packages_raise_no_question() {
-        for module in ["helpers", "typer", "httpx", "dns", "rich", "toml", "six", "attr"] {
+        for module in ["helpers", "typer", "httpx", "dns", "rich", "toml", "six", "attr", "lib", "glob2", "json5"] {
             assert_eq!(asked(module, "[\"requests\"]", ""), None, "{module}");
         }
     }

@@ -64,8 +64,8 @@ pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
 pub use scan::{FolderProblem, Scan, scan, scan_all};
 pub use side::Side;
 pub use stamp::Stamp;
-pub use standard_library::is_standard;
-pub use syntax::{Refusal, refusal};
+pub use standard_library::{is_behind_the_scenes, is_standard};
+pub use syntax::{Refusal, enough_for, refusal, unknown_to};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
 

@@ -104,7 +104,12 @@ fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
         name_pack(&mut file);
     }
     // A broken header is told already, and is what to mend first.
-    if let (Some(doubt), Kind::Internal) = (pep723::doubtful(&source), file.kind) {
+    let doubt = match (&file.header, file.kind) {
+        (Some(header), _) => header.doubt(),
+        (None, Kind::Internal) => pep723::doubtful(&source),
+        (None, Kind::Python | Kind::Executable) => None,
+    };
+    if let Some(doubt) = doubt {
         let text = format!("{}; {}", doubt.reason, doubt.fix);
         file.warnings.insert(0, Warning { line: doubt.line, rule: "doubtful-header", text });
     }

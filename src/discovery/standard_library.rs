@@ -34,13 +34,42 @@ pub(super) const STANDARD: &[&str] = &[
     "winsound", "wsgiref", "xdrlib", "xml", "xmlrpc", "zipapp", "zipfile", "zipimport", "zlib", "zoneinfo",
 ];
 
+/// Whether some Python has a module of that name behind the scenes, which programs import all the same. Not each has each of
+/// them, so a neighbour of that name may well be what is imported.
+pub fn is_behind_the_scenes(module: &str) -> bool {
+    PRIVATE.binary_search(&module).is_ok()
+}
+
+/// Sorted.
+#[rustfmt::skip]
+const PRIVATE: &[&str] = &[
+    "_abc", "_aix_support", "_android_support", "_apple_support", "_ast", "_ast_unparse", "_asyncio", "_bisect",
+    "_blake2", "_bootsubprocess", "_bz2", "_codecs", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp",
+    "_codecs_kr", "_codecs_tw", "_collections", "_collections_abc", "_colorize", "_compat_pickle", "_compression",
+    "_contextvars", "_crypt", "_csv", "_ctypes", "_curses", "_curses_panel", "_datetime", "_dbm", "_decimal",
+    "_elementtree", "_frozen_importlib", "_frozen_importlib_external", "_functools", "_gdbm", "_hashlib", "_heapq",
+    "_hmac", "_imp", "_interpchannels", "_interpqueues", "_interpreters", "_io", "_ios_support", "_json", "_locale",
+    "_lsprof", "_lzma", "_markupbase", "_md5", "_msi", "_multibytecodec", "_multiprocessing", "_opcode",
+    "_opcode_metadata", "_operator", "_osx_support", "_overlapped", "_pickle", "_posixshmem", "_posixsubprocess",
+    "_py_abc", "_py_warnings", "_pydatetime", "_pydecimal", "_pyio", "_pylong", "_pyrepl", "_queue", "_random",
+    "_remote_debugging", "_scproxy", "_sha1", "_sha2", "_sha256", "_sha3", "_sha512", "_signal", "_sitebuiltins",
+    "_socket", "_sqlite3", "_sre", "_ssl", "_stat", "_statistics", "_string", "_strptime", "_struct", "_suggestions",
+    "_symtable", "_sysconfig", "_thread", "_threading_local", "_tkinter", "_tokenize", "_tracemalloc", "_types",
+    "_typing", "_uuid", "_warnings", "_weakref", "_weakrefset", "_winapi", "_zoneinfo", "_zstd",
+];
+
 #[cfg(test)]
 mod tests {
-    use super::{STANDARD, is_standard};
+    use super::{PRIVATE, STANDARD, is_behind_the_scenes, is_standard};
 
     #[test]
     fn the_list_is_sorted_so_that_it_can_be_searched() {
-        assert!(STANDARD.is_sorted());
-        assert!(is_standard("json") && is_standard("__future__") && !is_standard("markdown"));
+        assert!(STANDARD.is_sorted() && PRIVATE.is_sorted());
+        assert!(
+            is_standard("json")
+                && is_standard("__future__")
+                && is_behind_the_scenes("_thread")
+                && !is_standard("markdown")
+        );
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
         }
         ValidationErrorKind::Required { property } => format!("has no {property}"),
         ValidationErrorKind::Enum { options } => format!("is none of {options}"),
-        kind => format!("breaks `{}`", kind.keyword()),
+        kind => broken(kind, error.instance()),
     };
     let message = format!(
         "{} returned something else than its annotation says: `{at}` {wrong}; return what the annotation says, or correct \
@@ -43,6 +43,38 @@ pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fa
         tool.name
     );
     Err(Fault::new(Code::InvalidOutput, message))
+}
+
+/// A limit that a result breaks, in plain words.
+fn broken(kind: &ValidationErrorKind, came: &Value) -> String {
+    use ValidationErrorKind as Kind;
+    let items = came.as_array().map_or(0, Vec::len);
+    let length = came.as_str().map_or(0, |text| text.chars().count());
+    let entries = came.as_object().map_or(0, serde_json::Map::len);
+    let is = |limit: u64| if limit == 1 { "is" } else { "are" };
+    match kind {
+        Kind::MaxItems { limit } | Kind::MinItems { limit } => {
+            format!("has {items} items where {limit} {} promised", is(*limit))
+        }
+        Kind::AdditionalItems { limit } => format!("has {items} items where {limit} {} promised", is(*limit as u64)),
+        Kind::UniqueItems => "holds an item twice where each is to be there once".to_owned(),
+        Kind::MaxLength { limit } => format!("is {length} characters long where {limit} are the most"),
+        Kind::MinLength { limit } => format!("is {length} characters long where {limit} are the least"),
+        Kind::MaxProperties { limit } => format!("has {entries} entries where {limit} are the most"),
+        Kind::MinProperties { limit } => format!("has {entries} entries where {limit} are the least"),
+        Kind::Maximum { limit } => format!("is more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("is not less than {limit}"),
+        Kind::Minimum { limit } => format!("is less than {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("is not more than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("is no multiple of {multiple_of}"),
+        Kind::Pattern { pattern } => format!("does not have the form `{pattern}`"),
+        Kind::Format { format } => format!("is no {format}"),
+        Kind::Constant { expected_value } => format!("is not {expected_value}"),
+        // Keys are data as well, and not for a log.
+        Kind::AdditionalProperties { .. } => "has entries that no annotation names".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "is of none of the types that are promised".to_owned(),
+        kind => format!("breaks `{}`", kind.keyword()),
+    }
 }
 
 /// What came, without saying it: a fault goes to logs, and a result may hold what must not.
@@ -81,6 +113,21 @@ const PLAIN_KEYS: [&str; 5] = ["type", "description", "format", "contentEncoding
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_that_is_broken_is_told_in_plain_words() {
+        let told = |schema: Value, result: Value| {
+            let error = jsonschema::validate(&schema, &result).unwrap_err();
+            broken(error.kind(), error.instance())
+        };
+        assert_eq!(told(json!({"maxItems": 2}), json!([1, 2, 3])), "has 3 items where 2 are promised");
+        assert_eq!(told(json!({"minItems": 2}), json!([1])), "has 1 items where 2 are promised");
+        assert_eq!(told(json!({"maximum": 2}), json!(3)), "is more than 2");
+        assert_eq!(told(json!({"pattern": "^a+$"}), json!("b")), "does not have the form `^a+$`");
+        assert_eq!(told(json!({"maxLength": 1}), json!("secret")), "is 6 characters long where 1 are the most");
+        let secret = told(json!({"properties": {}, "additionalProperties": false}), json!({"hunter2": 1}));
+        assert_eq!(secret, "has entries that no annotation names");
+    }
 
     #[test]
     fn a_glance_tells_plain_results_and_never_lets_another_pass() {

@@ -9,6 +9,7 @@ mod find;
 mod in_force;
 mod index;
 mod lock;
+mod installed;
 mod marker;
 mod missing;
 mod platform;
@@ -24,6 +25,7 @@ mod store;
 mod trouble;
 mod unfit;
 
+pub use installed::installed_modules;
 pub use probe::OLDEST_UV;
 pub use prune::Pruned;
 pub use pythons::Minor;

@@ -121,7 +121,7 @@ impl Environments {
     }
 }
 
-fn read_lock(spec: &EnvironmentSpec) -> Result<Option<Vec<u8>>, Fault> {
+pub(super) fn read_lock(spec: &EnvironmentSpec) -> Result<Option<Vec<u8>>, Fault> {
     let path = spec.lock_file();
     match std::fs::read(&path) {
         Ok(bytes) => Ok(Some(bytes)),

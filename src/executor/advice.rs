@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::modules::missing_module;
+use super::newer::newer_syntax;
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
@@ -32,6 +33,7 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
                 Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
                 Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
                 Some(Lack::Memory) => memory(tool),
+                None if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&tool.entry.file),
                 None => None,
             };
             let Some(told) = told else { return };
@@ -82,14 +84,16 @@ pub(super) fn capital(text: &str) -> String {
 fn missing_variable(name: &str, tool: &Tool) -> String {
     if tool.entry.settings.secrets.value.iter().any(|secret| secret == name) {
         return format!(
-            "{name} is a declared secret and not in the environment: read it with `hostler.secret(\"{name}\")`"
+            "{name} is a declared secret and not in the environment: `import hostler`, and read it inside the function that \
+             needs it, during a call, with `hostler.secret(\"{name}\")`"
         );
     }
     let declaration = declaration(name, tool.entry.file.header.as_ref());
     let pack = &tool.entry.file.pack;
     format!(
-        "Workers get few variables of hostler's environment. If {name} is a secret, read it with \
-         `hostler.secret(\"{name}\")` and declare it: {declaration}. Else let it through with `pass_env = [\"{name}\"]` under \
+        "Workers get few variables of hostler's environment. If {name} is a secret, declare it: {declaration}; \
+         then `import hostler`, and read it inside the function that needs it, during a call, with `hostler.secret(\"{name}\")`. \
+         Else let it through with `pass_env = [\"{name}\"]` under \
          [tool.{pack}] in hostler.toml"
     )
 }

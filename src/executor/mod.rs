@@ -2,6 +2,7 @@
 
 mod advice;
 mod modules;
+mod newer;
 mod one_shot;
 mod pooled;
 mod secrets;

@@ -14,12 +14,18 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     if is_neighbour {
         return None;
     }
+    if let (true, Some((_, part))) = (is_standard(top), module.split_once('.')) {
+        return Some(format!(
+            "`{top}` is Python's own, and `{part}` is not in it: correct the name, or, if a newer Python has it, set \
+             `requires-python` in the header to one that does"
+        ));
+    }
     let told = told(top, file.header.as_ref())?;
     Some(match did_you_mean(top, file) {
         Some(question) if is_well_known(top) => capital(&question),
         Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
         None if is_well_known(top) || is_standard(top) => told,
-        None => format!("{told}. If it is a file of yours, put {top}.py into {}", folder.display()),
+        None => format!("{told}. If it is yours, put the file {top}.py or the folder {top} into {}", folder.display()),
     })
 }
 
@@ -55,6 +61,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn what_a_module_of_pythons_own_lacks_is_no_package() {
+        let file = crate::discovery::read_bytes(&PathBuf::from("/nowhere/a.py"), b"import os.pth\n");
+        let told = missing_module("os.pth", &file).unwrap();
+        assert!(told.starts_with("`os` is Python's own, and `pth` is not in it: correct the name"), "{told}");
+        let told = missing_module("lib", &file).unwrap();
+        assert!(told.ends_with("If it is yours, put the file lib.py or the folder lib into /nowhere"), "{told}");
+    }
 
     #[test]
     fn the_package_and_the_line_are_named() {

@@ -93,7 +93,10 @@ fn utf8(bytes: &[u8]) -> Result<String, HeaderError> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|error| {
         let line = line_of(bytes, error.valid_up_to());
         let place = if bytes.starts_with(b"#!") { "insert as line 2" } else { "insert as line 1" };
-        let fix = format!("{SAVE_AS_UTF8}, or, if it is in latin-1, {place} `# -*- coding: latin-1 -*-`");
+        // Where latin-1 has control characters that nobody writes, cp1252 has curly quotes and dashes.
+        let is_windows = bytes.iter().any(|byte| (0x80..=0x9F).contains(byte));
+        let name = if is_windows { "cp1252" } else { "latin-1" };
+        let fix = format!("{SAVE_AS_UTF8}, or, if it is in {name}, {place} `# -*- coding: {name} -*-`");
         HeaderError::new(line, "this line is not UTF-8", fix)
     })
 }

@@ -60,16 +60,25 @@ fn runs(source: &str) -> Vec<Vec<Line<'_>>> {
 
 /// What keeps a line from opening the header that it and those after it were meant to be.
 fn wrong_with(line: &str, after: &[Line<'_>]) -> Option<String> {
-    let words = line.trim().strip_prefix('#')?.trim_start();
+    let words = line.trim().strip_prefix('#')?;
+    let has_more_marks = words.starts_with('#');
+    let words = words.trim_start_matches('#').trim_start();
     let word = words.trim_start_matches('/');
     let slashes = words.len() - word.len();
     let word = word.trim();
     let is_script = word.eq_ignore_ascii_case(SCRIPT);
+    if is_script && slashes == 3 && has_more_marks {
+        return after
+            .iter()
+            .any(|line| is_of_header(line.1))
+            .then(|| "its lines begin with more than one `#`".to_owned());
+    }
     if is_script && slashes == 3 {
-        return line.starts_with(char::is_whitespace).then(|| "is indented".to_owned());
+        let is_indented = line.starts_with(char::is_whitespace) && after.iter().any(|line| is_of_header(line.1));
+        return is_indented.then(|| "is indented".to_owned());
     }
     // A comment may begin with slashes. With a header's words below it, it is one.
-    if slashes < 2 || !after.iter().any(|line| is_of_header(line.1)) {
+    if has_more_marks || slashes < 2 || !after.iter().any(|line| is_of_header(line.1)) {
         return None;
     }
     let distance = strsim::damerau_levenshtein(&word.to_ascii_lowercase(), SCRIPT);
@@ -93,6 +102,10 @@ fn write_instead(run: &[Line<'_>]) -> String {
             "write exactly `{OPENING}`, and take the blanks away before the `#` of lines {first} to {last}"
         );
     }
+    if run[0].1.starts_with("##") {
+        let (first, last) = (run[0].0, run[run.len() - 1].0);
+        return format!("write one `#` at the beginning of each of the lines {first} to {last}: `{OPENING}`");
+    }
     match run[1..].iter().find(|line| is_end(line.1)).filter(|line| line.1 != CLOSING) {
         Some((number, _)) => format!("write exactly `{OPENING}`, and line {number} as `{CLOSING}`"),
         None => format!("write exactly `{OPENING}`"),
@@ -100,7 +113,7 @@ fn write_instead(run: &[Line<'_>]) -> String {
 }
 
 /// Whether a comment is a line of a header, and little else.
-fn is_of_header(line: &str) -> bool {
+pub(super) fn is_of_header(line: &str) -> bool {
     is_of_hostler(line) || line.trim().trim_start_matches('#').trim().starts_with("[tool.")
 }
 
@@ -151,6 +164,15 @@ mod tests {
         assert!(error(below).unwrap().starts_with("line 2: "));
         let both = "# // script\n# dependencies = []\n# //\nx = 1\n";
         assert!(error(both).unwrap().ends_with("write exactly `# /// script`, and line 3 as `# ///`"));
+    }
+
+    #[test]
+    fn more_marks_than_one_are_told() {
+        let told = "line 1: this looks like a header and its lines begin with more than one `#`; write one `#` at the \
+                    beginning of each of the lines 1 to 3: `# /// script`";
+        assert_eq!(error("## /// script\n## dependencies = []\n## ///\nx = 1\n").as_deref(), Some(told));
+        assert_eq!(error("## /// script\n## what it does\nx = 1\n"), None);
+        assert_eq!(error("    # /// script\n    # what it does\n"), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use toml::de::{DeFloat, DeInteger, DeValue};
 use super::HeaderError;
 use super::requirement::{direct_reference, is_relative, package_of};
 use super::slip;
+use crate::config::homes::is_ours;
 use crate::config::origin::Setting;
 use crate::config::section::{self, Problem, Section, Source};
 use crate::config::tool::ToolLayer;
@@ -41,6 +42,19 @@ impl Metadata {
     pub fn line_of(&self, word: &str) -> Option<usize> {
         let place = self.toml.lines().position(|line| line.contains(word))?;
         Some(self.first_line + place)
+    }
+
+    /// A table that may have been meant for hostler and that another tool may own as well: `[tool.hostlr]` without a key of
+    /// hostler's, `[tool.holster]` with one.
+    pub fn doubt(&self) -> Option<HeaderError> {
+        let is_doubtful = |(name, table): &(&String, &toml::Value)| {
+            let holds_ours = table.as_table().is_some_and(|table| table.keys().any(|key| is_ours(key)));
+            slips_from_ours(name).is_some_and(|slips| holds_ours == (slips == Slips::Two))
+        };
+        let (name, _) = self.other_tools.iter().find(is_doubtful)?;
+        let line = self.line_of(&format!("[tool.{name}")).unwrap_or(self.first_line);
+        let reason = format!("[tool.{name}] belongs to another tool, so hostler does not read it");
+        Some(HeaderError::new(line, reason, "if it was meant for hostler, write [tool.hostler]"))
     }
 
     /// Reads the TOML text of a `script` block that begins on this line of the file; several problems become one error that
@@ -96,6 +110,17 @@ fn read_requires_python(top: &Section<'_>) -> Option<String> {
 }
 
 fn read_dependencies(top: &Section<'_>) -> Vec<String> {
+    if let Some((value, packages)) =
+        value_of(top, "dependencies").and_then(|value| Some((value, value.get_ref().as_table()?)))
+    {
+        top.ask("dependencies");
+        let items: Vec<String> =
+            packages.iter().map(|(name, version)| slip::of_table(name.get_ref(), version.get_ref().as_str())).collect();
+        let fix =
+            format!("in place of the table, write above the first [table] `# dependencies = [{}]`", items.join(", "));
+        top.report_value("dependencies", value, "a table does not fit here".to_owned(), fix);
+        return Vec::new();
+    }
     let list: Option<Setting<Vec<String>>> = top.take("dependencies");
     let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
     let texts =
@@ -130,7 +155,8 @@ fn right_form(text: &str) -> String {
 fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
     for (name, value) in tools.entries() {
         // Other tools own the rest of [tool]; only what was meant for hostler and would be lost is an error.
-        if name != "hostler" && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") <= 2 {
+        let holds_ours = value.get_ref().as_table().is_some_and(|table| table.keys().any(|key| is_ours(key.get_ref())));
+        if slips_from_ours(name) == Some(Slips::One) && holds_ours {
             tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
         }
     }
@@ -149,6 +175,22 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
     (pack, layer)
 }
 
+/// How far the name of another tool's table is from hostler's.
+#[derive(Debug, PartialEq, Eq)]
+enum Slips {
+    One,
+    Two,
+}
+
+fn slips_from_ours(name: &str) -> Option<Slips> {
+    match strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") {
+        _ if name == "hostler" => None,
+        0 | 1 => Some(Slips::One),
+        2 => Some(Slips::Two),
+        _ => None,
+    }
+}
+
 /// Whether a text is `[A-Za-z_][A-Za-z0-9_]*`, the form of pack and function names.
 pub fn is_identifier(text: &str) -> bool {
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -158,8 +200,12 @@ pub fn is_identifier(text: &str) -> bool {
 /// The identifier nearest to a text, to suggest in a message.
 pub fn nearest_identifier(text: &str) -> String {
     let mut name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name.insert(0, '_');
+    // A file whose name begins with an underscore is a helper, and never served.
+    if let Some(at) = name.find(|c: char| c != '_') {
+        name.drain(..at);
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "tool_");
     }
     name
 }

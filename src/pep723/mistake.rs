@@ -1,55 +1,66 @@
 //! Texts that were meant to be a header and are not: found, and answered with the line that would be right.
 
 use super::block::{Block, is_comment};
-use super::{CLOSING, HeaderError, OPENING, SCRIPT};
+use super::{CLOSING, HeaderError, MERGE, OPENING, SCRIPT, opening};
 
 /// The first mistake around the blocks of a text, if there is one.
 pub(super) fn find(source: &str, blocks: &[Block<'_>]) -> Option<HeaderError> {
-    let mut scripts = blocks.iter().filter(|block| is_meant_as_script(block.kind));
+    let mut scripts = blocks.iter().filter(|block| block.kind == SCRIPT);
     let first = scripts.next();
     if let (Some(first), Some(second)) = (first, scripts.next()) {
         let reason = format!("a second `script` block; the first begins on line {}", first.opening_line);
         return Some(HeaderError::new(second.opening_line, reason, "keep one of them"));
     }
-    if let Some(block) = first.filter(|block| block.kind != SCRIPT) {
+    if let Some(block) = first {
+        return doubled(block);
+    }
+    // A block of type `Script` would be skipped without a word, and the file would be of another kind.
+    if let Some(block) = blocks.iter().find(|block| block.kind.eq_ignore_ascii_case(SCRIPT)) {
         let reason = format!("`{}` is not the block type `{SCRIPT}`", block.kind);
         return Some(HeaderError::new(block.opening_line, reason, write_instead(OPENING)));
     }
-    let mut suspects = source.split('\n').enumerate().filter(|(_, line)| looks_like_opening(line));
-    suspects.find_map(|(index, line)| judge(source, blocks, index + 1, line))
+    let mut suspects = source.split('\n').enumerate().filter(|(_, line)| opening::begins_like_one(line));
+    let (index, line) = suspects.find(|(index, _)| opening::is_meant(source, index + 1))?;
+    Some(judge(source, blocks, index + 1, line))
 }
 
-/// A block of type `Script` would be skipped without a word, and the file would be of another kind.
-fn is_meant_as_script(kind: &str) -> bool {
-    kind.eq_ignore_ascii_case(SCRIPT)
-}
-
-/// `^#\s*///\s*script`, with either case of the word.
-fn looks_like_opening(line: &str) -> bool {
-    let after_slashes = line.strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("///"));
-    let word = after_slashes.and_then(|rest| rest.trim_start().get(..SCRIPT.len()));
-    word.is_some_and(|word| word.eq_ignore_ascii_case(SCRIPT))
+/// A block runs from its first opening to the last closing that only comments part from it.
+fn doubled(block: &Block<'_>) -> Option<HeaderError> {
+    let mut lines = block.content.lines().enumerate().map(|(index, line)| (block.opening_line + 1 + index, line));
+    let (number, line) = lines.find(|(_, line)| *line == OPENING || *line == CLOSING)?;
+    let (reason, fix) = match line {
+        OPENING => ("the line that opens the header stands twice".to_owned(), format!("delete line {number}")),
+        _ if number + 1 == block.closing_line => {
+            ("the line that closes the header stands twice".to_owned(), format!("delete line {number}"))
+        }
+        _ => (
+            format!(
+                "only comments follow up to another `{CLOSING}`, on line {}, so the header goes on",
+                block.closing_line
+            ),
+            format!("put an empty line after line {number}, or delete line {}", block.closing_line),
+        ),
+    };
+    Some(HeaderError::new(number, reason, fix))
 }
 
 fn looks_like_closing(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///")
 }
 
-fn judge(source: &str, blocks: &[Block<'_>], number: usize, line: &str) -> Option<HeaderError> {
+fn judge(source: &str, blocks: &[Block<'_>], number: usize, line: &str) -> HeaderError {
     let before = blocks.partition_point(|block| block.opening_line <= number);
-    let around = blocks[..before].last().filter(|block| number <= block.closing_line);
-    match around {
-        Some(block) if block.opening_line == number => None,
+    match blocks[..before].last().filter(|block| number <= block.closing_line) {
         Some(block) => {
             let reason = format!("a header begins inside the `{}` block of line {}", block.kind, block.opening_line);
             let fix = format!("close that block with `{CLOSING}` and put an empty line between the two");
-            Some(HeaderError::new(number, reason, fix))
+            HeaderError::new(number, reason, fix)
         }
         None if line != OPENING => {
             let reason = format!("this looks like a header and {}", difference(line));
-            Some(HeaderError::new(number, reason, write_instead(OPENING)))
+            HeaderError::new(number, reason, write_instead(OPENING))
         }
-        None => Some(unclosed(source, number)),
+        None => unclosed(source, number),
     }
 }
 
@@ -111,6 +122,9 @@ fn looks_like_code(line: &str) -> bool {
 
 fn misplaced_closing(opening: usize, number: usize, line: &str, interruption: Option<(usize, &str)>) -> HeaderError {
     if let Some((at, text)) = interruption {
+        if text.starts_with("<<<<<<< ") {
+            return HeaderError::new(at, MERGE.0, MERGE.1);
+        }
         let fix = if text.trim().is_empty() {
             "write `#` there, or delete the line".to_owned()
         } else {

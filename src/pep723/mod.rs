@@ -2,6 +2,7 @@
 //!
 //! Whether a text is a header is decided by the PEP's reference regular expression and nothing else; a text that was
 //! meant to be one and is not is an error, so that a slip of the pen never turns a tool file into another kind of file.
+//! A comment that only speaks of headers is none of these: uv runs such files.
 
 mod amend;
 mod block;
@@ -10,6 +11,7 @@ mod distributions;
 mod likeness;
 mod metadata;
 mod mistake;
+mod opening;
 mod pythons;
 mod requirement;
 mod slip;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 
 pub use block::{Block, blocks};
 pub use decode::decode;
-pub use distributions::{brings, distribution_of, is_well_known, modules_of, normalised};
+pub use distributions::{brings, comes_along, distribution_of, is_well_known, modules_of, normalised};
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use pythons::{Hindrance, OLDEST_PYTHON, oldest_minor, some_patch_fits};
 pub use requirement::package_of;
@@ -80,6 +82,11 @@ const SCRIPT: &str = "script";
 const OPENING: &str = "# /// script";
 /// The one line that closes any block.
 const CLOSING: &str = "# ///";
+/// What is said of the markers that a merge leaves, and what to do about them.
+pub(crate) const MERGE: (&str, &str) = (
+    "here begins a conflict of a merge",
+    "keep one of the two sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`",
+);
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,21 @@ pub(super) fn in_dependency(text: &str) -> Option<Slip> {
     }
 }
 
+/// A line of a table of packages, as other tools have it (`six = "^1.2"`), as a requirement in the quotes of TOML.
+pub(super) fn of_table(name: &str, version: Option<&str>) -> String {
+    let version = version.unwrap_or("*").trim();
+    let text = match version {
+        "*" | "latest" | "" => name.to_owned(),
+        version => format!("{name}{version}"),
+    };
+    let bare = format!("{name}=={version}");
+    match in_dependency(&text) {
+        None if is_version(version) => format!("\"{bare}\""),
+        None => format!("\"{text}\""),
+        Some(Slip { instead, .. }) => instead.unwrap_or_else(|| format!("\"{name}\"")),
+    }
+}
+
 /// What keeps a text from being a list of versions, for `requires-python`.
 pub(super) fn in_python(text: &str) -> Option<Slip> {
     let text = text.trim();

@@ -74,6 +74,10 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
         "# /// script\n# dependencies = []\n# /// \nimport os\n",
         "# /// script\n# ///\nimport os\n",
         "# /// script\n# x\n# ///\n\n# /// script\n# x\n# ///\n",
+        "# /// script\n# /// script\n# dependencies = []\n# ///\n",
+        "# /// script\n# dependencies = []\n# ///\n# ///\n",
+        "# /// script\n# dependencies = []\n# ///\n# What it is for.\n# ///\n",
+        "# /// script\n<<<<<<< HEAD\n# dependencies = []\n=======\n# dependencies = [\"six\"]\n>>>>>>> x\n# ///\n",
         "# /// notes\n# /// script\n# dependencies = []\n# ///\n",
     ];
     let answers: Vec<String> = cases.iter().map(|source| complaint(source)).collect();
@@ -91,6 +95,10 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
     line 3: this is not quite the end of the header of line 1; write exactly `# ///`
     line 1: this header is empty, so it counts as none; put at least one line into it: `# dependencies = []`
     line 5: a second `script` block; the first begins on line 1; keep one of them
+    line 2: the line that opens the header stands twice; delete line 2
+    line 3: the line that closes the header stands twice; delete line 3
+    line 3: only comments follow up to another `# ///`, on line 5, so the header goes on; put an empty line after line 3, or delete line 5
+    line 2: here begins a conflict of a merge; keep one of the two sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`
     line 2: a header begins inside the `notes` block of line 1; close that block with `# ///` and put an empty line between the two
     ");
 }
@@ -114,6 +122,14 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
         "[tool.hostler]\ndependencies = []",
         "[tool.hostler]\nlauncher = \"direct\"",
         "[project]\ndependencies = []",
+        "requires = [\"six\"]",
+        "install_requires = [\"six\"]",
+        "python_requires = \">=3.9\"",
+        "python = \">=3.9\"",
+        "requires-python = \">=3.10\",",
+        "requires-python = \">=3.10\";",
+        "requires-python >= \"3.10\"",
+        "[dependencies]\nsix = \"*\"\nhttpx = \"^0.27\"\nrich = \">=13\"",
     ];
     let answers: Vec<String> = cases.iter().map(|toml| header(toml).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r#"
@@ -133,7 +149,42 @@ fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     line 4: `tool.hostler.dependencies`: this table has no such key; it belongs above the first [table] of the header
     line 4: `tool.hostler.launcher`: this table has no such key; a header cannot set it: it belongs under [tool.NAME] in hostler.toml
     line 3: `project`: this table has no such key; a header has no [project]: `dependencies` and `requires-python` stand at its top
+    line 3: `requires`: unknown key; here it is called `dependencies`: write exactly `# dependencies = ["six"]`
+    line 3: `install_requires`: unknown key; here it is called `dependencies`: write exactly `# dependencies = ["six"]`
+    line 3: `python_requires`: unknown key; here it is called `requires-python`: write exactly `# requires-python = ">=3.9"`
+    line 3: `python`: unknown key; here it is called `requires-python`: write exactly `# requires-python = ">=3.9"`
+    line 3: not valid TOML: nothing may follow a value; write exactly `# requires-python = ">=3.10"`
+    line 3: not valid TOML: nothing may follow a value; write exactly `# requires-python = ">=3.10"`
+    line 3: not valid TOML: the comparison stands within the quotes; write exactly `# requires-python = ">=3.10"`
+    line 3: `dependencies`: a table does not fit here; in place of the table, write above the first [table] `# dependencies = ["httpx>=0.27", "rich>=13", "six"]`
     "#);
+}
+
+#[test]
+fn a_name_that_is_suggested_is_one_that_is_served() {
+    let near = |name: &str| super::nearest_identifier(name);
+    assert_eq!(
+        (near("1x"), near("my-tool"), near("_x"), near("ünï"), near("_")),
+        ("tool_1x".to_owned(), "my_tool".to_owned(), "x".to_owned(), "n_".to_owned(), "tool__".to_owned(),)
+    );
+}
+
+#[test]
+fn tables_of_other_tools_are_theirs() {
+    let told = |toml: &str| header(toml).map(|header| header.doubt().map(|doubt| doubt.to_string()));
+    for name in ["poster", "roster", "holster", "hostile", "hustler", "hostlr"] {
+        assert!(told(&format!("[tool.{name}]\nname = \"x\"")).is_ok(), "{name}");
+    }
+    assert_eq!(told("[tool.roster]\nname = \"x\""), Ok(None));
+    for toml in ["[tool.holster]\ntimeout = \"3s\"", "[tool.hostlr]\nx = 1"] {
+        let doubt = told(toml).unwrap().unwrap();
+        assert!(doubt.contains("another tool") && doubt.starts_with("line 3: "), "{doubt}");
+        assert!(doubt.ends_with("; if it was meant for hostler, write [tool.hostler]"), "{doubt}");
+    }
+    for name in ["hostlr", "hostler_", "Hostler"] {
+        let error = told(&format!("[tool.{name}]\ntimeout = \"3s\"")).unwrap_err().to_string();
+        assert!(error.ends_with("unknown tool; did you mean [tool.hostler]?"), "{error}");
+    }
 }
 
 #[test]
@@ -167,6 +218,7 @@ fn bytes_become_text_as_cpython_reads_them() {
     assert_eq!(decode(b"x = 1\n# coding: latin-1\n# ok").unwrap().lines().count(), 3);
     let failures = [
         &b"x\n\ny = '\xE9'"[..],
+        b"x = '\x93\xE9\x94'\n",
         b"# coding: ascii\r\n\xE9",
         b"# coding: koi8-r\n",
         b"\xEF\xBB\xBF# coding: latin-1\n",
@@ -178,6 +230,7 @@ fn bytes_become_text_as_cpython_reads_them() {
     let answers: Vec<String> = failures.iter().map(|bytes| decode(bytes).unwrap_err().to_string()).collect();
     insta::assert_snapshot!(answers.join("\n"), @r"
     line 3: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`
+    line 1: this line is not UTF-8; save the file as UTF-8, or, if it is in cp1252, insert as line 1 `# -*- coding: cp1252 -*-`
     line 2: the byte 0xe9 does not exist in ascii; save the file as UTF-8
     line 1: the encoding koi8-r is not read here; delete line 1: the file is UTF-8, which needs no such line
     line 1: a UTF-8 file that calls itself latin-1; remove the encoding line
@@ -190,7 +243,7 @@ fn bytes_become_text_as_cpython_reads_them() {
 
 static REFERENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$").unwrap());
-static MEANT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^#[^\S\n]*///[^\S\n]*script").unwrap());
+static MEANT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^#[^\S\n]*///[^\S\n]*script[^\S\n]*$").unwrap());
 
 fn by_reference(source: &str) -> Vec<(String, String)> {
     REFERENCE.captures_iter(source).map(|found| (found["type"].to_owned(), found["content"].to_owned())).collect()

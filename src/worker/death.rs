@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::memory::Excess;
+use super::memory::{Excess, installed};
 use super::stack::Stack;
 use crate::outcome::{Code, Details, Fault, Lack};
 use crate::process::Exit;
@@ -64,9 +64,23 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
             Code::ToolCrashed,
             format!("the process of {tool} closed its connection to hostler during this call and was stopped; {next}"),
         ),
+        (Exit::Signal(_), Some(signal))
+            if signal == "SIGKILL" && is_for_want_of_memory(death.peak_memory, installed()) =>
+        {
+            let held = death.peak_memory.unwrap_or_default() / 1_000_000;
+            Fault::new(
+                Code::ProcessKilled,
+                format!(
+                    "the process of {tool} was killed with SIGKILL from outside during this call, most likely by the system \
+                     for want of memory (it held {held} MB): set `max_memory`, and its calls are told so in time; {next}"
+                ),
+            )
+        }
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
             Code::ProcessKilled,
-            format!("the process of {tool} was killed from outside with {signal} during this call; {next}"),
+            format!(
+                "the process of {tool} was killed with {signal} during this call, from outside or by itself; {next}"
+            ),
         ),
         (Exit::Signal(_), Some(signal)) => Fault::new(
             Code::ToolCrashed,
@@ -79,6 +93,11 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died during this call; {next}")),
     };
     fault.with(details)
+}
+
+/// Whether a process held so much of what there is that the system most likely took it for the one to end.
+fn is_for_want_of_memory(peak: Option<usize>, installed: Option<usize>) -> bool {
+    peak.zip(installed).is_some_and(|(peak, installed)| peak > installed / 2)
 }
 
 /// What became of a worker that died and made no call. For those who are refused because of it.
@@ -119,4 +138,33 @@ pub fn timeout_fault(tool: &str, file: &Path, timeout: Duration, stack: &Stack, 
     let signal = stopped.then(|| "SIGKILL".to_owned());
     let traceback = stack.listing(file);
     Fault::new(Code::ToolTimeout, message).with(Details { signal, traceback, ..Details::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Death, Stack, died_fault, is_for_want_of_memory};
+    use crate::process::Exit;
+
+    #[test]
+    fn a_kill_is_told_by_what_the_process_held() {
+        let told = |peak: usize| {
+            let (exit, stack) = (Exit::Signal(9), Stack::default());
+            let death = Death { exit, stderr: None, stack, excess: None, peak_memory: Some(peak), hung_up: false };
+            died_fault("a.f", Path::new("a.py"), &death, 0).message
+        };
+        assert!(told(1_000_000).contains("was killed with SIGKILL during this call, from outside or by itself"));
+        if super::installed().is_some() {
+            let large = told(usize::MAX / 2);
+            assert!(large.contains("for want of memory (it held") && large.contains("set `max_memory`"), "{large}");
+        }
+    }
+
+    #[test]
+    fn only_what_held_most_of_the_memory_was_likely_ended_for_it() {
+        assert!(is_for_want_of_memory(Some(600), Some(1000)));
+        assert!(!is_for_want_of_memory(Some(400), Some(1000)));
+        assert!(!is_for_want_of_memory(None, Some(1000)) && !is_for_want_of_memory(Some(600), None));
+    }
 }

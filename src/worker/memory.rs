@@ -17,6 +17,16 @@ pub struct Excess {
     pub limit: usize,
 }
 
+/// The memory that there is for all processes, in bytes: the machine's, or what a container may have of it.
+pub(super) fn installed() -> Option<usize> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
+    let total = total.trim().parse::<usize>().ok()?.checked_mul(1024)?;
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let most = container.and_then(|text| text.trim().parse::<usize>().ok());
+    Some(most.map_or(total, |most| most.min(total)))
+}
+
 /// Waits until a process holds more than its limit; for ever, where it has none.
 pub(super) async fn exceeded(pid: u32, limit: Option<usize>) -> Excess {
     let Some(limit) = limit else { return std::future::pending().await };

@@ -28,9 +28,12 @@ class Beginning(unittest.TestCase):
             self.assertIn("is there already", again.stderr)
 
     def test_a_name_that_is_none(self):
-        done = run("new", "two-words", cwd=scratch(self))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("`two_words`", done.stderr)
+        place = scratch(self)
+        for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x")):
+            done = run("new", name, cwd=place)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"such as `{near}`", done.stderr)
+            self.assertEqual(run("new", near, cwd=place).returncode, 0, "what is suggested can be made")
 
 
 class Doctor(unittest.TestCase):

@@ -260,6 +260,9 @@ class Configuration(unittest.TestCase):
         done = run("list", "--tools", TOOLS, "--config", config)
         self.assertEqual(done.returncode, 0)
         self.assertIn("there is no tool plian that these settings are for; did you mean plain?", done.stderr)
+        config = config_file(scratch(self), "[tool.hostler]\ntimeout = 5\n")
+        done = run("list", "--tools", TOOLS, "--config", config)
+        self.assertIn("in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one", done.stderr)
 
     def test_a_log_level_that_is_none(self):
         done = run("list", "--tools", TOOLS, env=environment(HOSTLER_LOG="loud"))

@@ -88,7 +88,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                 os.kill(worker, number)
                 answer = await task
                 self.assertEqual((answer.code, answer.details["signal"]), ("PROCESS_KILLED", name))
-                self.assertIn(f"was killed from outside with {name}", answer.message)
+                self.assertIn(f"was killed with {name}", answer.message)
                 self.assertTrue(answer.error["retryable"])
                 after = await hostler.call("hostile_well")
                 self.assertEqual(after.value, 1)
@@ -210,7 +210,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                    header='# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["E2E_SECRET"]\n# ///\n')
         async with connected(folder, env=environment(E2E_SECRET="pst-pst", E2E_HOME="here")) as hostler:
             declared = await hostler.call("looks_up", name="E2E_SECRET")
-            self.assertIn('read it with `hostler.secret("E2E_SECRET")`', declared.message)
+            self.assertIn('during a call, with `hostler.secret("E2E_SECRET")`', declared.message)
             other = await hostler.call("looks_up", name="E2E_HOME")
             for words in ("KeyError: 'E2E_HOME'", 'write line 4 as `# secrets = ["E2E_SECRET", "E2E_HOME"]`',
                           '`pass_env = ["E2E_HOME"]` under [tool.looks]'):

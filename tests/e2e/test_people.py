@@ -17,9 +17,9 @@ class Broken(unittest.TestCase):
     def test_a_broken_file_is_listed_though_nothing_in_it_can_be_named(self):
         rows = {row["name"]: row for row in json.loads(run("list", "--json", "--tools", self.tools).stdout)}
         self.assertEqual((rows["mute"]["status"], rows["mute"]["mcp_name"]), ("broken", None))
-        self.assertIn("line 2", rows["mute"]["reason"])
+        self.assertIn("line 1: not valid Python: `(` on line 1 is never closed", rows["mute"]["reason"])
         people = run("list", "--tools", self.tools).stdout
-        self.assertRegex(people, rf"mute +internal +broken +{self.tools}/mute.py: line 2")
+        self.assertRegex(people, rf"mute +internal +broken +{self.tools}/mute.py: line 1")
 
     def test_a_function_of_a_broken_file_is_shown_with_the_reason(self):
         for words in (["show", "engine.lost"], ["call", "engine.lost"]):

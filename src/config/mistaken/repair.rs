@@ -37,6 +37,7 @@ fn of_words(words: &str) -> Vec<Candidate> {
         found.extend(spaced_key(key, value));
         found.extend(of_value(key, value));
     } else {
+        found.extend(bare_comparison(words));
         found.extend(item(words));
     }
     found.extend(extra_bracket(words));
@@ -141,6 +142,17 @@ fn quoted(key: &str, value: &str) -> Option<Candidate> {
         "a text without quotes"
     };
     (is_plain && !is_list).then(|| (what, format!("{key} = \"{bare}\"")))
+}
+
+/// `requires-python >= "3.10"`: the comparison belongs into the quotes.
+fn bare_comparison(words: &str) -> Option<Candidate> {
+    let (key, rest) = words.split_at(words.find(['<', '>', '~', '!', '='])?);
+    let end = rest.find(|c| !"<>=~!".contains(c))?;
+    let (operator, version) = rest.split_at(end);
+    let version = version.trim().trim_matches(['"', '\'']);
+    let is_version = version.starts_with(|c: char| c.is_ascii_digit()) && !version.contains(['"', '\'', ' ']);
+    let line = format!("{} = \"{operator}{version}\"", key.trim());
+    (key.trim() == "requires-python" && is_version).then_some(("the comparison stands within the quotes", line))
 }
 
 /// An item of a list of several lines.

@@ -8,7 +8,8 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
-use super::Refusal;
+use super::{Refusal, brackets};
+use crate::pep723::MERGE;
 
 /// The cause of an error at these bytes, if it is one of these.
 pub(super) fn of(source: &str, parsed: &Parsed<ModModule>, error: &Range<usize>) -> Option<Refusal> {
@@ -17,6 +18,7 @@ pub(super) fn of(source: &str, parsed: &Parsed<ModModule>, error: &Range<usize>)
         .or_else(|| closed_too_late(source, parsed, error))
         .or_else(|| never_closed(source, error))
         .or_else(|| older_python(source, error))
+        .or_else(|| brackets::never_closed(source, parsed, error))
 }
 
 /// The markers that a merge leaves where two sides changed the same lines.
@@ -26,8 +28,7 @@ fn merge(source: &str) -> Option<Refusal> {
         starts.into_iter().find(|at| source[*at..].starts_with(mark))
     };
     let (begin, _) = (place("<<<<<<< ")?, place(">>>>>>> ")?);
-    let fix = "keep one of the two sides, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
-    Some(Refusal::new(line_at(source, begin), "here begins a conflict of a merge", fix))
+    Some(Refusal::new(line_at(source, begin), MERGE.0, MERGE.1))
 }
 
 /// A character that is not the one it looks like, or cannot be seen at all.
@@ -135,13 +136,28 @@ mod tests {
             "def f():\n<<<<<<< HEAD\n    return 1\n=======\n    return 2\n>>>>>>> other\n",
             "def f():\n    \"\"\"Doc.\n    return 1\n\ndef g():\n    \"\"\"Other one.\"\"\"\n    return 2\n",
             "def f():\n    \"\"\"Doc.\n    return 1\n",
+            "x = print(\n    [1,\n\ndef g():\n    return (2)\n",
+            "def g():\n    return (1 + (2)\n\ndef h():\n    return f(1)\n",
+            "x = {'a': [1, 2}\n",
+            "x = [1, 2\ny = 3\n",
+            "x = f'{a}', g(1\nimport os\n",
+            "x = (\n",
         ];
         insta::assert_snapshot!(texts.map(told).join("\n"));
     }
 
     #[test]
     fn what_is_no_such_cause_keeps_the_parsers_words() {
-        for text in ["x = = 1\n", "s = \"\"\"a\nb\"\"\" c\n", "print = = 1\n", "x = '\u{A0}' = = 2\n", "=======\n"] {
+        for text in [
+            "x = = 1\n",
+            "s = \"\"\"a\nb\"\"\" c\n",
+            "print = = 1\n",
+            "x = '\u{A0}' = = 2\n",
+            "=======\n",
+            "x = [\n  1,\n  2\n  3\n]\n",
+            "x = f(1 2)\n",
+            "x = 1)\n",
+        ] {
             assert!(told(text).ends_with("; correct this line"), "{}", told(text));
         }
     }

@@ -1,11 +1,16 @@
 //! What Python refuses of a text, in one sentence: for [`super::Status`] with its line, for `check` with its bytes.
 
+mod brackets;
 mod cause;
 mod compiler;
+mod newer;
+mod older;
 mod place;
 mod tabs;
 
 use std::ops::Range;
+
+pub use newer::{enough_for, unknown_to};
 
 use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
@@ -35,7 +40,8 @@ impl Refusal {
 
 /// The first reason for which Python refuses a text: of its bytes, then of its grammar, then of its compiler.
 pub fn refusal(source: &str, parsed: &Parsed<ModModule>) -> Option<Refusal> {
-    unreadable(source, parsed).or_else(|| compiler::refused(source, parsed.suite()).map(|error| of_compiler(&error)))
+    let refused = || compiler::refused(source, parsed.suite()).map(|error| of_compiler(&error));
+    unreadable(source, parsed).or_else(|| older::except(source, parsed.suite())).or_else(refused)
 }
 
 /// The same without what takes a walk through the tree, for trees that are too deep to be walked.

@@ -95,7 +95,7 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
 fn a_broken_file_still_says_what_it_would_hold() {
     let header = "# /// script\n# dependencies = [\"httpx\"]\n# ///\n";
     let syntax = file(&format!("{header}def good(a: int): ...\n\ndef bad(:\n    pass\n\ndef after(): ...\n"));
-    insta::assert_snapshot!(broken(&syntax), @"line 6: not valid Python: Expected a parameter or the end of the parameter list; correct this line");
+    insta::assert_snapshot!(broken(&syntax), @"line 6: not valid Python: `(` on line 6 is never closed; write `)` where it ends");
     assert_eq!(syntax.kind, Kind::Python);
     assert_eq!(syntax.header.as_ref().unwrap().dependencies, ["httpx"]);
     assert!(names(&syntax).contains(&"good"));

@@ -4,7 +4,7 @@
 # ///
 from os import getenv
 
-PLACE = getenv("SHED_FOLDER", "/tmp")
+PLACE = getenv("SHED_FOLDER")
 
 def well(number: int) -> int:
     """Give the number back."""

@@ -248,7 +248,7 @@ def _int(value):
 
 def _float(value):
     if value - value != 0:
-        raise NotJson("%s is not JSON; return None instead" % float.__repr__(value))
+        raise NotJson("%s is not JSON; return None instead, and say so in the annotation (`float | None`)" % float.__repr__(value))
     return value
 
 
