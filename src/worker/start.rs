@@ -158,6 +158,9 @@ async fn command(spec: &WorkerSpec, environments: &Environments, lease: &Lease, 
     Ok(spec.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }
 
+/// How long a launcher may outlive an interpreter that is gone.
+const LAST_BREATH: Duration = Duration::from_secs(1);
+
 /// How long an interpreter that did not get ready may take to say where it is.
 const STACK_LOOK: Duration = Duration::from_millis(20);
 const STACK_LOOKS: u32 = 15;
@@ -212,7 +215,15 @@ impl Handshake {
             Ok(None) => return Err(self.death_fault(stderr).await),
             Err(_) => return Err(self.slow_fault(limit).await),
         };
-        self.settle(&hello, writer, (reader, output), stderr)
+        let interpreter = match Tracked::behind(&self.child, hello.pid) {
+            Ok(interpreter) => interpreter,
+            // It may have said hello and died in the same moment.
+            Err(_) if tokio::time::timeout(LAST_BREATH, self.child.exited()).await.is_ok() => {
+                return Err(self.death_fault(stderr).await);
+            }
+            Err(error) => return Err(self.fault(&format!("its worker cannot be watched: {error}"), Details::default())),
+        };
+        self.settle(&hello, interpreter, writer, (reader, output), stderr)
     }
 
     /// Waits for the answer to `hello`; `None` when the pipe ended first.
@@ -244,6 +255,7 @@ impl Handshake {
     fn settle(
         self,
         hello: &HelloReply,
+        interpreter: Tracked,
         writer: LinkWriter,
         (mut reader, output): (LinkReader<pipe::Receiver>, Option<PipeEnd>),
         stderr: tokio::task::JoinHandle<()>,
@@ -256,8 +268,6 @@ impl Handshake {
             let text = "its worker runs one call at a time and cannot be asked for more; set `concurrency = 1` for it";
             return Err(self.fault(text, Details::default()));
         }
-        let interpreter = Tracked::behind(&self.child, hello.pid)
-            .map_err(|error| self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))?;
         let (control, orders) = mpsc::unbounded_channel();
         let news = self.news.clone();
         // The lease keeps the environment from being pruned for as long as the worker reads from it.
