@@ -17,7 +17,7 @@ pub(super) fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fau
             let error = error.to_string();
             let message = if error.starts_with("recursion limit") {
                 format!(
-                    "what {tool} returned is nested deeper than its callers read (about 120 levels); flatten it, or return it as a string of JSON"
+                    "what {tool} returned is nested deeper than about 120 levels, which is as deep as callers read; flatten it"
                 )
             } else {
                 format!(

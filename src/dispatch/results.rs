@@ -72,7 +72,9 @@ fn broken(kind: &ValidationErrorKind, came: &Value) -> String {
         Kind::Constant { expected_value } => format!("is not {expected_value}"),
         // Keys are data as well, and not for a log.
         Kind::AdditionalProperties { .. } => "has entries that no annotation names".to_owned(),
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "is of none of the types that are promised".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            format!("is of none of the types that are promised: {} came", kind_of(came))
+        }
         kind => format!("breaks `{}`", kind.keyword()),
     }
 }

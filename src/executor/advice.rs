@@ -119,7 +119,8 @@ fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&Strin
         None => {
             let place = format!("{name} = {{ file = \"/path/to/it\" }}");
             let otherwise = format!(
-                "ut it into hostler's environment as {name}, or write under [secrets] in hostler.toml: {place}"
+                "ut it into hostler's environment as {name}, or into a file that nobody else may read (`chmod 600`), and write under \
+                 [secrets] in hostler.toml: {place}"
             );
             match near {
                 Some(near) => format!(

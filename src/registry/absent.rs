@@ -24,9 +24,12 @@ pub enum NotFound {
 impl Catalogue {
     /// Where there are no tools at all: what to do about it.
     pub fn remedy(&self) -> Option<String> {
-        let silent: Vec<String> = self.files.iter().take(3).map(|entry| file_name(&entry.file.path)).collect();
+        // What is broken is told as that, and an executable may just not have answered yet.
+        let silent = self.files.iter().filter(|entry| entry.has_workers() && entry.broken().is_none());
+        let silent: Vec<String> = silent.take(3).map(|entry| file_name(&entry.file.path)).collect();
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,
+            (true, []) if !self.files.is_empty() => None,
             (true, []) => Some("give a folder with --tools DIR, or put Python files into ./tools".to_owned()),
             (true, [one]) if self.files.len() == 1 => {
                 Some(format!("{one} has no public function; see `hostler check`"))

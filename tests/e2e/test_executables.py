@@ -250,6 +250,13 @@ class Changes(unittest.IsolatedAsyncioTestCase):
             self.assertIn("here_one", await hostler.tools())
             self.assertLess(time.monotonic() - began, 0.9, "the other is given two seconds")
 
+    async def test_a_folder_of_executables_alone_is_not_called_empty(self):
+        tools = scratch(self) / "tools"
+        program(tools, "only")
+        async with connected(tools) as hostler:
+            self.assertEqual(await hostler.value("only", text="a"), {"said": "a"})
+            self.assertNotIn("no tools found", hostler.stderr())
+
     async def test_a_file_that_is_being_written_is_run_when_that_is_done(self):
         tools = scratch(self) / "tools"
         path = program(tools, "busy")

@@ -96,7 +96,7 @@ class Host(unittest.IsolatedAsyncioTestCase):
             # Its worker could not read that many levels, and would wait for an answer until its time is over.
             deep = await hostler.value("asks_amiss", tool="plainly.nest")
             self.assertEqual(deep["code"], "INVALID_OUTPUT")
-            self.assertIn("nested deeper than its callers read", deep["message"])
+            self.assertIn("nested deeper than about 120 levels", deep["message"])
 
     async def test_the_catalogue_and_the_configuration_without_anything_private(self):
         config = config_file(self.folder, '[secrets]\nKEY = { file = "/nowhere/at/all" }\n[tool.plainly]\nconfig = { token = "t0k3n" }\n')

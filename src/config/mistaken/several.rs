@@ -8,9 +8,10 @@ impl<'t> Trial<'t> {
         self.yaml(stopped).or_else(|| self.braces(stopped)).or_else(|| self.comment(stopped))
     }
 
-    /// `dependencies:` and below it `- six`.
+    /// `dependencies:` and below it `- six`, or `dependencies =` and below it `"six"`.
     fn yaml(&self, stopped: Line<'t>) -> Option<Mistake> {
-        let is_item = |line: &Line<'_>| line.text.trim_start().starts_with("- ");
+        let is_yaml = |line: &Line<'_>| line.text.trim_start().starts_with("- ");
+        let is_item = |line: &Line<'_>| is_yaml(line) || is_quoted(line.text.trim().trim_end_matches(','));
         let head = if is_item(&stopped) { self.above_all(stopped, is_item)? } else { stopped };
         let key = head.text.trim().strip_suffix([':', '='])?.trim_end();
         let items: Vec<Line<'t>> = self.below(head).take_while(is_item).collect();
@@ -22,7 +23,8 @@ impl<'t> Trial<'t> {
         let instead = format!("{key} = [{}]", items.iter().map(bare).collect::<Vec<_>>().join(", "));
         let (from, to) = (self.source.line_at(head.start), self.source.line_at(last.start));
         let fix = format!("in the place of lines {from} to {to}, write exactly `{}`", self.shown(&instead));
-        let what = "a list is written as YAML has it".to_owned();
+        let what = if is_yaml(last) { "a list is written as YAML has it" } else { "a list stands in square brackets" };
+        let what = what.to_owned();
         self.passes(head.start, last.end(), &instead).then_some(Mistake { at: head.start, what, fix })
     }
 
@@ -72,6 +74,11 @@ impl<'t> Trial<'t> {
             }
         }
     }
+}
+
+fn is_quoted(text: &str) -> bool {
+    let inner = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    ['"', '\''].into_iter().any(|quote| inner(quote).is_some_and(|inner| !inner.is_empty() && !inner.contains(quote)))
 }
 
 /// Lists that are longer are not looked through.

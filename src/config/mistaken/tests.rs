@@ -76,6 +76,7 @@ fn what_other_languages_have_is_told_as_toml_has_it() {
         "tool.hostler]\ntimeout = \"3s\"",
         "dependencies:\n  - six\n  - \"idna>=3\"\nrequires-python = \">=3.9\"",
         "dependencies = \n- six",
+        "dependencies =\n  \"six\",\n  \"idna\",",
         "dependencies = idna, six",
         "dependencies = six",
         "dependencies = six>=1, idna==3",

@@ -190,7 +190,7 @@ def walk(value):
 
 
 def _too_deep():
-    return "nested deeper than %d levels; flatten it, or return it as a string of JSON" % _DEEPEST
+    return "nested deeper than about 120 levels, which is as deep as callers read; flatten it"
 
 
 def _described(error):
