@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from harness import TOOLS, alive, children, eventually, gone, parent
+from harness import TOOLS, alive, children, eventually, gone, listed_children, parent
 from wire import Wire
 
 MARK = b"HOSTLER_RUN="
@@ -44,11 +44,13 @@ def marked(supervisor):
 def zombies(pid):
     """Dead children that nobody reaped."""
     found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (thread / "children").read_text().split()):
+    for child in listed_children(pid):
+        try:
             state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-            if state == "Z":
-                found.append(child)
+        except OSError:  # reaped since it was listed
+            continue
+        if state == "Z":
+            found.append(child)
     return found
 
 

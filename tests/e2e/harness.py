@@ -215,10 +215,16 @@ def parent(pid):
 
 def children(pid):
     """The living children of a process."""
+    return [child for child in listed_children(pid) if alive(child)]
+
+
+def listed_children(pid):
+    """The children of all threads of a process, dead ones too. Threads come and go while they are looked at."""
     found = []
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        found += map(int, (thread / "children").read_text().split())
-    return [child for child in found if alive(child)]
+        with contextlib.suppress(OSError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def supervisor(keeper):
