@@ -48,8 +48,10 @@ impl Lane {
         if waiting >= max_queue.max(1) {
             return Err(Full { waiting, overall: false });
         }
-        if let Some(waiting) = self.shared.full_of_waiting() {
-            return Err(Full { waiting, overall: true });
+        if let Some(overall) = self.shared.full_of_waiting() {
+            // It asked for a turn above. None is to be kept for it where nobody waits.
+            self.count(waiting);
+            return Err(Full { waiting: overall, overall: true });
         }
         let _waits = Waits::begin(self);
         let mut looks = self.looks.lock().await;
@@ -156,5 +158,24 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!(one.turn(2).await.err(), Some(Full { waiting: 2, overall: false }));
         assert_eq!(two.turn(2).await.err(), Some(Full { waiting: 3, overall: true }));
+    }
+
+    #[tokio::test]
+    async fn no_turn_is_kept_for_one_that_was_refused() {
+        let (shared, [one, two]) = lanes(1);
+        let turn = one.turn(9).await.unwrap();
+        let wait = || {
+            let one = Arc::clone(&one);
+            tokio::spawn(async move { one.turn(9).await.map(drop) })
+        };
+        let waiting = [wait(), wait(), wait()];
+        tokio::task::yield_now().await;
+        assert_eq!(two.turn(9).await.err(), Some(Full { waiting: 3, overall: true }));
+        drop(turn);
+        for one in waiting {
+            let ended = tokio::time::timeout(std::time::Duration::from_secs(5), one).await;
+            assert!(ended.expect("it has its turn").unwrap().is_ok());
+        }
+        assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }
 }
