@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::builtin::Builtins;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::{OneShots, Pools};
+use crate::executor::{BuiltIns, OneShots, Pools};
 use crate::process::{self, Signals};
 use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
 use crate::worker::{Shims, Sources};
@@ -39,15 +40,22 @@ impl App {
 
     /// Puts the parts together around a configuration.
     pub fn build(config: Config) -> Self {
+        let tools = Builtins::of(&config);
+        Self::build_with(config, tools)
+    }
+
+    /// The same, with these tools inside: [`Builtins::of`] the configuration, and what whoever embeds hostler adds to them.
+    pub fn build_with(config: Config, tools: Builtins) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache();
-        let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache)));
+        let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
         let one_shots =
             OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), executable_environment(&config, &registry));
-        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots);
+        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared));
+        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
         Self { config, dispatcher }
     }
 

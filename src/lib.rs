@@ -33,6 +33,7 @@ pub mod app;
 pub mod mcp;
 pub mod dispatch;
 pub mod executor;
+pub mod builtin;
 pub mod pool;
 pub mod worker;
 pub mod environment;

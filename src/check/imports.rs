@@ -95,7 +95,7 @@ impl Asked<'_> {
         let wanted = distribution_of(module).unwrap_or(module);
         let declare = match self.subject.file.kind {
             Kind::Python => format!("add \"{wanted}\" to `dependencies` in the header"),
-            Kind::Internal | Kind::Executable => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
+            _ => format!("give the file a header with `dependencies = [\"{wanted}\"]`"),
         };
         match question {
             None if is_well_known(module) => declare,

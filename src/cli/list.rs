@@ -91,6 +91,7 @@ pub(super) fn kind_word(kind: Kind) -> &'static str {
         Kind::Python => "python",
         Kind::Internal => "internal",
         Kind::Executable => "executable",
+        Kind::Builtin => "builtin",
     }
 }
 

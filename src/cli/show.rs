@@ -55,14 +55,29 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
-/// The settings that mean something where each call has a process of its own.
-const FOR_EXECUTABLES: [&str; 5] = ["timeout", "max_queue", "effects", "validate", "env"];
+/// The settings that mean something for a kind of tool. Workers have all of them.
+fn is_meant(kind: Kind, setting: &str) -> bool {
+    match kind {
+        Kind::Python | Kind::Internal => true,
+        Kind::Executable => ["timeout", "max_queue", "effects", "validate", "env"].contains(&setting),
+        Kind::Builtin => ["timeout", "max_queue", "effects", "validate"].contains(&setting),
+    }
+}
+
+/// Where a tool stands.
+fn origin(tool: &Tool) -> String {
+    let path = tool.entry.file.path.display();
+    match tool.entry.file.kind {
+        Kind::Python | Kind::Internal => format!("from {path} line {}", tool.function().line),
+        Kind::Executable => format!("from {path}"),
+        Kind::Builtin => "part of hostler".to_owned(),
+    }
+}
 
 fn as_text(tool: &Tool, width: Option<usize>) -> String {
-    let (file, function) = (&tool.entry.file, tool.function());
+    let file = &tool.entry.file;
     let path = file.path.display();
-    let line = if file.kind == Kind::Executable { String::new() } else { format!(" line {}", function.line) };
-    let mut text = format!("{}  (MCP name {})\nfrom {path}{line}\n", tool.name, tool.mcp_name);
+    let mut text = format!("{}  (MCP name {})\n{}\n", tool.name, tool.mcp_name, origin(tool));
     for other in &file.overrides {
         text.extend(["in the place of ", &other.display().to_string(), "\n"]);
     }
@@ -78,9 +93,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
     }
     text.push_str("\nSettings\n");
-    let is_meant = |key: &str| file.kind != Kind::Executable || FOR_EXECUTABLES.contains(&key);
     let rows = tool.entry.settings.shown(&tool.settings);
-    let rows = rows.into_iter().filter(|row| is_meant(row.key));
+    let rows = rows.into_iter().filter(|row| is_meant(file.kind, row.key));
     let rows: Vec<Vec<String>> =
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
@@ -111,6 +125,11 @@ pub(super) fn type_word(schema: &Value) -> String {
     }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         return reference.rsplit('/').next().unwrap_or("object").to_owned();
+    }
+    if let Some(Value::Array(kinds)) = schema.get("type") {
+        // That it may be left out is told elsewhere.
+        let kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+        return kinds.collect::<Vec<_>>().join("|");
     }
     match (schema.get("type").and_then(Value::as_str), schema.get("items"), schema.get("format")) {
         (Some("array"), Some(items), _) => format!("list of {}", type_word(items)),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::builtin::BuiltinLayer;
 use super::executables::ExecutablesLayer;
 use super::origin::{Place, Setting};
 use super::paths;
@@ -35,6 +36,8 @@ pub struct FileLayer {
     pub max_output: Option<Setting<ByteCount>>,
     /// How programs are asked what they are.
     pub executables: ExecutablesLayer,
+    /// Which tools of hostler's own are on.
+    pub builtin: BuiltinLayer,
     /// How many calls may run at once.
     pub max_concurrent_calls: Option<Setting<usize>>,
     /// How many calls may wait, of all tools together.
@@ -126,6 +129,9 @@ impl FileLayer {
         if let Some(section) = top.section("executables") {
             layer.executables = ExecutablesLayer::read(section);
         }
+        if let Some(section) = top.section("builtin") {
+            layer.builtin = BuiltinLayer::read(section, &folder);
+        }
         if let Some(section) = top.section("check") {
             layer.ignore = section.take("ignore");
             section.finish(false);
@@ -191,6 +197,7 @@ impl FileLayer {
             max_memory: over.max_memory.or(self.max_memory),
             ignore: over.ignore.or(self.ignore),
             executables: self.executables.under(over.executables),
+            builtin: self.builtin.under(over.builtin),
             ..self
         }
     }

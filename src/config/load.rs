@@ -86,6 +86,10 @@ impl Config {
             layer = layer.under(read(path)?);
             files.insert(0, path.clone());
         }
+        // Which tools are on and what they may reach may stand in two files.
+        if let Some(problem) = layer.builtin.problem() {
+            return Err(ConfigError::Problems(vec![problem]));
+        }
         Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
     }
 

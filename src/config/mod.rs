@@ -1,5 +1,6 @@
 //! `hostler.toml`: typed settings whose every value knows where it came from.
 
+pub mod builtin;
 pub mod effective;
 pub mod executables;
 pub(crate) mod homes;

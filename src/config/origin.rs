@@ -11,6 +11,8 @@ pub enum Origin {
     Default,
     /// The header of a tool file; a header can only ask, the operator's file wins over it.
     Header(Place),
+    /// A tool that has no header, in what it says of itself; it can only ask, too.
+    Tool,
     /// A line of a `hostler.toml`.
     File(Place),
     /// A command-line flag, by its name.
@@ -39,9 +41,20 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::Header(place) => write!(f, "header {place}"),
+            Self::Tool => f.write_str("the tool itself"),
             Self::File(place) => write!(f, "{place}"),
             Self::Flag(name) => write!(f, "flag {name}"),
             Self::Environment(name) => write!(f, "environment {name}"),
+        }
+    }
+}
+
+impl Origin {
+    /// The line that decided it, where it is one of a file.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Header(place) | Self::File(place) => Some(place),
+            Self::Default | Self::Tool | Self::Flag(_) | Self::Environment(_) => None,
         }
     }
 }

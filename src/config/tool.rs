@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
 use super::origin::Setting;
@@ -9,7 +10,8 @@ use super::section::Section;
 use super::value::{ByteCount, Count, FromToml, Limit, Patience, Room, choice};
 
 /// What repeating a call does to the world; decides whether hostler may repeat one that died.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effects {
     /// Only looks; changes nothing.
     Pure,

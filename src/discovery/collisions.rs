@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::ToolFile;
+use super::{Kind, ToolFile};
 use crate::pep723::is_identifier;
 
 /// Model providers accept no longer tool names.
@@ -13,7 +13,9 @@ const LONGEST_NAME: usize = 64;
 /// too long for MCP. A file that is broken already keeps its reason, and its claim: mending it must break no other.
 pub fn resolve_collisions(files: &mut [ToolFile]) {
     let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by(|left, right| files[*left].path.cmp(&files[*right].path));
+    // What lies in a folder comes before what is built in: it was put there on purpose.
+    let place = |file: &usize| (files[*file].kind == Kind::Builtin, &files[*file].path);
+    order.sort_by(|left, right| place(left).cmp(&place(right)));
     let mut packs: HashMap<String, PathBuf> = HashMap::new();
     let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
     for index in order {

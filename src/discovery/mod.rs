@@ -8,6 +8,7 @@ mod budget;
 mod cache;
 mod classes;
 mod collisions;
+mod declared;
 mod defaults;
 mod definitions;
 mod docstring;
@@ -45,7 +46,7 @@ mod syntax;
 mod text;
 mod unsaved;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,7 @@ use crate::pep723::Metadata;
 pub use asked::Asked;
 pub use cache::Cache;
 pub use collisions::{resolve_collisions, resolve_overrides};
+pub use declared::Declared;
 pub use docstring::documented_arguments;
 pub use executable::Answer;
 pub use lines::Lines;
@@ -97,10 +99,13 @@ pub struct ToolFile {
     pub open: OpenNames,
     /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
     pub helpers: Vec<PathBuf>,
-    /// Its folder's place among the tools folders: what lies in a later one takes the place of its namesakes.
+    /// Its folder's place among the tools folders, from 1: what lies in a later one takes the place of its namesakes, and
+    /// what lies in any that of built-in ones.
     pub rank: usize,
     /// The files whose place it takes.
     pub overrides: Vec<PathBuf>,
+    /// What it asks for, where it has no header to say so in.
+    pub declared: Declared,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -112,6 +117,8 @@ pub enum Kind {
     Internal,
     /// It is a program, asked with `--schema` and run once for each call.
     Executable,
+    /// It is part of this program and runs inside it.
+    Builtin,
 }
 
 /// Whether a tool file can be called.
@@ -175,10 +182,21 @@ pub struct Function {
 }
 
 impl ToolFile {
-    /// A tool of it by its full name, and as MCP clients know it, which accept no dot. Executables have no pack.
+    /// A tool that is part of this program, and lies in no folder.
+    pub fn built_in(path: &Path, function: Function, declared: Declared) -> Self {
+        Self {
+            pack: function.name.clone(),
+            description: function.summary.clone(),
+            functions: vec![function],
+            declared,
+            ..read::blank(path, Kind::Builtin)
+        }
+    }
+
+    /// A tool of it by its full name, and as MCP clients know it, which accept no dot. Only Python files are packs.
     pub fn names_of(&self, function: &str) -> (String, String) {
         match self.kind {
-            Kind::Executable => (function.to_owned(), function.to_owned()),
+            Kind::Executable | Kind::Builtin => (function.to_owned(), function.to_owned()),
             Kind::Python | Kind::Internal => (format!("{}.{function}", self.pack), format!("{}_{function}", self.pack)),
         }
     }

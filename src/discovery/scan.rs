@@ -79,7 +79,7 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, asked: Option<
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
     let mut files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
     for file in &mut files {
-        file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).unwrap_or_default();
+        file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }
     Scan { files, problems, unsaved: lines.unsaved(reader) }
 }

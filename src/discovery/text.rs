@@ -12,7 +12,7 @@ pub struct JsonSchema(Box<RawValue>);
 
 impl JsonSchema {
     /// A schema as text. Every map has one; were there none, what admits everything would be right.
-    pub(super) fn of(schema: &Map<String, Value>) -> Self {
+    pub fn of(schema: &Map<String, Value>) -> Self {
         Self(to_raw_value(schema).unwrap_or_else(|_| RawValue::TRUE.to_owned()))
     }
 

@@ -24,7 +24,7 @@ pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
 use crate::discovery::{Kind, Status};
-use crate::executor::{OneShots, Pools, Prepared};
+use crate::executor::{BuiltIns, OneShots, Pools, Prepared};
 use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Tool};
@@ -36,6 +36,7 @@ pub struct Dispatcher {
     /// The workers.
     pub pools: Pools,
     one_shots: OneShots,
+    built_ins: BuiltIns,
     pub(crate) config: Arc<Config>,
     /// Files whose running calls wait for other files. Held only to look or to change it.
     waits: Mutex<waits::Waits>,
@@ -47,7 +48,13 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// Puts the parts together.
-    pub fn new(config: Arc<Config>, registry: Arc<Registry>, pools: Pools, one_shots: OneShots) -> Arc<Self> {
+    pub fn new(
+        config: Arc<Config>,
+        registry: Arc<Registry>,
+        pools: Pools,
+        one_shots: OneShots,
+        built_ins: BuiltIns,
+    ) -> Arc<Self> {
         // Calls are told apart across runs: the time of this one, and a counter within it.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{:x}{:x}", now.as_micros(), std::process::id());
@@ -55,6 +62,7 @@ impl Dispatcher {
             registry,
             pools,
             one_shots,
+            built_ins,
             config,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),
@@ -75,6 +83,8 @@ impl Dispatcher {
     /// The tool files are others: those that are gone need no workers, those that are new or changed may always have some.
     pub fn changed(&self, catalogue: &Catalogue) {
         self.pools.close_without(catalogue);
+        self.one_shots.keep_those_of(catalogue);
+        self.built_ins.keep_those_of(catalogue);
         if self.is_warm.load(Ordering::Relaxed) {
             self.start_minimum(catalogue);
         }
@@ -189,6 +199,7 @@ impl Dispatcher {
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, nested, listener, host };
         let mut settled = match tool.entry.file.kind {
             Kind::Executable => self.one_shots.call(tool, prepared).await,
+            Kind::Builtin => self.built_ins.call(tool, prepared).await,
             Kind::Python | Kind::Internal => self.pools.call(tool, prepared).await,
         };
         if settled.metadata.worker.is_some() {

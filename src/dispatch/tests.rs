@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{CallRequest, Dispatcher};
+use crate::builtin::Builtins;
 use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::{OneShots, Pools};
+use crate::executor::{BuiltIns, OneShots, Pools};
 use crate::outcome::{Code, Fault};
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -40,7 +41,8 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), BTreeMap::new());
-    Dispatcher::new(config, registry, pools, one_shots)
+    let built_ins = BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared));
+    Dispatcher::new(config, registry, pools, one_shots, built_ins)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

@@ -47,7 +47,9 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
 /// Where a reader raises a limit.
 pub(super) fn where_to_set(origin: &Origin) -> String {
     match origin {
-        Origin::Default => "under [tool.hostler] in its header or under [tool] in hostler.toml".to_owned(),
+        Origin::Default | Origin::Tool => {
+            "under [tool.hostler] in its header or under [tool] in hostler.toml".to_owned()
+        }
         Origin::Header(place) => format!("in its header ({place})"),
         Origin::File(place) => format!("at {place}, which is in force"),
         Origin::Flag(_) | Origin::Environment(_) => format!("where it is set ({origin})"),

@@ -1,14 +1,18 @@
-//! Which kind of tool runs a call, and with what: Python files in pooled workers, executables in a process for each call.
+//! Which kind of tool runs a call, and with what: Python files in pooled workers, executables in a process for each call,
+//! built-in ones right here.
 
 mod advice;
+mod built_in;
 mod modules;
 mod newer;
 mod one_shot;
 mod pooled;
 mod secrets;
 mod status;
+mod turns;
 mod versions;
 
+pub use built_in::BuiltIns;
 pub use one_shot::OneShots;
 pub use pooled::{Pools, Prepared};
 pub use status::{FileStatus, Status};

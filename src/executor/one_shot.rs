@@ -1,21 +1,20 @@
 //! Executables: a process for each call, arguments on its standard input, the result on its standard output.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::advice;
 use super::pooled::Prepared;
+use super::turns::Turns;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
-use crate::pool::{Full, Lane, Settled, Shared};
+use crate::pool::{Settled, Shared};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
-use crate::registry::{Tool, cannot_run};
+use crate::registry::{Catalogue, Tool, cannot_run};
 use crate::worker::is_sent;
 
 /// How an executable whose time is over is stopped: TERM, and KILL soon after.
@@ -27,30 +26,25 @@ const WHICH: &str = "HOSTLER_TOOL";
 /// Everything that is run once for each call.
 pub struct OneShots {
     config: Arc<Config>,
-    shared: Arc<Shared>,
-    /// Held only to look one up.
-    lanes: Mutex<HashMap<PathBuf, Arc<Lane>>>,
+    turns: Turns,
     env: BTreeMap<OsString, OsString>,
 }
 
 impl OneShots {
     /// `env` is what executables get of hostler's own environment.
     pub fn new(config: Arc<Config>, shared: Arc<Shared>, env: BTreeMap<OsString, OsString>) -> Self {
-        Self { config, shared, lanes: Mutex::default(), env }
+        Self { config, turns: Turns::new(shared), env }
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
         let began = Instant::now();
         let mut metadata = Metadata { cold: true, ..Metadata::default() };
-        let lane = self.lane(tool);
-        // A call that a running call makes needs no turn: its caller holds one.
-        let turn =
-            if prepared.nested { Ok(None) } else { lane.turn(tool.entry.settings.max_queue.value).await.map(Some) };
+        let turn = self.turns.turn(tool, &prepared).await;
         metadata.queue_ms = in_ms(began.elapsed());
         let _turn = match turn {
             Ok(turn) => turn,
-            Err(full) => return Settled { ended: Err(busy(&tool.name, full)), metadata },
+            Err(fault) => return Settled { ended: Err(fault), metadata },
         };
         let began = Instant::now();
         let timeout = prepared.timeout;
@@ -62,10 +56,9 @@ impl OneShots {
         Settled { ended, metadata }
     }
 
-    fn lane(&self, tool: &Tool) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock();
-        let fresh = || Lane::new(Arc::clone(&self.shared));
-        Arc::clone(lanes.entry(tool.entry.file.path.clone()).or_insert_with(fresh))
+    /// Forgets tool files that are gone.
+    pub fn keep_those_of(&self, catalogue: &Catalogue) {
+        self.turns.keep_those_of(catalogue);
     }
 
     async fn run(&self, tool: &Tool, prepared: Prepared, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
@@ -164,15 +157,4 @@ fn too_much(tool: &str, most: usize, done: &Done) -> Fault {
         most / 1000
     );
     Fault::new(Code::InvalidOutput, message).with(details(done))
-}
-
-fn busy(tool: &str, full: Full) -> Fault {
-    let Full { waiting, overall } = full;
-    let (whom, table) = if overall { ("all tools together", "[limits]") } else { (tool, "[tool]") };
-    let message = format!(
-        "{tool} was not called: {waiting} calls of {whom} wait already; try again later, or raise `max_queue` \
-         under {table} in hostler.toml"
-    );
-    let details = Details { retry_after_ms: Some(100), ..Details::default() };
-    Fault::new(Code::Busy, message).with(details)
 }

@@ -10,6 +10,8 @@ pub enum Code {
     ToolNotFound,
     /// The arguments do not fit the tool's schema.
     InvalidParams,
+    /// The tool may not do that here.
+    PermissionDenied,
     /// The queue is full.
     Busy,
     /// The tool did not answer within its time.
@@ -46,6 +48,7 @@ impl Code {
         match self {
             Self::ToolNotFound => "TOOL_NOT_FOUND",
             Self::InvalidParams => "INVALID_PARAMS",
+            Self::PermissionDenied => "PERMISSION_DENIED",
             Self::Busy => "BUSY",
             Self::ToolTimeout => "TOOL_TIMEOUT",
             Self::Cancelled => "CANCELLED",
@@ -73,6 +76,7 @@ impl Code {
             | Self::MissingCredentials => 1,
             Self::InvalidParams => 2,
             Self::ToolNotFound => 3,
+            Self::PermissionDenied => 4,
             Self::ToolTimeout => 5,
             Self::Busy | Self::ResourceExhausted => 6,
             Self::CommandNotFound | Self::EnvironmentFailed | Self::StartupFailed => 7,
@@ -100,9 +104,10 @@ impl std::fmt::Display for Code {
 mod tests {
     use super::*;
 
-    const EVERY: [(Code, &str, u8, bool); 16] = [
+    const EVERY: [(Code, &str, u8, bool); 17] = [
         (Code::ToolNotFound, "TOOL_NOT_FOUND", 3, false),
         (Code::InvalidParams, "INVALID_PARAMS", 2, false),
+        (Code::PermissionDenied, "PERMISSION_DENIED", 4, false),
         (Code::Busy, "BUSY", 6, true),
         (Code::ToolTimeout, "TOOL_TIMEOUT", 5, true),
         (Code::Cancelled, "CANCELLED", 130, false),

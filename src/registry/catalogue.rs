@@ -51,6 +51,8 @@ impl FileEntry {
         let stand_in = stand_ins.remove(&file.path);
         let paths = std::iter::once(&file.path).chain(&file.helpers);
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
+        // What is part of this program lies nowhere.
+        let paths = paths.filter(|_| file.kind != Kind::Builtin);
         let stamps = looked.as_seen_at(paths.map(PathBuf::as_path));
         let (version, stale) = match stand_in {
             Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
@@ -84,7 +86,7 @@ impl FileEntry {
 
     /// Whether it is served by workers.
     pub fn has_workers(&self) -> bool {
-        self.file.kind != Kind::Executable
+        matches!(self.file.kind, Kind::Python | Kind::Internal)
     }
 
     /// Why nobody knows what it takes, where that is so.
@@ -196,9 +198,10 @@ impl Catalogue {
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
-            let internal = file.kind == Kind::Internal;
-            let layer = file.header.as_ref().map(|header| &header.layer);
-            let settings = config.tool(&file.pack, layer, internal);
+            let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
+            let declared = file.declared.layer();
+            let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
+            let settings = config.tool(&file.pack, Some(layer), internal);
             catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));

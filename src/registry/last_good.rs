@@ -107,7 +107,7 @@ impl LastGood {
 
     /// Why a file cannot be served as it is on disk.
     fn why_not(&self, file: &ToolFile, now: Instant) -> Option<Stale> {
-        if file.kind == Kind::Executable {
+        if matches!(file.kind, Kind::Executable | Kind::Builtin) {
             return None; // what was on disk is not kept, so nothing of an earlier version could run
         }
         if let Some(reason) = file.broken() {

@@ -26,6 +26,8 @@ pub struct Registry {
     config: Arc<Config>,
     /// What earlier runs read.
     cache: Option<Cache>,
+    /// The tools that are part of this program.
+    built_in: Vec<ToolFile>,
     saving: Saving,
     /// A plain lock, held only to copy or replace the pointers; never across an await.
     current: RwLock<Snapshot>,
@@ -51,16 +53,18 @@ struct Snapshot {
 impl Registry {
     /// Reads the tool folders of a configuration.
     pub fn open(config: Arc<Config>) -> Self {
-        Self::with(config, None)
+        Self::with(config, None, Vec::new())
     }
 
-    /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads.
-    pub fn with(config: Arc<Config>, cache: Option<Cache>) -> Self {
+    /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads; with the
+    /// tools that are part of this program.
+    pub fn with(config: Arc<Config>, cache: Option<Cache>, built_in: Vec<ToolFile>) -> Self {
         let saving = Saving::default();
         let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
         let registry = Self {
             config,
             cache,
+            built_in,
             saving,
             current: RwLock::new(none),
             reading: Mutex::default(),
@@ -223,6 +227,7 @@ impl Registry {
             gone(&mut scan.files, &before);
         }
         keep_listed(&mut scan.files, &before);
+        scan.files.extend(self.built_in.iter().cloned());
         if self.config.layer.executables.skips() {
             scan.files.retain(|file| !matches!(file.status, Status::SchemaUnknown { .. }));
         }

@@ -166,7 +166,7 @@ fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
     write(folder.path(), "later.py", TOOL);
     let wanted = Wanted { tools: vec![folder.path().to_owned()], ..Wanted::default() };
     let config = Arc::new(Config::load(&wanted, folder.path()).unwrap());
-    let start = || Registry::with(Arc::clone(&config), Cache::below(cache.path()));
+    let start = || Registry::with(Arc::clone(&config), Cache::below(cache.path()), Vec::new());
     let kept = || std::fs::read_dir(cache.path().join("catalogue")).is_ok_and(|mut files| files.next().is_some());
     drop(start());
     assert!(!kept(), "what was only just written is not kept");

@@ -1,0 +1,59 @@
+//! One call of a built-in tool: who hears of it, what it may ask, and how it learns that nobody waits for it any more.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::outcome::{Code, Fault};
+use crate::pool::Listener;
+use crate::worker::HostAccess;
+
+/// A call under way.
+pub struct Call {
+    /// Its id.
+    pub id: String,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Who hears how it goes.
+    pub listener: Arc<dyn Listener>,
+    /// What it may ask of hostler: other tools, the catalogue, the client's model.
+    pub host: Option<Arc<dyn HostAccess>>,
+}
+
+/// Says to work on a thread that nobody waits for it any more. To be looked at wherever it goes round.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Whether to stop.
+    pub fn is_said(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Says so when the call's future is dropped.
+struct SaysStop(Stop);
+
+impl Drop for SaysStop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Call {
+    /// Does what would hold up everybody, such as reading files, on a thread of its own. It hears of it when the call is
+    /// cancelled or its time is over.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Stop) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let stop = Stop::default();
+        let _says = SaysStop(stop.clone());
+        match tokio::task::spawn_blocking(move || work(&stop)).await {
+            Ok(done) => done,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            Err(_) => Err(Fault::new(Code::ShuttingDown, "hostler is ending")),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `delete_file`
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::builtin::{About, Builtin, Call, Roots};
+use crate::outcome::{Code, Fault};
+
+pub(super) struct DeleteFile(pub Roots);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// The file; relative paths begin at the first folder that tools may reach.
+    pub path: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Deleted {
+    /// The file that is gone.
+    pub path: String,
+}
+
+impl Builtin for DeleteFile {
+    type Params = Wanted;
+    type Answer = Deleted;
+
+    fn about(&self) -> About {
+        About::new(
+            "delete_file",
+            "Delete one file, for good.\n\nOf a link the link is deleted, not what it leads to. Folders are refused.",
+        )
+        .timeout(Duration::from_secs(30))
+    }
+
+    async fn call(&self, wanted: Wanted, call: Call) -> Result<Deleted, Fault> {
+        let roots = self.0.clone();
+        call.blocking(move |_| delete(&roots, &wanted)).await
+    }
+}
+
+fn delete(roots: &Roots, wanted: &Wanted) -> Result<Deleted, Fault> {
+    let at = roots.locate(&wanted.path)?;
+    let path = at.path();
+    let folder = || Fault::new(Code::ToolError, format!("{} is a folder, and only files are deleted", path.display()));
+    if at.root.symlink_metadata(at.inner()).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(folder());
+    }
+    at.root.remove_file(at.inner()).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => folder(),
+        _ => roots.refused(&path, &error),
+    })?;
+    Ok(Deleted { path: path.display().to_string() })
+}

@@ -1,0 +1,44 @@
+//! Files: read, listed, written, edited, deleted; all beneath the roots.
+
+mod delete;
+mod edit;
+mod list;
+mod place;
+mod read;
+mod write;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use cap_std::fs::{File, OpenOptions, OpenOptionsExt};
+
+use super::{Builtins, Located, Roots, Unregistered};
+use crate::outcome::{Code, Fault};
+
+pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistered> {
+    tools.register(read::ReadFile(roots.clone()))?;
+    tools.register(list::ListDirectory(roots.clone()))?;
+    tools.register(write::WriteFile(roots.clone()))?;
+    tools.register(delete::DeleteFile(roots.clone()))?;
+    tools.register(edit::FileEdit(roots.clone()))
+}
+
+/// Opens a file to be read. What is no file of bytes is refused, without waiting for whoever is at its other end.
+pub(super) fn open_to_read(roots: &Roots, at: &Located) -> Result<File, Fault> {
+    let path = at.path();
+    let mut how = OpenOptions::new();
+    how.read(true).custom_flags(libc::O_NONBLOCK);
+    let refused = |error: io::Error| roots.refused(&path, &error);
+    let file = at.root.open_with(at.inner(), &how).map_err(refused)?;
+    let metadata = file.metadata().map_err(refused)?;
+    if metadata.is_dir() {
+        let message = format!("{} is a folder; `list_directory` shows what is in it", path.display());
+        return Err(Fault::new(Code::ToolError, message));
+    }
+    if !metadata.is_file() {
+        let message = format!("{} is no file of bytes but a pipe, a socket or a device", path.display());
+        return Err(Fault::new(Code::ToolError, message));
+    }
+    Ok(file)
+}

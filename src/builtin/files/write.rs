@@ -1,0 +1,113 @@
+//! `write_file`
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use cap_std::fs::{OpenOptions, OpenOptionsExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::place;
+use crate::builtin::{About, Builtin, Call, Located, Roots};
+use crate::outcome::{Code, Fault};
+
+pub(super) struct WriteFile(pub Roots);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// The file; relative paths begin at the first folder that tools may reach. Folders on the way are made.
+    pub path: String,
+    /// What to write, as UTF-8.
+    pub content: String,
+    /// What to do with a file that is there.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mode {
+    /// Refuse to touch it.
+    #[default]
+    Create,
+    /// Put the new content in its place.
+    Overwrite,
+    /// Add to its end.
+    Append,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Written {
+    /// The file.
+    pub path: String,
+    /// How many bytes were written.
+    pub bytes: usize,
+    /// Whether the file is new.
+    pub created: bool,
+}
+
+impl Builtin for WriteFile {
+    type Params = Wanted;
+    type Answer = Written;
+
+    fn about(&self) -> About {
+        About::new(
+            "write_file",
+            "Write a text file: a new one, or in the place of one that is there (overwrite), or at its end (append).\n\nA file \
+             is put in its place whole; a failure leaves what was there. To change a part of a file, use file_edit.",
+        )
+        .timeout(Duration::from_secs(30))
+    }
+
+    async fn call(&self, wanted: Wanted, call: Call) -> Result<Written, Fault> {
+        let roots = self.0.clone();
+        call.blocking(move |_| write(&roots, &wanted)).await
+    }
+}
+
+fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
+    let at = roots.locate(&wanted.path)?;
+    let path = at.path();
+    let content = wanted.content.as_bytes();
+    let created = at.root.symlink_metadata(at.inner()).is_err();
+    let done = folders(&at).and_then(|()| match wanted.mode {
+        Mode::Create => place::create(&at.root, at.inner(), content),
+        Mode::Overwrite => place::replace(&at.root, at.inner(), content),
+        Mode::Append => append(&at, content),
+    });
+    done.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists if wanted.mode == Mode::Create => {
+            let message = format!(
+                "{} is there already and was left as it is; use mode \"overwrite\" or \"append\", or `file_edit` for a part \
+                 of it",
+                path.display()
+            );
+            Fault::new(Code::ToolError, message)
+        }
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+            Fault::new(Code::ToolError, format!("{} is a folder; name a file in it", path.display()))
+        }
+        _ => roots.refused(&path, &error),
+    })?;
+    Ok(Written { path: path.display().to_string(), bytes: content.len(), created })
+}
+
+fn folders(at: &Located) -> io::Result<()> {
+    match at.inner().parent().filter(|above| *above != Path::new("")) {
+        Some(above) => at.root.create_dir_all(above),
+        None => Ok(()),
+    }
+}
+
+fn append(at: &Located, content: &[u8]) -> io::Result<()> {
+    let mut how = OpenOptions::new();
+    // A pipe without a reader would hold up whoever opens it.
+    how.append(true).create(true).custom_flags(libc::O_NONBLOCK);
+    let mut file = at.root.open_with(at.inner(), &how)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
+    }
+    file.write_all(content)
+}

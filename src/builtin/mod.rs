@@ -1,0 +1,24 @@
+//! Tools that run inside this program: hostler's own, each off until the configuration names it, and those of whoever embeds
+//! the library, who implements [`Builtin`] and hands it to [`Builtins::register`].
+
+mod call;
+mod files;
+mod roots;
+mod set;
+mod tool;
+
+pub use call::{Call, Stop};
+pub use roots::{Located, Roots};
+pub use set::{Builtins, Unregistered};
+pub use tool::{About, Builtin};
+
+use crate::config::Config;
+
+/// Adds all that hostler brings.
+fn own(config: &Config, tools: &mut Builtins) {
+    let folders = config.layer.builtin.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
+    let roots = Roots::new(folders);
+    let added = files::add(tools, &roots);
+    // Two of one name would be ours to mend; a test holds that there are none.
+    debug_assert!(added.is_ok(), "{added:?}");
+}

@@ -1,0 +1,125 @@
+//! The folders that built-in tools may reach. A path is opened beneath one of them, by the system or step by step where that
+//! cannot: what is true of the text of a path may be over before it is opened.
+
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use crate::outcome::{Code, Fault};
+
+/// The folders, in the order they were named.
+#[derive(Debug, Clone, Default)]
+pub struct Roots(Arc<Vec<PathBuf>>);
+
+/// A path within a root.
+#[derive(Debug)]
+pub struct Located {
+    /// The root, opened.
+    pub root: Dir,
+    /// Where the root is.
+    pub above: PathBuf,
+    /// The path from there; empty for the root itself.
+    pub within: PathBuf,
+}
+
+impl Located {
+    /// The path as a person would open it.
+    pub fn path(&self) -> PathBuf {
+        if self.within.as_os_str().is_empty() { self.above.clone() } else { self.above.join(&self.within) }
+    }
+
+    /// The path from its root, where the root itself is `.`.
+    pub fn inner(&self) -> &Path {
+        if self.within.as_os_str().is_empty() { Path::new(".") } else { &self.within }
+    }
+}
+
+impl Roots {
+    /// These.
+    pub fn new(folders: Vec<PathBuf>) -> Self {
+        Self(Arc::new(folders))
+    }
+
+    /// Where relative paths begin.
+    pub fn first(&self) -> Option<&Path> {
+        self.0.first().map(PathBuf::as_path)
+    }
+
+    /// Finds the root that a path lies in, and opens that. What the path leads to is opened beneath it.
+    pub fn locate(&self, path: &str) -> Result<Located, Fault> {
+        if path.contains('\0') {
+            return Err(Fault::new(Code::InvalidParams, "a path holds no NUL character"));
+        }
+        let asked = Path::new(path);
+        let (above, within) = self.split(asked).ok_or_else(|| self.outside(asked))?;
+        let root = Dir::open_ambient_dir(&above, ambient_authority()).map_err(|error| {
+            let message = format!(
+                "{} cannot be opened: {error}; it is one of the `roots` under [builtin] in hostler.toml",
+                above.display()
+            );
+            Fault::new(Code::ToolError, message)
+        })?;
+        Ok(Located { root, above, within })
+    }
+
+    /// The root and what is below it. Only the text is looked at: this finds the root, it holds nobody.
+    fn split(&self, asked: &Path) -> Option<(PathBuf, PathBuf)> {
+        if asked.is_relative() {
+            return Some((self.first()?.to_owned(), clean(asked)));
+        }
+        let mut best: Option<(PathBuf, PathBuf)> = None;
+        for root in self.0.iter() {
+            let really = root.canonicalize().ok();
+            for shown in [Some(root.as_path()), really.as_deref()].into_iter().flatten() {
+                if let Ok(within) = asked.strip_prefix(shown)
+                    && best.as_ref().is_none_or(|(_, other)| within.components().count() < other.components().count())
+                {
+                    best = Some((root.clone(), clean(within)));
+                }
+            }
+        }
+        best
+    }
+
+    fn outside(&self, path: &Path) -> Fault {
+        let folders: Vec<String> = self.0.iter().map(|root| root.display().to_string()).collect();
+        let folders = if folders.is_empty() { "none".to_owned() } else { folders.join(", ") };
+        let message = format!(
+            "{} lies outside of the folders that built-in tools may reach ({folders}); use a path in one of them, or let \
+             whoever operates hostler add its folder to `roots` under [builtin] in hostler.toml",
+            path.display()
+        );
+        Fault::new(Code::PermissionDenied, message)
+    }
+
+    /// What the system's refusal to open a path means.
+    pub fn refused(&self, path: &Path, error: &io::Error) -> Fault {
+        let shown = path.display();
+        match error.kind() {
+            ErrorKind::NotFound => Fault::new(
+                Code::ToolError,
+                format!("{shown} does not exist; `list_directory` or `glob` show what there is"),
+            ),
+            // What cap-std says of a path that leads out, which is no error of the system's.
+            ErrorKind::PermissionDenied if error.raw_os_error().is_none() => self.outside(path),
+            ErrorKind::PermissionDenied => Fault::new(
+                Code::PermissionDenied,
+                format!("hostler may not open {shown}: {error}; its owner can let it with `chmod`"),
+            ),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::new(
+                Code::ResourceExhausted,
+                format!("there is no room for {shown}: {error}; make some, or write elsewhere"),
+            ),
+            _ => Fault::new(Code::ToolError, format!("{shown}: {error}")),
+        }
+    }
+}
+
+/// Without `.`, and without `name/..` at the end of nothing: `..` itself is left to whoever opens, since what it leads to
+/// depends on links.
+fn clean(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}

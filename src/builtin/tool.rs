@@ -1,0 +1,183 @@
+//! What a built-in tool is: a type with arguments and a result of its own, whose schemas are derived from them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use super::call::Call;
+use crate::config::tool::Effects;
+use crate::discovery::{Declared, Function, JsonSchema as SchemaText};
+use crate::outcome::{Code, Fault};
+
+/// What a tool says of itself.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Its name, which clients call it by: letters, digits and `_`.
+    pub name: String,
+    /// What it does, for the model that chooses it. The first paragraph stands in lists.
+    pub description: String,
+    /// How it wants to be treated; whoever operates hostler has the last word.
+    pub declared: Declared,
+}
+
+impl About {
+    /// A tool that may be called again only by whoever knows what that does.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self { name: name.into(), description: description.into(), declared: Declared::default() }
+    }
+
+    /// Says what repeating a call does.
+    #[must_use]
+    pub fn effects(mut self, effects: Effects) -> Self {
+        self.declared.effects = Some(effects);
+        self
+    }
+
+    /// Says how long a call may run, where nobody decides otherwise.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.declared.timeout = Some(limit);
+        self
+    }
+}
+
+/// A tool that runs inside this program.
+///
+/// ```
+/// use hostler::builtin::{About, Builtin, Call};
+/// use hostler::outcome::Fault;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Wanted {
+///     /// How many times.
+///     count: u32,
+/// }
+///
+/// struct Ring;
+///
+/// impl Builtin for Ring {
+///     type Params = Wanted;
+///     type Answer = String;
+///
+///     fn about(&self) -> About {
+///         About::new("ring", "Ring the bell.")
+///     }
+///
+///     async fn call(&self, wanted: Wanted, _call: Call) -> Result<String, Fault> {
+///         Ok("ding ".repeat(wanted.count as usize))
+///     }
+/// }
+/// ```
+pub trait Builtin: Send + Sync + 'static {
+    /// What it takes. Its fields are the arguments, their doc comments what a model reads about them.
+    type Params: DeserializeOwned + JsonSchema + Send;
+    /// What it returns.
+    type Answer: Serialize + JsonSchema + Send;
+
+    /// What it says of itself.
+    fn about(&self) -> About;
+
+    /// Makes a call. A future that is dropped is a call that is cancelled: what it has begun must end then.
+    fn call(&self, params: Self::Params, call: Call) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
+}
+
+/// A call under way.
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, Fault>> + Send + 'a>>;
+
+/// A built-in tool whatever its arguments are.
+pub(super) trait AnyBuiltin: Send + Sync {
+    fn function(&self) -> (Function, Declared);
+    fn run(self: Arc<Self>, arguments: Box<RawValue>, call: Call) -> Running<'static>;
+}
+
+impl<T: Builtin> AnyBuiltin for T {
+    fn function(&self) -> (Function, Declared) {
+        let About { name, description, declared } = self.about();
+        let summary = description.split("\n\n").next().unwrap_or_default();
+        let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+        let function = Function {
+            name,
+            summary: Some(summary),
+            description: Some(description),
+            input_schema: SchemaText::of(&input_schema::<T::Params>()),
+            output_schema: Some(SchemaText::of(&output_schema::<T::Answer>())),
+            is_async: true,
+            line: 0,
+        };
+        (function, declared)
+    }
+
+    fn run(self: Arc<Self>, arguments: Box<RawValue>, call: Call) -> Running<'static> {
+        Box::pin(async move {
+            let params = serde_json::from_str(arguments.get()).map_err(|error| {
+                let name = self.about().name;
+                Fault::new(Code::InvalidParams, format!("{name} was not called: {error}"))
+            })?;
+            let answer = self.call(params, call).await?;
+            to_raw_value(&answer).map_err(|error| {
+                Fault::new(Code::InvalidOutput, format!("the result cannot be written as JSON: {error}"))
+            })
+        })
+    }
+}
+
+fn input_schema<T: JsonSchema>() -> Map<String, Value> {
+    let mut schema = schema_of::<T>(SchemaSettings::draft2020_12());
+    // An argument that nobody knows is a mistake worth telling.
+    schema.entry("additionalProperties").or_insert(false.into());
+    schema.entry("type").or_insert("object".into());
+    schema.entry("properties").or_insert(json!({}));
+    schema
+}
+
+/// As clients get results: an object as it is, anything else in one.
+fn output_schema<T: JsonSchema>() -> Map<String, Value> {
+    let schema = schema_of::<T>(SchemaSettings::draft2020_12().for_serialize());
+    if schema.get("type").is_some_and(|kind| kind == "object") {
+        return schema;
+    }
+    let wrapped = json!({"type": "object", "properties": {"result": schema}, "required": ["result"]});
+    wrapped.as_object().cloned().unwrap_or_default()
+}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
+    // Models read a schema better that refers to nothing.
+    let settings = settings.with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    // Of a type that is not the tool's own, and for programmers.
+    for key in ["$schema", "title", "description"] {
+        schema.remove(key);
+    }
+    schema
+}
+
+/// Takes out what a model has no use for: widths of numbers, and that leaving out
+/// means nothing.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let is_width = |format: &Value| {
+                format.as_str().is_some_and(|word| word.starts_with("int") || word.starts_with("uint"))
+            };
+            if map.get("format").is_some_and(is_width) || map.get("format").is_some_and(|word| word == "double") {
+                map.remove("format");
+            }
+            if map.get("default").is_some_and(Value::is_null) {
+                map.remove("default");
+            }
+            map.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}

@@ -1,0 +1,152 @@
+//! `[builtin]`: which of the tools that are part of hostler are on, and what they may reach. None is on unless it is named.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeValue;
+
+use super::origin::Setting;
+use super::paths;
+use super::section::{Problem, Section, nearest};
+use super::value::{FromToml, choice};
+
+/// Every built-in tool, by the group it can be switched on with.
+pub const GROUPS: [(&str, &[&str]); 6] = [
+    ("files", &["read_file", "list_directory", "write_file", "delete_file", "file_edit"]),
+    ("search", &["glob", "grep", "git_status"]),
+    ("system", &["system_metrics_snapshot", "check_process_health", "read_system_logs"]),
+    ("web", &["fetch_url", "web_search"]),
+    ("shell", &["bash"]),
+    ("host", &["hostler_tools", "hostler_status", "hostler_refresh", "hostler_config", "hostler_ask_llm"]),
+];
+
+/// The tools that reach into folders.
+const OF_FOLDERS: [&str; 3] = ["files", "search", "shell"];
+
+/// What one file says of them.
+#[derive(Debug, Clone, Default)]
+pub struct BuiltinLayer {
+    /// The tools, or groups of them, that are on.
+    pub enable: Option<Setting<Vec<String>>>,
+    /// Those that are off all the same.
+    pub disable: Option<Setting<Vec<String>>>,
+    /// The folders they may reach; the first is where relative paths begin.
+    pub roots: Option<Setting<Vec<PathBuf>>>,
+    /// Who answers `web_search`.
+    pub search: Option<Setting<SearchProvider>>,
+    /// The address of that provider, where it is one's own.
+    pub search_url: Option<Setting<String>>,
+    /// Hosts and addresses that `fetch_url` may reach although they are private.
+    pub fetch_private: Option<Setting<Vec<String>>>,
+}
+
+/// Who answers `web_search`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchProvider {
+    /// The page for browsers without scripts.
+    DuckDuckGo,
+    /// An instance of one's own.
+    SearXng,
+    /// Brave's interface, with a key.
+    Brave,
+}
+
+impl FromToml for SearchProvider {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let words = [("duckduckgo", Self::DuckDuckGo), ("searxng", Self::SearXng), ("brave", Self::Brave)];
+        choice(value, &words)
+    }
+}
+
+impl BuiltinLayer {
+    pub(super) fn read(section: Section<'_>, folder: &Path) -> Self {
+        let mut layer = Self {
+            enable: names(&section, "enable"),
+            disable: names(&section, "disable"),
+            roots: section.take::<Vec<PathBuf>>("roots").map(|roots| absolute(roots, folder)),
+            ..Self::default()
+        };
+        if let Some(search) = section.section("web_search") {
+            layer.search = search.take("provider");
+            layer.search_url = search.take("url");
+            search.finish(false);
+        }
+        if let Some(fetch) = section.section("fetch_url") {
+            layer.fetch_private = fetch.take("allow_private");
+            fetch.finish(false);
+        }
+        section.finish(false);
+        layer
+    }
+
+    pub(super) fn under(self, over: Self) -> Self {
+        Self {
+            enable: over.enable.or(self.enable),
+            disable: over.disable.or(self.disable),
+            roots: over.roots.or(self.roots),
+            search: over.search.or(self.search),
+            search_url: over.search_url.or(self.search_url),
+            fetch_private: over.fetch_private.or(self.fetch_private),
+        }
+    }
+
+    /// The tools that are on.
+    pub fn enabled(&self) -> BTreeSet<&'static str> {
+        let mut on: BTreeSet<&str> = self.enable.iter().flat_map(|names| meant(&names.value)).collect();
+        for off in self.disable.iter().flat_map(|names| meant(&names.value)) {
+            on.remove(off);
+        }
+        on
+    }
+
+    /// What is wrong with all layers taken together.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let enable = self.enable.as_ref()?;
+        let place = enable.origin.place()?.clone();
+        let on = self.enabled();
+        let reaches = |group: &&(&str, &[&str])| OF_FOLDERS.contains(&group.0);
+        let reaching = GROUPS.iter().filter(reaches).flat_map(|group| group.1).find(|name| on.contains(**name))?;
+        if self.roots.as_ref().is_some_and(|roots| !roots.value.is_empty()) {
+            return None;
+        }
+        let what = format!("{reaching} reaches into folders, and none are named");
+        let fix = "add `roots = [\".\"]` to [builtin], with the folders it may reach, from this file on".to_owned();
+        Some(Problem { place, key: "builtin.enable".to_owned(), what, fix })
+    }
+}
+
+/// The tools that a list names, by themselves or by their groups.
+fn meant(names: &[String]) -> impl Iterator<Item = &'static str> {
+    let tools = names.iter().flat_map(|name| {
+        GROUPS.iter().flat_map(move |(group, tools)| {
+            let wanted = move |tool: &&&'static str| group == name || **tool == name;
+            tools.iter().filter(wanted).copied()
+        })
+    });
+    tools.collect::<Vec<_>>().into_iter()
+}
+
+/// A list of names that are known.
+fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>>> {
+    let named = section.take::<Vec<String>>(key)?;
+    let known = || GROUPS.iter().flat_map(|(group, tools)| tools.iter().chain([group])).copied();
+    let value = section.entries().find(|(name, _)| *name == key)?.1;
+    for name in &named.value {
+        if known().any(|other| other == name) {
+            continue;
+        }
+        let groups = GROUPS.map(|(group, _)| group).join(", ");
+        let fix = match nearest(name, known()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("name tools (`hostler builtin` lists them) or groups of them: {groups}"),
+        };
+        section.report_value(key, value, format!("there is no built-in tool \"{name}\""), fix);
+    }
+    Some(named)
+}
+
+fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
+    // Without `.`, which would stand in every path that is told.
+    let whole = |path: PathBuf| folder.join(paths::expand_home(&path)).components().collect();
+    found.map(|roots| roots.into_iter().map(whole).collect())
+}

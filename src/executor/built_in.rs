@@ -1,0 +1,83 @@
+//! Tools that are part of this program: run on its own runtime, each in a task, so that one that panics ends nobody else.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+use tokio::task::JoinHandle;
+
+use super::advice;
+use super::pooled::Prepared;
+use super::turns::Turns;
+use crate::builtin::{Builtins, Call};
+use crate::config::Config;
+use crate::outcome::{Code, Fault, Metadata};
+use crate::pool::{Settled, Shared};
+use crate::registry::{Catalogue, Tool};
+
+/// The built-in tools that are on.
+pub struct BuiltIns {
+    config: Arc<Config>,
+    tools: Builtins,
+    turns: Turns,
+}
+
+impl BuiltIns {
+    /// These.
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>) -> Self {
+        Self { config, tools, turns: Turns::new(shared) }
+    }
+
+    /// Makes a call. Dropping the future cancels it.
+    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
+        let began = Instant::now();
+        let mut metadata = Metadata::default();
+        let turn = self.turns.turn(tool, &prepared).await;
+        metadata.queue_ms = in_ms(began.elapsed());
+        let _turn = match turn {
+            Ok(turn) => turn,
+            Err(fault) => return Settled { ended: Err(fault), metadata },
+        };
+        let (began, timeout) = (Instant::now(), prepared.timeout);
+        let mut ended = self.run(tool, prepared).await;
+        metadata.run_ms = in_ms(began.elapsed());
+        if let Err(fault) = &mut ended {
+            advice::complete(fault, tool, timeout, &self.config);
+        }
+        Settled { ended, metadata }
+    }
+
+    /// Forgets tool files that are gone.
+    pub fn keep_those_of(&self, catalogue: &Catalogue) {
+        self.turns.keep_those_of(catalogue);
+    }
+
+    async fn run(&self, tool: &Tool, prepared: Prepared) -> Result<Box<RawValue>, Fault> {
+        let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
+        let call = Call { id: call_id, timeout, listener, host };
+        let (tools, name) = (self.tools.clone(), tool.function().name.clone());
+        let mut task = Aborts(tokio::spawn(async move { tools.call(&name, kwargs, call).await }));
+        let late = || {
+            let limit = humantime::format_duration(timeout);
+            Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))
+        };
+        let ended = tokio::time::timeout(timeout, &mut task.0).await.map_err(|_| late())?;
+        ended.unwrap_or_else(|error| {
+            let message = format!("{} failed within hostler ({error}); please report it", tool.name);
+            Err(Fault::new(Code::SystemError, message))
+        })
+    }
+}
+
+fn in_ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// A task that ends with whoever waits for it.
+struct Aborts<T>(JoinHandle<T>);
+
+impl<T> Drop for Aborts<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
