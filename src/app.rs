@@ -52,9 +52,9 @@ impl App {
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
-        let one_shots =
-            OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), executable_environment(&config, &registry));
-        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared));
+        let env = executable_environment(&config, &registry);
+        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), env.clone());
+        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), env);
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
         Self { config, dispatcher }
     }

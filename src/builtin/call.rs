@@ -1,5 +1,7 @@
 //! One call of a built-in tool: who hears of it, what it may ask, and how it learns that nobody waits for it any more.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,10 @@ pub struct Call {
     pub id: String,
     /// How long it may run.
     pub timeout: Duration,
+    /// The most output of a program that is kept, in bytes.
+    pub most: usize,
+    /// The environment of programs that it starts: hostler's own, without what is secret.
+    pub env: Arc<BTreeMap<OsString, OsString>>,
     /// Who hears how it goes.
     pub listener: Arc<dyn Listener>,
     /// What it may ask of hostler: other tools, the catalogue, the client's model.

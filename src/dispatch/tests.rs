@@ -41,7 +41,7 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), BTreeMap::new());
-    let built_ins = BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared));
+    let built_ins = BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), BTreeMap::new());
     Dispatcher::new(config, registry, pools, one_shots, built_ins)
 }
 

@@ -1,5 +1,7 @@
 //! Tools that are part of this program: run on its own runtime, each in a task, so that one that panics ends nobody else.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,12 +22,13 @@ pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
     turns: Turns,
+    env: Arc<BTreeMap<OsString, OsString>>,
 }
 
 impl BuiltIns {
-    /// These.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>) -> Self {
-        Self { config, tools, turns: Turns::new(shared) }
+    /// These. `env` is what programs that they start get of hostler's own environment.
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, env: BTreeMap<OsString, OsString>) -> Self {
+        Self { config, tools, turns: Turns::new(shared), env: Arc::new(env) }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -54,7 +57,8 @@ impl BuiltIns {
 
     async fn run(&self, tool: &Tool, prepared: Prepared) -> Result<Box<RawValue>, Fault> {
         let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
-        let call = Call { id: call_id, timeout, listener, host };
+        let most = self.config.limits.max_output.value.0;
+        let call = Call { id: call_id, timeout, most, env: Arc::clone(&self.env), listener, host };
         let (tools, name) = (self.tools.clone(), tool.function().name.clone());
         let mut task = Aborts(tokio::spawn(async move { tools.call(&name, kwargs, call).await }));
         let late = || {

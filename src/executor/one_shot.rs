@@ -13,7 +13,7 @@ use super::turns::Turns;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, once};
 use crate::registry::{Catalogue, Tool, cannot_run};
 use crate::worker::is_sent;
 
@@ -69,9 +69,15 @@ impl OneShots {
             input: prepared.kwargs.get().as_bytes().to_vec(),
             limit: prepared.timeout,
             most,
+            tail: USUAL_TAIL,
             grace: GRACE,
         };
-        let done = once(program, |line| prepared.listener.output("stderr", line)).await.map_err(|error| {
+        // What it writes to standard output is its result, and nobody's to hear.
+        let hear = |stream: Stream, line: &str| match stream {
+            Stream::Errors => prepared.listener.output(stream.word(), line),
+            Stream::Output => {}
+        };
+        let done = once(program, hear).await.map_err(|error| {
             Fault::new(
                 Code::CommandNotFound,
                 format!("{} was not called: {}", tool.name, cannot_run(&file.path, &error)),

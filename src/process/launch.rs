@@ -38,6 +38,13 @@ impl Launch {
         self
     }
 
+    /// Starts it in a folder.
+    #[must_use]
+    pub fn within(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.directory = Some(folder.into());
+        self
+    }
+
     /// Sets one variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {

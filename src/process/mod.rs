@@ -27,7 +27,7 @@ pub use household::keep_house;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, inherited_environment, reaches_workers, worker_environment};
 pub use memory::{processor_time, resident};
-pub use once::{Done, End, Once, once};
+pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use pipe_end::PipeEnd;
 pub use run::{Finished, run};
 pub use signals::{Signals, survive_questions};

@@ -25,8 +25,29 @@ pub struct Once {
     pub limit: Duration,
     /// The most it may write on its standard output, in bytes.
     pub most: usize,
+    /// How much of the end of its standard error is kept, in bytes.
+    pub tail: usize,
     /// How it is stopped.
     pub grace: Grace,
+}
+
+/// Where a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
+}
+
+impl Stream {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Output => "stdout",
+            Self::Errors => "stderr",
+        }
+    }
 }
 
 /// What became of it.
@@ -38,6 +59,8 @@ pub struct Done {
     pub stdout: Vec<u8>,
     /// The end of its standard error.
     pub stderr: String,
+    /// How many bytes of standard error before that were not kept.
+    pub unkept: usize,
     /// The most memory it held, in bytes.
     pub peak_memory: Option<usize>,
     /// Its process id.
@@ -55,8 +78,11 @@ pub enum End {
     TooMuch,
 }
 
-/// So many bytes of standard error are kept.
-const TAIL: usize = 16 * 1024;
+/// So many bytes of standard error are kept where it only explains what went wrong.
+pub const USUAL_TAIL: usize = 16 * 1024;
+
+/// A line of standard error that is longer is taken in pieces.
+const LONGEST_LINE: u64 = 16 * 1024;
 
 /// What a program left in its pipes is there at once; a child that fled with them may hold them open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -64,19 +90,23 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// A file that is being written cannot be run. An editor or a compiler is done in a moment.
 const WRITING: Duration = Duration::from_millis(500);
 
-/// Runs it; `on_line` hears each line of its standard error at once. Dropping the future kills the program's group.
-pub async fn once(once: Once, on_line: impl FnMut(&str)) -> Result<Done, SpawnError> {
+/// Runs it; `hear` hears each line that it writes at once. Dropping the future kills the program's group.
+pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, SpawnError> {
     let deadline = Instant::now() + once.limit;
     let mut child = spawn(&once.launch).await?;
     let pid = child.pid();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (mut output, mut errors) = (Vec::new(), String::new());
+    let (mut output, mut errors, mut unkept) = (Vec::new(), String::new(), 0);
+    let hear = &hear;
     let end = {
         let reading = async {
             tokio::try_join!(
                 feed(stdin, &once.input),
-                read_output(stdout, once.most, &mut output),
-                read_lines(stderr, &mut errors, on_line)
+                read_output(stdout, once.most, &mut output, |line| hear(Stream::Output, line)),
+                async {
+                    unkept = read_lines(stderr, once.tail, &mut errors, |line| hear(Stream::Errors, line)).await;
+                    Ok(())
+                }
             )
         };
         tokio::pin!(reading);
@@ -104,7 +134,7 @@ pub async fn once(once: Once, on_line: impl FnMut(&str)) -> Result<Done, SpawnEr
             end
         }
     };
-    Ok(Done { end, stdout: output, stderr: errors, peak_memory: child.peak_memory(), pid })
+    Ok(Done { end, stdout: output, stderr: errors, unkept, peak_memory: child.peak_memory(), pid })
 }
 
 async fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
@@ -131,41 +161,58 @@ async fn feed(pipe: Option<pipe::Sender>, input: &[u8]) -> Result<(), TooMuch> {
     Ok(())
 }
 
-async fn read_output(pipe: Option<pipe::Receiver>, most: usize, into: &mut Vec<u8>) -> Result<(), TooMuch> {
+async fn read_output(
+    pipe: Option<pipe::Receiver>,
+    most: usize,
+    into: &mut Vec<u8>,
+    hear: impl Fn(&str),
+) -> Result<(), TooMuch> {
     let Some(mut pipe) = pipe else { return Ok(()) };
+    let mut heard = 0;
     loop {
         match pipe.read_buf(into).await {
-            Ok(0) | Err(_) => return Ok(()),
+            Ok(0) | Err(_) => {
+                if heard < into.len() {
+                    hear(&String::from_utf8_lossy(&into[heard..]));
+                }
+                return Ok(());
+            }
             Ok(_) if into.len() > most => return Err(TooMuch),
-            Ok(_) => {}
+            Ok(_) => {
+                // Whole lines: a piece may end within a letter.
+                if let Some(end) = into[heard..].iter().rposition(|byte| *byte == b'\n') {
+                    hear(&String::from_utf8_lossy(&into[heard..=heard + end]));
+                    heard += end + 1;
+                }
+            }
         }
     }
 }
 
-async fn read_lines(
-    pipe: Option<pipe::Receiver>,
-    tail: &mut String,
-    mut on_line: impl FnMut(&str),
-) -> Result<(), TooMuch> {
-    let Some(pipe) = pipe else { return Ok(()) };
+/// Keeps the end, and says how many bytes before it were not kept.
+async fn read_lines(pipe: Option<pipe::Receiver>, keep: usize, tail: &mut String, hear: impl Fn(&str)) -> usize {
+    let mut unkept = 0;
+    let Some(pipe) = pipe else { return unkept };
     let mut reader = BufReader::new(pipe);
     let mut line = Vec::new();
-    // A line without an end is taken in pieces.
-    while let Ok(1..) = (&mut reader).take(TAIL as u64).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
         let text = String::from_utf8_lossy(&line);
-        on_line(&text);
+        hear(&text);
         tail.push_str(&text);
-        if tail.len() > 2 * TAIL {
-            let cut = (tail.len() - TAIL..tail.len()).find(|at| tail.is_char_boundary(*at)).unwrap_or(tail.len());
+        if tail.len() > 2 * keep {
+            let cut = (tail.len() - keep..tail.len()).find(|at| tail.is_char_boundary(*at)).unwrap_or(tail.len());
             tail.drain(..cut);
+            unkept += cut;
         }
         line.clear();
     }
-    Ok(())
+    unkept
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     fn shell(script: &str) -> Once {
@@ -174,38 +221,52 @@ mod tests {
             input: Vec::new(),
             limit: Duration::from_secs(10),
             most: 1000,
+            tail: USUAL_TAIL,
             grace: Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(100) },
         }
     }
 
     #[tokio::test]
     async fn what_goes_in_comes_out_and_errors_are_kept_apart() {
-        let mut lines = Vec::new();
-        let cat = Once { input: b"hello".to_vec(), ..shell("cat; echo one >&2; exit 3") };
-        let done = once(cat, |line| lines.push(line.to_owned())).await.unwrap();
-        assert_eq!((done.stdout.as_slice(), done.end), (&b"hello"[..], End::Exit(Exit::Code(3))));
-        assert_eq!((lines, done.stderr.as_str()), (vec!["one\n".to_owned()], "one\n"));
+        let heard = RefCell::new(Vec::new());
+        let cat = Once { input: b"hello\nyou".to_vec(), ..shell("cat; exec >&-; echo one >&2; exit 3") };
+        let done = once(cat, |stream, line| heard.borrow_mut().push((stream, line.to_owned()))).await.unwrap();
+        assert_eq!((done.stdout.as_slice(), done.end), (&b"hello\nyou"[..], End::Exit(Exit::Code(3))));
+        assert_eq!(done.stderr, "one\n");
+        let of = |wanted: Stream| {
+            let heard = heard.borrow();
+            heard.iter().filter(|(stream, _)| *stream == wanted).map(|(_, line)| line.as_str()).collect::<String>()
+        };
+        assert_eq!((of(Stream::Output), of(Stream::Errors)), ("hello\nyou".to_owned(), "one\n".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn of_many_errors_the_end_is_kept_and_the_rest_counted() {
+        let much = Once { tail: 1000, ..shell("i=0; while [ $i -lt 1000 ]; do echo 123456789 >&2; i=$((i+1)); done") };
+        let done = once(much, |_, _| {}).await.unwrap();
+        assert_eq!(done.unkept + done.stderr.len(), 10_000);
+        assert!((1000..=2000).contains(&done.stderr.len()), "{}", done.stderr.len());
     }
 
     #[tokio::test]
     async fn a_program_need_not_read_and_may_close_its_output() {
         let long = vec![b'x'; 5 << 20];
-        let done = once(Once { input: long, ..shell("echo 1; exec >&-; exit 0") }, |_| {}).await.unwrap();
+        let done = once(Once { input: long, ..shell("echo 1; exec >&-; exit 0") }, |_, _| {}).await.unwrap();
         assert_eq!((done.stdout.as_slice(), done.end), (&b"1\n"[..], End::Exit(Exit::Code(0))));
     }
 
     #[tokio::test]
     async fn who_writes_without_end_is_stopped_and_so_is_who_takes_too_long() {
-        let done = once(shell("exec yes"), |_| {}).await.unwrap();
+        let done = once(shell("exec yes"), |_, _| {}).await.unwrap();
         assert_eq!(done.end, End::TooMuch);
         let slow = Once { limit: Duration::from_millis(200), ..shell("trap '' TERM; while :; do sleep 0.01; done") };
-        assert_eq!(once(slow, |_| {}).await.unwrap().end, End::TimeOver);
+        assert_eq!(once(slow, |_, _| {}).await.unwrap().end, End::TimeOver);
     }
 
     #[tokio::test]
     async fn a_child_that_holds_the_pipe_holds_up_nobody() {
         let began = Instant::now();
-        let done = once(shell("echo 7; sleep 60 & echo bye >&2"), |_| {}).await.unwrap();
+        let done = once(shell("echo 7; sleep 60 & echo bye >&2"), |_, _| {}).await.unwrap();
         assert_eq!((done.stdout.as_slice(), done.stderr.as_str()), (&b"7\n"[..], "bye\n"));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::discovery::{Answer, Stamp};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, SpawnError, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, SpawnError, USUAL_TAIL, once};
 
 /// How far the asking is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -135,8 +135,9 @@ enum Trouble {
 
 async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
     let launch = Launch::new(path).arg("--schema").envs(asks.env.clone());
-    let program = Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, grace: Grace::NONE };
-    let done = once(program, |_| {}).await.map_err(|error| Trouble::Broken(cannot_run(path, &error)))?;
+    let program =
+        Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+    let done = once(program, |_, _| {}).await.map_err(|error| Trouble::Broken(cannot_run(path, &error)))?;
     match done.end {
         End::Exit(Exit::Code(0)) => Ok(done.stdout),
         End::Exit(exit) => Err(Trouble::Failed(format!("`--schema` ended with {exit}{}", last_words(&done)))),

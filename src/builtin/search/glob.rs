@@ -1,0 +1,126 @@
+//! `glob`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use globset::{GlobBuilder, GlobMatcher};
+use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::walk::Walk;
+use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::tool::Effects;
+use crate::outcome::{Code, Fault};
+
+pub(super) struct Glob(pub Roots);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// Which files: `*.rs` by their names in any folder, `src/**/*.rs` by their paths; `{a,b}` is either.
+    pub pattern: String,
+    /// The folder to look in; relative paths begin at the first folder that tools may reach, which `.` is.
+    #[serde(default = "here")]
+    pub path: String,
+    /// The most files to return.
+    #[serde(default = "usual")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub limit: usize,
+    /// Look at hidden files too.
+    #[serde(default)]
+    pub hidden: bool,
+    /// Look at what .gitignore names, too.
+    #[serde(default)]
+    pub ignored: bool,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+fn usual() -> usize {
+    1000
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Files {
+    /// The paths, in their order, as other tools take them.
+    pub files: Vec<String>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Builtin for Glob {
+    type Params = Wanted;
+    type Answer = Files;
+
+    fn about(&self) -> About {
+        About::new(
+            "glob",
+            "Find files by their names.\n\nWhat .gitignore names and hidden files are left out, and links are not followed.",
+        )
+        .effects(Effects::Pure)
+        .timeout(Duration::from_mins(1))
+    }
+
+    async fn call(&self, wanted: Wanted, call: Call) -> Result<Files, Fault> {
+        let roots = self.0.clone();
+        call.blocking(move |stop| find(&roots, &wanted, stop)).await
+    }
+}
+
+/// A pattern of names or of paths.
+pub(super) struct Pattern {
+    glob: GlobMatcher,
+    is_of_names: bool,
+}
+
+impl Pattern {
+    pub fn new(text: &str) -> Result<Self, Fault> {
+        let whole = text.strip_prefix("./").unwrap_or(text);
+        let glob = GlobBuilder::new(whole).literal_separator(true).build().map_err(|error| {
+            Fault::new(Code::InvalidParams, format!("`{text}` is no pattern of files: {}", error.kind()))
+        })?;
+        Ok(Self { glob: glob.compile_matcher(), is_of_names: !whole.contains('/') })
+    }
+
+    pub fn fits(&self, path: &Path) -> bool {
+        let name = if self.is_of_names { path.file_name().map(Path::new) } else { Some(path) };
+        name.is_some_and(|name| self.glob.is_match(name))
+    }
+}
+
+fn find(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Files, Fault> {
+    let pattern = Pattern::new(&wanted.pattern)?;
+    let mut walk = Walk::at(roots, roots.locate(&wanted.path)?)?;
+    (walk.hidden, walk.ignored) = (wanted.hidden, wanted.ignored);
+    let found: Mutex<Vec<PathBuf>> = Mutex::default();
+    walk.each(stop, || {
+        let mut own = Handed { own: Vec::new(), to: &found };
+        let pattern = &pattern;
+        move |below: &Path, _: &_| {
+            if pattern.fits(below) {
+                own.own.push(below.to_owned());
+            }
+        }
+    });
+    let mut found = found.into_inner();
+    let total = found.len();
+    found.sort_unstable();
+    found.truncate(wanted.limit.max(1));
+    let files = found.iter().map(|below| walk.shown(below)).collect();
+    Ok(Files { files, total })
+}
+
+/// What one thread found, handed over when it is done.
+struct Handed<'a> {
+    own: Vec<PathBuf>,
+    to: &'a Mutex<Vec<PathBuf>>,
+}
+
+impl Drop for Handed<'_> {
+    fn drop(&mut self) {
+        self.to.lock().append(&mut self.own);
+    }
+}

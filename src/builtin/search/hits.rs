@@ -1,0 +1,134 @@
+//! What was found, no more of it kept than is shown: of the files whose paths come first, whichever thread found them when.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+/// So much of a line is shown, in bytes.
+const LONGEST: usize = 500;
+
+/// The lines of one file.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// How many match.
+    pub count: usize,
+    /// Those that are shown, with what stands around them.
+    shown: Vec<Shown>,
+    limit: usize,
+    is_binary: bool,
+}
+
+#[derive(Debug)]
+struct Shown {
+    text: String,
+    matches: bool,
+}
+
+impl Lines {
+    pub fn up_to(limit: usize) -> Self {
+        Self { count: 0, shown: Vec::new(), limit, is_binary: false }
+    }
+
+    fn show(&mut self, number: Option<u64>, mark: char, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let left_out = text.len() - end;
+        let rest = if left_out > 0 { format!(" … ({left_out} bytes more)") } else { String::new() };
+        let text = format!("{}{mark} {}{rest}", number.unwrap_or_default(), &text[..end]);
+        self.shown.push(Shown { text, matches: mark == ':' });
+    }
+
+    /// The lines to show, with no more matches than there is room for, which is then less.
+    fn into_shown(self, room: &mut usize) -> Vec<String> {
+        let fits = |line: &Shown| {
+            let fits = !line.matches || *room > 0;
+            *room -= usize::from(fits && line.matches);
+            fits
+        };
+        self.shown.into_iter().take_while(fits).map(|line| line.text).collect()
+    }
+}
+
+impl Sink for Lines {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.count += 1;
+        if self.count <= self.limit {
+            self.show(found.line_number(), ':', found.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
+        if self.count <= self.limit {
+            self.show(around.line_number(), '-', around.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _searcher: &Searcher) -> io::Result<bool> {
+        if self.count < self.limit {
+            self.shown.push(Shown { text: "--".to_owned(), matches: false });
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.is_binary = end.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// All that was found.
+#[derive(Debug)]
+pub(super) struct Hits {
+    /// How many lines.
+    pub total: usize,
+    /// In how many files.
+    pub total_files: usize,
+    /// What is shown.
+    kept: BTreeMap<PathBuf, Lines>,
+    /// How many lines are kept, or files where no lines are.
+    size: usize,
+    limit: usize,
+    by_lines: bool,
+}
+
+impl Hits {
+    /// Keeps so many lines, or files.
+    pub fn up_to(limit: usize, by_lines: bool) -> Self {
+        Self { total: 0, total_files: 0, kept: BTreeMap::new(), size: 0, limit, by_lines }
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, path: &Path, lines: Lines) {
+        if lines.is_binary {
+            return;
+        }
+        self.total += lines.count;
+        self.total_files += 1;
+        self.size += self.size_of(&lines);
+        self.kept.insert(path.to_owned(), lines);
+        // Those that come last go, as long as enough are left without them.
+        while let Some(last) = self.kept.last_key_value().map(|(_, lines)| self.size_of(lines))
+            && self.size - last >= self.limit
+        {
+            self.kept.pop_last();
+            self.size -= last;
+        }
+    }
+
+    /// The files in the order of their paths, each with how many lines match and those that are shown.
+    pub fn into_files(self) -> impl Iterator<Item = (PathBuf, usize, Vec<String>)> {
+        let mut room = self.limit;
+        self.kept.into_iter().map(move |(path, lines)| (path, lines.count, lines.into_shown(&mut room)))
+    }
+
+    fn size_of(&self, lines: &Lines) -> usize {
+        if self.by_lines { lines.count.min(lines.limit) } else { 1 }
+    }
+}
