@@ -3,6 +3,7 @@
 
 mod call;
 mod files;
+mod host;
 mod roots;
 mod search;
 mod set;
@@ -20,8 +21,10 @@ use crate::config::Config;
 fn own(config: &Config, tools: &mut Builtins) {
     let folders = config.layer.builtin.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
     let roots = Roots::new(folders);
-    let added =
-        files::add(tools, &roots).and_then(|()| search::add(tools, &roots)).and_then(|()| shell::add(tools, &roots));
+    let added = files::add(tools, &roots)
+        .and_then(|()| search::add(tools, &roots))
+        .and_then(|()| shell::add(tools, &roots))
+        .and_then(|()| host::add(tools));
     // Two of one name would be ours to mend; a test holds that there are none.
     debug_assert!(added.is_ok(), "{added:?}");
 }

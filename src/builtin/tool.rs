@@ -108,7 +108,7 @@ impl<T: Builtin> AnyBuiltin for T {
             summary: Some(summary),
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),
-            output_schema: Some(SchemaText::of(&output_schema::<T::Answer>())),
+            output_schema: output_schema::<T::Answer>().as_ref().map(SchemaText::of),
             is_async: true,
             line: 0,
         };
@@ -138,14 +138,17 @@ fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// As clients get results: an object as it is, anything else in one.
-fn output_schema<T: JsonSchema>() -> Map<String, Value> {
+/// As clients get results: an object as it is, anything else in one. Nothing where it may be anything.
+fn output_schema<T: JsonSchema>() -> Option<Map<String, Value>> {
     let schema = schema_of::<T>(SchemaSettings::draft2020_12().for_serialize());
     if schema.get("type").is_some_and(|kind| kind == "object") {
-        return schema;
+        return Some(schema);
+    }
+    if schema.is_empty() {
+        return None;
     }
     let wrapped = json!({"type": "object", "properties": {"result": schema}, "required": ["result"]});
-    wrapped.as_object().cloned().unwrap_or_default()
+    wrapped.as_object().cloned()
 }
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {

@@ -125,7 +125,7 @@ impl Bench {
         match name.as_str() {
             "help" | "?" => return style::note(HELP),
             "status" if rest.is_empty() => {
-                return style::answer(&status::as_text(&self.app.dispatcher.pools.status().await));
+                return style::answer(&status::as_text(&self.app.dispatcher.status().await));
             }
             _ => {}
         }

@@ -28,13 +28,10 @@ struct Row {
 
 /// Waits until every executable has said what it is.
 pub(super) async fn ask(app: &App, wanted: &List) {
-    let registry = &app.dispatcher.registry;
     if wanted.refresh {
-        registry.forget_answers();
-    }
-    registry.asked().await;
-    if wanted.refresh {
-        style::note(&format!("Tools refreshed. {} tools available.", registry.catalogue().ready().count()));
+        style::note(&app.dispatcher.refresh().await.to_string());
+    } else {
+        app.dispatcher.registry.asked().await;
     }
 }
 

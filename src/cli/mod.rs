@@ -1,6 +1,7 @@
 //! The command line: what people type, and what they see. Standard output is the answer, standard error is the talk.
 
 mod arguments;
+mod builtin;
 mod call;
 mod check;
 mod complete;
@@ -45,7 +46,8 @@ pub fn main() -> ExitCode {
     process::survive_questions();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
-    let options = Options::try_parse().unwrap_or_else(|error| options::refuse(&error));
+    let options =
+        Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
     // First of all, while there is one thread: from here on this is the keeper's child.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
@@ -77,6 +79,7 @@ async fn run(options: Options) -> ExitCode {
         Command::New(wanted) => return new::tool(wanted, &options.wanted(), &directory),
         Command::Init => return new::config(&directory),
         Command::Completions(wanted) => return complete::script(wanted),
+        Command::Builtin(wanted) => return builtin::run(wanted, &options.wanted(), &directory).await,
         Command::Dev(wanted) => return dev::run(wanted, &options.wanted(), &directory).await,
         _ => {}
     }
@@ -107,9 +110,12 @@ async fn run(options: Options) -> ExitCode {
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
         Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
         // They ran before.
-        Command::Check(_) | Command::New(_) | Command::Init | Command::Completions(_) | Command::Dev(_) => {
-            ExitCode::SUCCESS
-        }
+        Command::Check(_)
+        | Command::New(_)
+        | Command::Init
+        | Command::Completions(_)
+        | Command::Builtin(_)
+        | Command::Dev(_) => ExitCode::SUCCESS,
     }
 }
 

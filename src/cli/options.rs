@@ -67,12 +67,15 @@ pub(super) enum Command {
     Doctor(Doctor),
     /// Build the environments of tools ahead of their first call
     Warm(Warm),
+    /// Run one of hostler's own tools by itself, or list them
+    #[command(after_help = BUILTIN_AFTER)]
+    Builtin(Builtin),
 }
 
 impl Command {
     /// Whether processes may be started for it: workers, builds, a look at uv.
     pub fn starts_processes(&self) -> bool {
-        matches!(self, Self::Serve | Self::Call(_) | Self::Dev(_) | Self::Doctor(_) | Self::Warm(_))
+        matches!(self, Self::Serve | Self::Call(_) | Self::Dev(_) | Self::Doctor(_) | Self::Warm(_) | Self::Builtin(_))
     }
 }
 
@@ -127,6 +130,30 @@ Put one of these where your shell reads it at its start:
   bash:  source <(hostler completions bash)
   zsh:   source <(hostler completions zsh)
   fish:  hostler completions fish | source";
+
+const BUILTIN_AFTER: &str = "\
+Without a NAME all of them are listed, and which are on. Each is also an executable tool: it prints
+what it takes for --schema, else it reads its arguments as JSON from standard input and prints its
+result. It reaches the `roots` of hostler.toml, or the folder it is run in where none are named.
+
+  echo '{\"pattern\": \"*.py\"}' | hostler builtin glob
+  hostler builtin --link libexec/hostler/tools     links each by its name, for hosts that run executables";
+
+/// `hostler builtin`
+#[derive(Debug, Args)]
+pub(super) struct Builtin {
+    /// The tool
+    pub name: Option<String>,
+    /// Print what it takes and returns
+    #[arg(long, requires = "name")]
+    pub schema: bool,
+    /// Put a link for each of them into a folder, under its own name
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    pub link: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// `hostler completions`
 #[derive(Debug, Args)]

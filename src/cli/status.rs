@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::style;
-use crate::dispatch::Dispatcher;
-use crate::executor::{FileStatus, Status};
+use crate::dispatch::{Dispatcher, Overview};
+use crate::executor::FileStatus;
 use crate::pool::WorkerStatus;
+use crate::registry::Asking;
 use crate::telemetry;
 
 /// Writes the status to standard error whenever USR1 comes.
@@ -17,18 +18,20 @@ pub(super) fn tell_when_asked(dispatcher: &Arc<Dispatcher>) {
     tokio::spawn(async move {
         while asked.recv().await.is_some() {
             let Some(dispatcher) = dispatcher.upgrade() else { return };
-            telemetry::say(&format!("{}\n", as_text(&dispatcher.pools.status().await)));
+            telemetry::say(&format!("{}\n", as_text(&dispatcher.status().await)));
         }
     });
 }
 
 /// The whole of it: a line of what is shared, one for each pool, one for each worker.
-pub(super) fn as_text(status: &Status) -> String {
-    let usage = &status.usage;
-    let mut text = format!(
+pub(super) fn as_text(overview: &Overview) -> String {
+    let (status, usage) = (&overview.status, &overview.status.usage);
+    let tools = format!("{} tools{}{}\n", overview.tools, broken(overview.broken), asking(overview.asking));
+    let shared = format!(
         "running {} of {}, waiting {} of {}, workers {} of {}\n",
         usage.running, usage.max_concurrent_calls, usage.waiting, usage.max_queue, usage.workers, usage.max_workers
     );
+    let mut text = tools + &shared;
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !status.pools.is_empty() {
         rows.push(
@@ -43,6 +46,19 @@ pub(super) fn as_text(status: &Status) -> String {
     }
     text.push_str(&style::table(&rows, None));
     text
+}
+
+fn broken(files: usize) -> String {
+    if files == 0 { String::new() } else { format!(", {files} broken files") }
+}
+
+/// How far executables have been asked what they are, where that is not done.
+fn asking(state: Asking) -> String {
+    match state {
+        Asking::NotStarted | Asking::Complete => String::new(),
+        Asking::InProgress(left) => format!("; {left} executables have not said yet what they are"),
+        Asking::Failed => "; executables are asked no more, which is a fault of hostler: start it again".to_owned(),
+    }
 }
 
 fn pool_row(file: &FileStatus) -> Vec<String> {

@@ -20,6 +20,9 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
     ("host", &["hostler_tools", "hostler_status", "hostler_refresh", "hostler_config", "hostler_ask_llm"]),
 ];
 
+/// Other names that they answer to, as other hosts have them.
+pub const ALIASES: [(&str, &str); 2] = [("file_read", "read_file"), ("file_write", "write_file")];
+
 /// The tools that reach into folders.
 const OF_FOLDERS: [&str; 3] = ["files", "search", "shell"];
 

@@ -85,6 +85,8 @@ impl HostAccess for CallHost {
                 HostMethod::Tools => raw(&tools(&dispatcher)),
                 HostMethod::Config => raw(&config(&dispatcher)),
                 HostMethod::Llm => self.llm(&ask.params).await,
+                HostMethod::Status => raw(&json!(dispatcher.status().await)),
+                HostMethod::Refresh => raw(&json!(dispatcher.refresh().await.to_string())),
             }
         })
     }

@@ -1,6 +1,7 @@
 //! The way of a call, the same for every face and every kind of tool: resolve, validate, execute, and the outcome back.
 
 mod host;
+mod overview;
 mod readable;
 mod request;
 mod results;
@@ -19,6 +20,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
+pub use overview::{Overview, Refreshed};
 pub use request::CallRequest;
 pub use validate::arguments as validate_arguments;
 

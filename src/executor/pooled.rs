@@ -209,7 +209,11 @@ impl Pools {
 
     fn launcher(&self, entry: &FileEntry) -> PythonLauncher {
         let settings = &entry.settings;
-        let host = if settings.host_access.value { vec!["call", "tools", "config", "llm"] } else { Vec::new() };
+        let host = if settings.host_access.value {
+            vec!["call", "tools", "config", "llm", "status", "refresh"]
+        } else {
+            Vec::new()
+        };
         let spec = WorkerSpec {
             pack: entry.file.pack.clone(),
             file: entry.file.path.clone(),

@@ -49,6 +49,10 @@ pub enum HostMethod {
     Config,
     /// Ask the client's language model.
     Llm,
+    /// Look how hostler stands.
+    Status,
+    /// Look at all tools anew.
+    Refresh,
 }
 
 impl HostMethod {
@@ -59,6 +63,8 @@ impl HostMethod {
             Self::Tools => "tools",
             Self::Config => "config",
             Self::Llm => "llm",
+            Self::Status => "status",
+            Self::Refresh => "refresh",
         }
     }
 
@@ -68,6 +74,8 @@ impl HostMethod {
             "host.tools" => Some(Self::Tools),
             "host.config" => Some(Self::Config),
             "host.llm" => Some(Self::Llm),
+            "host.status" => Some(Self::Status),
+            "host.refresh" => Some(Self::Refresh),
             _ => None,
         }
     }

@@ -27,6 +27,8 @@ pub enum Asking {
     InProgress(usize),
     /// All have.
     Complete,
+    /// Nobody asks any more: it broke off, which is ours to mend.
+    Failed,
 }
 
 /// How executables are asked.
@@ -78,6 +80,7 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
         // Files are read anew for it.
         let heard = tokio::task::spawn_blocking(move || known.heard(answers)).await;
         if heard.is_err() {
+            bell.state.send_replace(Asking::Failed);
             return;
         }
     }

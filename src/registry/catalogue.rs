@@ -12,6 +12,7 @@ use super::absent::NotFound;
 use super::compiled::Compiled;
 use super::last_good::{Stale, StandIns};
 use super::stamp::Stamps;
+use crate::config::builtin::ALIASES;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
     FolderProblem, Function, JsonSchema, Kind, Scan, Status, ToolFile, resolve_collisions, resolve_overrides,
@@ -214,7 +215,18 @@ impl Catalogue {
                 }
             }
         }
+        catalogue.enter_aliases();
         catalogue
+    }
+
+    /// Built-in tools answer to the names that other hosts have for them, where those are free.
+    fn enter_aliases(&mut self) {
+        for (alias, name) in ALIASES {
+            let built_in = |place: &&usize| self.tools[**place].entry.file.kind == Kind::Builtin;
+            if let Some(place) = self.by_name.get(name).filter(built_in).copied() {
+                self.by_name.entry(alias.to_owned()).or_insert(place);
+            }
+        }
     }
 
     fn add(&mut self, entry: Arc<FileEntry>, config: &Config) {

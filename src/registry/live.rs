@@ -162,7 +162,8 @@ impl Registry {
     /// Waits until every executable has been asked, where somebody asks.
     pub async fn asked(&self) {
         let mut state = self.bell.state.subscribe();
-        while !self.unasked().is_empty() && state.changed().await.is_ok() {}
+        let is_over = |state: &watch::Receiver<Asking>| *state.borrow() == Asking::Failed;
+        while !self.unasked().is_empty() && !is_over(&state) && state.changed().await.is_ok() {}
     }
 
     /// Reads all tool files anew and forgets what executables answered, of those that are gone too.

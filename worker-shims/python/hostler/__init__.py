@@ -25,7 +25,7 @@ from hostler_worker.state import state as _state
 
 _lines = allocate_lock()
 
-__all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "secret", "tools"]
+__all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "refresh", "secret", "status", "tools"]
 
 
 def __getattr__(name):  # few tools return files, and all of them would pay for the import
@@ -145,6 +145,17 @@ def tools():
 def host_config():
     """hostler's own settings, as far as the operator lets tools see them."""
     return _ask("host.config", {})
+
+
+def status():
+    """How hostler stands: tools, running calls, workers and what they died of."""
+    return _ask("host.status", {})
+
+
+def refresh():
+    """Have all tool folders looked at anew and every executable asked again; returns how many tools there are, in a
+    sentence."""
+    return _ask("host.refresh", {})
 
 
 def llm(prompt, system=None, max_tokens=1000):

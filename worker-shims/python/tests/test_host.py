@@ -38,6 +38,8 @@ class Asked(ShimTest):
         def sum3(): return hostler.call("math.add", a=1, tool="x") + 1
         async def later(): return hostler.tools()
         def ask(): return hostler.llm("hi", system="be brief")
+        def how(): return hostler.status()
+        def anew(): return hostler.refresh()
         def chat(): return hostler.llm([{"role": "user", "content": "hi"}], max_tokens=5)
         def fails():
             try: hostler.call("a.b")
@@ -52,13 +54,15 @@ class Asked(ShimTest):
         def short(): return 1
         def bad(): return hostler.call("a.b", x={1})
     """
-    ALL = ["call", "tools", "config", "llm"]
+    ALL = ["call", "tools", "config", "llm", "status", "refresh"]
 
     def test_round_trips(self):
         worker = self.worker(self.SOURCE, host=self.ALL)
         for name, method, params, result, expected in (
             ("sum3", "host.call", {"tool": "math.add", "arguments": {"a": 1, "tool": "x"}}, 41, 42),
             ("later", "host.tools", {}, [{"name": "a.b"}], [{"name": "a.b"}]),
+            ("how", "host.status", {}, {"tools": 2}, {"tools": 2}),
+            ("anew", "host.refresh", {}, "Tools refreshed.", "Tools refreshed."),
             ("ask", "host.llm", {"prompt": "hi", "system": "be brief", "max_tokens": 1000}, "ho", "ho"),
             ("chat", "host.llm", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}, "ho", "ho"),
         ):

@@ -1,0 +1,159 @@
+//! hostler itself as tools: what there is, how it stands, asked anew; and the client's language model.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use super::{About, Builtin, Builtins, Call, Unregistered};
+use crate::config::tool::Effects;
+use crate::outcome::{Code, Fault};
+use crate::protocol::HostMethod;
+use crate::worker::Ask;
+
+pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
+    tools.register(Tools)?;
+    tools.register(Status)?;
+    tools.register(Refresh)?;
+    tools.register(Config)?;
+    tools.register(AskLlm)
+}
+
+/// Arguments of a tool that takes none.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// What a worker could ask, too.
+async fn ask(call: &Call, method: HostMethod, params: &impl Serialize) -> Result<Value, Fault> {
+    let wrong = |error: serde_json::Error| Fault::new(Code::SystemError, error.to_string());
+    let host = call.host.as_ref().ok_or_else(|| {
+        let message =
+            "this tool may not use hostler; let it with `host_access = true` under [tool.NAME] in hostler.toml";
+        Fault::new(Code::PermissionDenied, message)
+    })?;
+    let params = to_raw_value(params).map_err(wrong)?;
+    let answer = host.answer(Ask { method, params, left: call.timeout }).await;
+    let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
+    serde_json::from_str(answer.get()).map_err(wrong)
+}
+
+struct Tools;
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    /// Only tools whose name or description holds this text.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl Builtin for Tools {
+    type Params = Filter;
+    type Answer = Vec<Value>;
+
+    fn about(&self) -> About {
+        About::new("hostler_tools", "List the tools that can be called here, with what they do and take.")
+            .effects(Effects::Pure)
+    }
+
+    async fn call(&self, filter: Filter, call: Call) -> Result<Vec<Value>, Fault> {
+        let Value::Array(mut tools) = ask(&call, HostMethod::Tools, &Nothing {}).await? else { return Ok(Vec::new()) };
+        if let Some(text) = filter.text.map(|text| text.to_lowercase()) {
+            let says =
+                |tool: &Value, key: &str| tool[key].as_str().is_some_and(|said| said.to_lowercase().contains(&text));
+            tools.retain(|tool| says(tool, "name") || says(tool, "description"));
+        }
+        Ok(tools)
+    }
+}
+
+struct Status;
+
+impl Builtin for Status {
+    type Params = Nothing;
+    type Answer = Value;
+
+    fn about(&self) -> About {
+        About::new(
+            "hostler_status",
+            "Say how hostler stands: calls, workers, what failed last, whether tools are still asked.",
+        )
+        .effects(Effects::Pure)
+    }
+
+    async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
+        ask(&call, HostMethod::Status, &nothing).await
+    }
+}
+
+struct Refresh;
+
+impl Builtin for Refresh {
+    type Params = Nothing;
+    type Answer = String;
+
+    fn about(&self) -> About {
+        About::new(
+            "hostler_refresh",
+            "Look at all tool folders again and ask every executable anew what it is.\n\nChanges are noticed without it; this is \
+             for what cannot be seen, such as a program that needs something that has come.",
+        )
+        .effects(Effects::Idempotent)
+        .timeout(Duration::from_mins(2))
+    }
+
+    async fn call(&self, nothing: Nothing, call: Call) -> Result<String, Fault> {
+        let told = ask(&call, HostMethod::Refresh, &nothing).await?;
+        Ok(told.as_str().unwrap_or_default().to_owned())
+    }
+}
+
+struct Config;
+
+impl Builtin for Config {
+    type Params = Nothing;
+    type Answer = Value;
+
+    fn about(&self) -> About {
+        About::new("hostler_config", "Say which configuration is in force. Secrets are told by their names only.")
+            .effects(Effects::Pure)
+    }
+
+    async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
+        ask(&call, HostMethod::Config, &nothing).await
+    }
+}
+
+struct AskLlm;
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    /// What to ask.
+    #[schemars(length(min = 1))]
+    prompt: String,
+    /// How the model is to behave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    /// The longest answer, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    max_tokens: Option<u32>,
+}
+
+impl Builtin for AskLlm {
+    type Params = Question;
+    type Answer = String;
+
+    fn about(&self) -> About {
+        About::new("hostler_ask_llm", "Ask the client's own language model, where the client lends it (MCP sampling).")
+    }
+
+    async fn call(&self, question: Question, call: Call) -> Result<String, Fault> {
+        let answer = ask(&call, HostMethod::Llm, &question).await?;
+        Ok(answer.as_str().unwrap_or_default().to_owned())
+    }
+}

@@ -1,0 +1,174 @@
+//! `hostler builtin`: hostler's own tools as executables of the contract that it serves itself, by a word or by the name that
+//! this program was linked under.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+
+use super::options::Builtin;
+use super::{exit, style};
+use crate::app::App;
+use crate::builtin::Builtins;
+use crate::config::builtin::{ALIASES, GROUPS};
+use crate::config::origin::Setting;
+use crate::config::section::nearest;
+use crate::config::{Config, Wanted};
+use crate::dispatch::CallRequest;
+use crate::outcome::{Code, Fault};
+
+/// What was typed, or what it means that this program was started under the name of one of its tools.
+pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let Some(program) = typed.next() else { return Vec::new() };
+    let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match own_name(&name) {
+        Some(name) if name != "hostler" => [program, "builtin".into(), name.into()].into_iter().chain(typed).collect(),
+        _ => [program].into_iter().chain(typed).collect(),
+    }
+}
+
+/// The built-in tool that is meant by a name: with hyphens, as files are named, or as other hosts name it.
+fn own_name(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_");
+    let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, meant)| meant);
+    GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == meant).copied()
+}
+
+pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
+    let config = match Config::load(wanted, directory) {
+        Ok(config) => config,
+        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+    };
+    if let Some(folder) = &asked.link {
+        return link(&directory.join(folder));
+    }
+    let Some(typed) = &asked.name else { return list(&config, asked.json) };
+    let Some(name) = own_name(typed) else {
+        let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
+        let near = nearest(typed, known).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
+        let text = format!("there is no built-in tool {typed};{near} `hostler builtin` lists them");
+        return exit::complain(Code::ToolNotFound.exit_status(), &text);
+    };
+    let app = App::build(alone(config, name, directory));
+    if asked.schema { schema(&app, name) } else { call(&app, name).await }
+}
+
+/// The configuration of one tool by itself: whoever runs it has switched it on.
+fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
+    config.tools.value.clear();
+    let builtin = &mut config.layer.builtin;
+    builtin.enable = Some(Setting::default_value(vec![name.to_owned()]));
+    builtin.disable = None;
+    builtin.roots.get_or_insert_with(|| Setting::default_value(vec![directory.to_owned()]));
+    config
+}
+
+fn schema(app: &App, name: &str) -> ExitCode {
+    let catalogue = app.dispatcher.registry.catalogue();
+    let Ok(tool) = catalogue.resolve(name) else { return exit::complain(exit::SYSTEM, "the tool is not there") };
+    let mut said = json!({
+        "name": name,
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": tool.description(),
+        "input_schema": tool.input_schema(),
+    });
+    if let Some(promised) = tool.promised_schema() {
+        said["output_schema"] = Value::Object(promised.clone());
+    }
+    style::answer(&serde_json::to_string_pretty(&said).unwrap_or_default());
+    ExitCode::SUCCESS
+}
+
+/// An operation that failed is a result: the tool did its work. What never came to that is told by the exit status.
+async fn call(app: &App, name: &str) -> ExitCode {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(why) => return exit::complain(exit::USAGE, &why),
+    };
+    let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
+    let said = match outcome.ended {
+        Ok(result) => result.get().to_owned(),
+        Err(fault) if is_of_the_call(fault.code) => {
+            return exit::complain(fault.code.exit_status(), &fault.to_string());
+        }
+        Err(Fault { code, message, .. }) => json!({"error": message, "error_code": code}).to_string(),
+    };
+    style::answer(&said);
+    ExitCode::SUCCESS
+}
+
+fn is_of_the_call(code: Code) -> bool {
+    matches!(code, Code::InvalidParams | Code::SystemError | Code::ToolTimeout | Code::Cancelled | Code::ShuttingDown)
+}
+
+fn arguments() -> Result<Map<String, Value>, String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("standard input cannot be read: {error}"))?;
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_str(&text).map_err(|error| format!("standard input must be one JSON object of arguments: {error}"))
+}
+
+fn list(config: &Config, as_json: bool) -> ExitCode {
+    let on = config.layer.builtin.enabled();
+    let files = Builtins::every(config).files();
+    let about = |tool: &str| {
+        let file = files.iter().find(|file| file.pack == tool);
+        file.and_then(|file| file.description.clone()).unwrap_or_default()
+    };
+    let rows = GROUPS.iter().flat_map(|(group, tools)| tools.iter().map(move |tool| (*group, *tool)));
+    if as_json {
+        let row = |(group, tool)| json!({"name": tool, "group": group, "enabled": on.contains(tool), "description": about(tool)});
+        style::answer(&serde_json::to_string_pretty(&rows.map(row).collect::<Vec<Value>>()).unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
+    let row = |(group, tool): (&str, &str)| {
+        let state = if on.contains(tool) { "on" } else { "off" };
+        vec![tool.to_owned(), group.to_owned(), state.to_owned(), about(tool)]
+    };
+    style::answer(&style::table(&rows.map(row).collect::<Vec<_>>(), style::terminal_width()));
+    if on.is_empty() {
+        style::note(
+            "Switch them on in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+/// Links this program under the name of each tool that needs no host, with hyphens, as files are named.
+fn link(folder: &Path) -> ExitCode {
+    let program = match std::env::current_exe().and_then(std::fs::canonicalize) {
+        Ok(program) => program,
+        Err(error) => return exit::complain(exit::SYSTEM, &format!("where this program lies is not known: {error}")),
+    };
+    if let Err(error) = std::fs::create_dir_all(folder) {
+        return exit::complain(exit::USAGE, &format!("{}: {error}", folder.display()));
+    }
+    let tools = GROUPS.iter().filter(|(group, _)| *group != "host").flat_map(|(_, tools)| tools.iter());
+    let mut made = Vec::new();
+    for tool in tools {
+        // Known by these names where executables are the rule.
+        let name = ALIASES.iter().find(|(_, meant)| meant == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
+        match place(&program, &folder.join(&name)) {
+            Ok(()) => made.push(name),
+            Err(why) => return exit::complain(exit::USAGE, &why),
+        }
+    }
+    style::answer(&made.join("\n"));
+    ExitCode::SUCCESS
+}
+
+/// Makes a link, or leaves one that is right already. What is something else is nobody's to replace.
+fn place(program: &Path, at: &PathBuf) -> Result<(), String> {
+    match std::os::unix::fs::symlink(program, at) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match std::fs::read_link(at) {
+            Ok(target) if target == program => Ok(()),
+            _ => Err(format!("{} is there already and is something else; remove it first", at.display())),
+        },
+        Err(error) => Err(format!("{}: {error}", at.display())),
+    }
+}
