@@ -8,6 +8,8 @@ mod roots;
 mod search;
 mod set;
 mod shell;
+#[cfg(test)]
+mod testing;
 mod tool;
 
 pub use call::{Call, Stop};

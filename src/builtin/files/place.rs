@@ -9,7 +9,11 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 
 /// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced.
 pub(super) fn replace(root: &Dir, path: &Path, content: &[u8]) -> io::Result<()> {
-    let target = root.canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = match root.canonicalize(path) {
+        Ok(target) => target,
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        Err(error) => return Err(error),
+    };
     let before = root.metadata(&target).ok();
     if before.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
         return Err(ErrorKind::IsADirectory.into());

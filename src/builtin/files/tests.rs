@@ -1,1 +1,182 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
 
+use serde_json::{Value, json};
+
+use super::add;
+use crate::builtin::testing::{Bench, at};
+use crate::outcome::Code;
+
+#[tokio::test]
+async fn a_file_is_read_whole_or_by_lines() {
+    let bench = Bench::of(add);
+    bench.put("a.txt", "one\ntwo\nthree");
+    let whole = json!({"content": "one\ntwo\nthree", "lines": 3, "size": 13, "total_lines": 3});
+    assert_eq!(bench.call("read_file", at("a.txt")).await.unwrap(), whole);
+    let part = bench.call("read_file", json!({"path": "a.txt", "offset": 2, "limit": 1})).await.unwrap();
+    assert_eq!(part, json!({"content": "two\n", "lines": 1, "size": 13, "next_offset": 3}));
+    let absolute = bench.folder.path().join("root/a.txt").display().to_string();
+    assert_eq!(bench.call("read_file", at(&absolute)).await.unwrap(), whole);
+    bench.fails("read_file", json!({"path": "a.txt", "offset": 9}), Code::ToolError, "has 3 lines, and line 9").await;
+    bench.put("empty", "");
+    assert_eq!(bench.call("read_file", at("empty")).await.unwrap()["total_lines"], 0);
+}
+
+#[tokio::test]
+async fn what_is_too_much_at_once_is_told_with_where_to_go_on() {
+    let bench = Bench::of(add);
+    // A line ends exactly where the room does.
+    let line = "x".repeat(1023) + "\n";
+    bench.put("long", line.repeat(1000));
+    let part = bench.call("read_file", at("long")).await.unwrap();
+    assert_eq!((&part["lines"], &part["next_offset"]), (&json!(256), &json!(257)));
+    let last = bench.call("read_file", json!({"path": "long", "offset": 900})).await.unwrap();
+    assert_eq!((&last["lines"], &last["total_lines"]), (&json!(101), &json!(1000)));
+    bench.put("uneven", "abc\n".to_owned() + &line.repeat(300));
+    let part = bench.call("read_file", at("uneven")).await.unwrap();
+    assert_eq!((&part["lines"], &part["next_offset"]), (&json!(256), &json!(257)), "no line is cut");
+    bench.put("one-line", "y".repeat(300_000));
+    bench.fails("read_file", at("one-line"), Code::ToolError, "line 1 of …/root/one-line is longer than 256 kB").await;
+}
+
+#[tokio::test]
+async fn other_letters_are_read_when_they_are_named_and_bytes_never() {
+    let bench = Bench::of(add);
+    bench.put("latin", b"na\xefve");
+    bench.fails("read_file", at("latin"), Code::ToolError, "such as \"latin1\"").await;
+    let read = bench.call("read_file", json!({"path": "latin", "encoding": "latin1"})).await.unwrap();
+    assert_eq!(read["content"], "naïve");
+    bench.put("wide", b"\xff\xfeh\0i\0");
+    assert_eq!(bench.call("read_file", at("wide")).await.unwrap()["content"], "hi");
+    bench.put("picture", b"\x89PNG\r\n\x1a\n\0\0");
+    bench.fails("read_file", at("picture"), Code::ToolError, "is binary (10 bytes)").await;
+    let odd = json!({"path": "latin", "encoding": "klingon"});
+    bench.fails("read_file", odd, Code::InvalidParams, "there is no encoding `klingon`").await;
+}
+
+#[tokio::test]
+async fn nothing_outside_is_reached_by_any_name() {
+    let bench = Bench::of(add);
+    let outside = bench.folder.path().join("secret");
+    std::fs::write(&outside, "s3cret").unwrap();
+    let root = bench.folder.path().join("root");
+    symlink(&outside, root.join("link")).unwrap();
+    symlink("../secret", root.join("relative")).unwrap();
+    symlink("..", root.join("up")).unwrap();
+    std::fs::create_dir(root.join("sub")).unwrap();
+    let names = ["link", "relative", "up/secret", "../secret", "sub/../../secret", "/etc/passwd"];
+    for name in names.into_iter().chain([outside.to_str().unwrap()]) {
+        for (tool, mut arguments) in [
+            ("read_file", at(name)),
+            ("write_file", json!({"content": "x", "mode": "overwrite"})),
+            ("write_file", json!({"content": "x", "mode": "append"})),
+            ("file_edit", json!({"old_text": "s", "new_text": "x"})),
+            ("list_directory", at(name)),
+        ] {
+            arguments["path"] = name.into();
+            let (code, said) = bench.fault(tool, arguments).await;
+            assert!(code == Code::PermissionDenied, "{tool} {name}: {code} {said}");
+            assert!(said.contains("outside of the folders that built-in tools may reach (…/root)"), "{tool}: {said}");
+        }
+    }
+    bench.fails("delete_file", at("up/secret"), Code::PermissionDenied, "outside").await;
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "s3cret");
+    // A link may be deleted: it lies within, whatever it leads to.
+    bench.call("delete_file", at("link")).await.unwrap();
+    assert!(outside.exists());
+}
+
+#[tokio::test]
+async fn a_link_within_leads_where_it_leads() {
+    let bench = Bench::of(add);
+    bench.put("real/a.txt", "one\n");
+    symlink("real", bench.folder.path().join("root/way")).unwrap();
+    symlink("real/a.txt", bench.folder.path().join("root/name")).unwrap();
+    assert_eq!(bench.call("read_file", at("way/a.txt")).await.unwrap()["content"], "one\n");
+    bench.call("file_edit", json!({"path": "name", "old_text": "one", "new_text": "two"})).await.unwrap();
+    assert_eq!(bench.text("real/a.txt"), "two\n");
+    assert!(bench.folder.path().join("root/name").symlink_metadata().unwrap().is_symlink(), "it is still a link");
+}
+
+#[tokio::test]
+async fn what_is_no_file_holds_up_nobody() {
+    let bench = Bench::of(add);
+    let pipe = bench.folder.path().join("root/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    bench.fails("read_file", at("pipe"), Code::ToolError, "no file of bytes").await;
+    let append = json!({"path": "pipe", "content": "x", "mode": "append"});
+    let (code, _) = bench.fault("write_file", append).await;
+    assert_eq!(code, Code::ToolError);
+    bench.fails("read_file", at("."), Code::ToolError, "is a folder").await;
+    bench.fails("read_file", at("absent"), Code::ToolError, "does not exist").await;
+    bench.fails("read_file", at("a\0b"), Code::InvalidParams, "NUL").await;
+}
+
+#[tokio::test]
+async fn a_file_is_written_whole_and_none_is_lost() {
+    let bench = Bench::of(add);
+    let write = |mode: &str, content: &str| json!({"path": "new/a.txt", "content": content, "mode": mode});
+    let made = bench.call("write_file", write("create", "one")).await.unwrap();
+    assert_eq!((&made["bytes"], &made["created"]), (&json!(3), &json!(true)));
+    bench.fails("write_file", write("create", "two"), Code::ToolError, "is there already and was left as it is").await;
+    assert_eq!(bench.text("new/a.txt"), "one");
+    let path = bench.folder.path().join("root/new/a.txt");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(bench.call("write_file", write("overwrite", "two")).await.unwrap()["created"], false);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640, "its mode stays");
+    bench.call("write_file", write("append", " three")).await.unwrap();
+    assert_eq!(bench.text("new/a.txt"), "two three");
+    for mode in ["create", "overwrite", "append"] {
+        let folder = json!({"path": "new", "content": "x", "mode": mode});
+        let (code, _) = bench.fault("write_file", folder).await;
+        assert_eq!(code, Code::ToolError, "{mode}");
+    }
+    let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "no draft is left: {left:?}");
+}
+
+#[tokio::test]
+async fn an_edit_is_exact_and_shown() {
+    let bench = Bench::of(add);
+    bench.put("a.py", "def a():\n    return 1\n\ndef b():\n    return 1\n");
+    let edit =
+        |old: &str, new: &str, all: bool| json!({"path": "a.py", "old_text": old, "new_text": new, "replace_all": all});
+    let done = bench.call("file_edit", edit("def b", "def c", false)).await.unwrap();
+    let diff =
+        "--- a.py\n+++ a.py\n@@ -1,5 +1,5 @@\n def a():\n     return 1\n \n-def b():\n+def c():\n     return 1\n";
+    assert_eq!((&done["replacements"], &done["diff"]), (&json!(1), &json!(diff)));
+    let wrong = Code::ToolError;
+    bench.fails("file_edit", edit("return 1", "return 2", false), wrong, "stands in it 2 times (lines 2, 5)").await;
+    bench.fails("file_edit", edit("return 7", "x", false), wrong, "read the file again").await;
+    bench
+        .fails("file_edit", edit("def a():\n\treturn 1", "x", false), wrong, "line 1 has it with other white space")
+        .await;
+    bench.fails("file_edit", edit("", "x", false), wrong, "is empty").await;
+    bench.fails("file_edit", edit("def a", "def a", false), wrong, "are the same").await;
+    assert_eq!(bench.call("file_edit", edit("return 1", "return 2", true)).await.unwrap()["replacements"], 2);
+    assert_eq!(bench.text("a.py"), "def a():\n    return 2\n\ndef c():\n    return 2\n");
+    bench.put("dos.txt", "one\r\ntwo\r\n");
+    let dos = json!({"path": "dos.txt", "old_text": "one\ntwo", "new_text": "1\n2"});
+    bench.call("file_edit", dos).await.unwrap();
+    assert_eq!(bench.text("dos.txt"), "1\r\n2\r\n", "ends of lines stay what they are");
+}
+
+#[tokio::test]
+async fn a_folder_is_listed_as_deep_as_asked() {
+    let bench = Bench::of(add);
+    bench.put("b.txt", "12345");
+    bench.put("a/c/d.txt", "");
+    symlink("b.txt", bench.folder.path().join("root/l")).unwrap();
+    let names = |listed: &Value| -> Vec<String> {
+        let entry = |entry: &Value| format!("{}:{}", entry["name"].as_str().unwrap(), entry["kind"].as_str().unwrap());
+        listed["entries"].as_array().unwrap().iter().map(entry).collect()
+    };
+    let flat = bench.call("list_directory", json!({})).await.unwrap();
+    assert_eq!(names(&flat), ["a:directory", "b.txt:file", "l:link"]);
+    assert_eq!(flat["entries"][1]["size"], 5);
+    let deep = bench.call("list_directory", json!({"depth": 3})).await.unwrap();
+    assert_eq!(names(&deep), ["a:directory", "a/c:directory", "a/c/d.txt:file", "b.txt:file", "l:link"]);
+    let part = bench.call("list_directory", json!({"limit": 2})).await.unwrap();
+    assert_eq!((names(&part).len(), &part["more"]), (2, &json!(true)));
+    bench.fails("list_directory", at("b.txt"), Code::ToolError, "is a file").await;
+    bench.fails("delete_file", at("a"), Code::ToolError, "only files are deleted").await;
+}

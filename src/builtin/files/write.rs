@@ -95,9 +95,10 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
 }
 
 fn folders(at: &Located) -> io::Result<()> {
-    match at.inner().parent().filter(|above| *above != Path::new("")) {
-        Some(above) => at.root.create_dir_all(above),
-        None => Ok(()),
+    let Some(above) = at.inner().parent().filter(|above| *above != Path::new("")) else { return Ok(()) };
+    match at.root.metadata(above) {
+        Err(error) if error.kind() == ErrorKind::NotFound => at.root.create_dir_all(above),
+        other => other.map(|_| ()),
     }
 }
 

@@ -1,1 +1,145 @@
+use std::os::unix::fs::symlink;
 
+use serde_json::{Value, json};
+
+use super::add;
+use super::git::read;
+use crate::builtin::testing::Bench;
+use crate::outcome::Code;
+
+fn tree() -> Bench {
+    let bench = Bench::of(add);
+    bench.put(".git/HEAD", "ref: refs/heads/main\n");
+    bench.put(".gitignore", "built/\n*.log\n");
+    bench.put("src/a.rs", "fn one() {}\nfn two() {}\n// end\n");
+    bench.put("src/deep/b.rs", "fn three() {}\n");
+    bench.put("built/c.rs", "fn four() {}\n");
+    bench.put("x.log", "fn five() {}\n");
+    bench.put(".hidden/d.rs", "fn six() {}\n");
+    bench.put("data.bin", b"fn seven\0");
+    bench
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn names_are_found_as_a_person_means_them() {
+    let bench = tree();
+    let find = async |arguments: Value| bench.call("glob", arguments).await.unwrap();
+    assert_eq!(texts(&find(json!({"pattern": "*.rs"})).await["files"]), ["src/a.rs", "src/deep/b.rs"]);
+    assert_eq!(texts(&find(json!({"pattern": "src/*.rs"})).await["files"]), ["src/a.rs"], "by the path");
+    assert_eq!(texts(&find(json!({"pattern": "**/{a,b}.rs"})).await["files"]), ["src/a.rs", "src/deep/b.rs"]);
+    assert_eq!(texts(&find(json!({"pattern": "*.rs", "path": "src/deep"})).await["files"]), ["src/deep/b.rs"]);
+    let all = find(json!({"pattern": "*.rs", "hidden": true, "ignored": true})).await;
+    assert_eq!(texts(&all["files"]), [".hidden/d.rs", "built/c.rs", "src/a.rs", "src/deep/b.rs"]);
+    let part = find(json!({"pattern": "*.rs", "limit": 1})).await;
+    assert_eq!((texts(&part["files"]), &part["total"]), (vec!["src/a.rs"], &json!(2)));
+    bench.fails("glob", json!({"pattern": "a{b"}), Code::InvalidParams, "is no pattern of files").await;
+}
+
+#[tokio::test]
+async fn lines_are_found_with_what_stands_around_them() {
+    let bench = tree();
+    let found = bench.call("grep", json!({"pattern": r"fn \w+"})).await.unwrap();
+    assert_eq!((&found["total"], &found["total_files"]), (&json!(3), &json!(2)));
+    assert_eq!(texts(&found["files"][0]["lines"]), ["1: fn one() {}", "2: fn two() {}"]);
+    let around = bench.call("grep", json!({"pattern": "TWO", "ignore_case": true, "context": 1})).await.unwrap();
+    assert_eq!(texts(&around["files"][0]["lines"]), ["1- fn one() {}", "2: fn two() {}", "3- // end"]);
+    let files = bench.call("grep", json!({"pattern": "fn", "output": "files", "glob": "*a.rs"})).await.unwrap();
+    assert_eq!(files["files"], json!([{"path": "src/a.rs", "count": 2}]));
+    let literal = bench.call("grep", json!({"pattern": "one()", "literal": true})).await.unwrap();
+    assert_eq!(literal["total"], 1);
+    let one = bench.call("grep", json!({"pattern": "fn", "path": "x.log"})).await.unwrap();
+    assert_eq!(
+        (&one["files"][0]["path"], &one["total"]),
+        (&json!("x.log"), &json!(1)),
+        "a file that is named is searched"
+    );
+}
+
+#[tokio::test]
+async fn what_is_shown_is_the_first_and_the_rest_is_counted() {
+    let bench = Bench::of(add);
+    for file in 0..20 {
+        bench.put(&format!("f{file:02}"), "hit\n".repeat(10));
+    }
+    let found = bench.call("grep", json!({"pattern": "hit", "limit": 25})).await.unwrap();
+    assert_eq!((&found["total"], &found["total_files"]), (&json!(200), &json!(20)));
+    let shown: Vec<usize> = found["files"].as_array().unwrap().iter().map(|file| texts(&file["lines"]).len()).collect();
+    assert_eq!((shown, &found["files"][0]["path"]), (vec![10, 10, 5], &json!("f00")));
+    bench.put("wide", "hit ".repeat(1000));
+    let wide = bench.call("grep", json!({"pattern": "hit", "path": "wide"})).await.unwrap();
+    assert!(texts(&wide["files"][0]["lines"])[0].ends_with(" … (3500 bytes more)"), "{wide}");
+}
+
+#[tokio::test]
+async fn no_pattern_holds_up_anybody() {
+    let bench = Bench::of(add);
+    bench.put("a", "a".repeat(100_000));
+    let slow_elsewhere = bench.call("grep", json!({"pattern": "(a+)+$b", "output": "files"})).await.unwrap();
+    assert_eq!(slow_elsewhere["total"], 0);
+    bench
+        .fails("grep", json!({"pattern": "((a{100}){100}){100}"}), Code::InvalidParams, "cannot be searched for")
+        .await;
+    bench
+        .fails("grep", json!({"pattern": "a("}), Code::InvalidParams, "with `literal` it is taken as plain text")
+        .await;
+}
+
+#[tokio::test]
+async fn a_search_does_not_leave_its_root() {
+    let bench = tree();
+    std::fs::write(bench.folder.path().join("secret.rs"), "fn secret() {}\n").unwrap();
+    symlink("..", bench.folder.path().join("root/up")).unwrap();
+    symlink("../../secret.rs", bench.folder.path().join("root/src/z.rs")).unwrap();
+    assert_eq!(bench.call("grep", json!({"pattern": "secret"})).await.unwrap()["total"], 0);
+    for path in ["up", "..", "/etc", "src/z.rs"] {
+        for tool in ["grep", "glob", "git_status"] {
+            let mut arguments = json!({"path": path});
+            if tool != "git_status" {
+                arguments["pattern"] = "root".into();
+            }
+            bench.fails(tool, arguments, Code::PermissionDenied, "outside of the folders").await;
+        }
+    }
+    bench.fails("glob", json!({"pattern": "*", "path": "nowhere"}), Code::ToolError, "does not exist").await;
+}
+
+#[test]
+fn what_git_prints_is_read() {
+    let printed = "# branch.oid abc\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -1\0\
+        1 M. N... 100644 100644 100644 1 2 src/a b.rs\0\
+        1 .D N... 100644 100644 100644 1 2 gone\0\
+        2 R. N... 100644 100644 100644 1 2 R100 new\0old\0\
+        u UU N... 1 2 3 4 5 6 7 both\0? extra\0! ignored\0";
+    let status = serde_json::to_value(read(printed)).unwrap();
+    let expected = json!({
+        "branch": "main", "commit": "abc", "upstream": "origin/main", "ahead": 2, "behind": 1, "clean": false,
+        "staged": [{"path": "src/a b.rs", "change": "modified"}, {"path": "new", "change": "renamed", "from": "old"}],
+        "unstaged": [{"path": "gone", "change": "deleted"}],
+        "untracked": ["extra"], "conflicts": ["both"],
+    });
+    assert_eq!(status, expected);
+    let fresh = serde_json::to_value(read("# branch.oid (initial)\0# branch.head (detached)\0")).unwrap();
+    assert_eq!(fresh, json!({"clean": true, "staged": [], "unstaged": [], "untracked": [], "conflicts": []}));
+}
+
+#[tokio::test]
+async fn a_repository_is_told_and_one_above_the_roots_is_none() {
+    let bench = Bench::of(add);
+    let git = async |folder: &str| {
+        let done = tokio::process::Command::new("git")
+            .args(["init", "-q", "-b", "trunk"])
+            .current_dir(bench.folder.path().join(folder))
+            .status();
+        assert!(done.await.unwrap().success());
+    };
+    git(".").await;
+    bench.fails("git_status", json!({}), Code::ToolError, "not a git repository").await;
+    bench.put("inner/a", "");
+    git("root/inner").await;
+    let status = bench.call("git_status", json!({"path": "inner"})).await.unwrap();
+    assert_eq!((&status["branch"], &status["untracked"]), (&json!("trunk"), &json!(["a"])));
+}

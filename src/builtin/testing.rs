@@ -1,0 +1,68 @@
+//! What tests of built-in tools share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::{Builtins, Call, Roots, Unregistered};
+use crate::outcome::{Code, Fault};
+use crate::pool::Deaf;
+
+/// Tools over a folder of their own.
+pub(super) struct Bench {
+    pub folder: tempfile::TempDir,
+    tools: Builtins,
+}
+
+impl Bench {
+    pub fn of(add: impl Fn(&mut Builtins, &Roots) -> Result<(), Unregistered>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("root")).unwrap();
+        let mut tools = Builtins::default();
+        add(&mut tools, &Roots::new(vec![folder.path().join("root")])).unwrap();
+        Self { folder, tools }
+    }
+
+    pub fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.folder.path().join("root").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join("root").join(path)).unwrap()
+    }
+
+    pub async fn call(&self, name: &str, arguments: Value) -> Result<Value, Fault> {
+        let env = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+        let call = Call {
+            id: "1".to_owned(),
+            timeout: Duration::from_secs(30),
+            most: 100_000,
+            env: Arc::new(env),
+            listener: Arc::new(Deaf),
+            host: None,
+        };
+        let answer = self.tools.call(name, to_raw_value(&arguments).unwrap(), call).await?;
+        Ok(serde_json::from_str(answer.get()).unwrap())
+    }
+
+    /// The code of a call that fails, and its sentence without the folder's own path.
+    pub async fn fault(&self, name: &str, arguments: Value) -> (Code, String) {
+        let fault = self.call(name, arguments.clone()).await.expect_err(&arguments.to_string());
+        let own = self.folder.path().display().to_string();
+        (fault.code, fault.message.replace(&own, "…"))
+    }
+
+    pub async fn fails(&self, name: &str, arguments: Value, code: Code, words: &str) {
+        let (came, said) = self.fault(name, arguments).await;
+        assert!(came == code && said.contains(words), "{came}: {said}");
+    }
+}
+
+/// An object of arguments with the path.
+pub(super) fn at(path: &str) -> Value {
+    json!({"path": path})
+}
