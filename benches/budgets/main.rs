@@ -21,6 +21,7 @@ mod question;
 mod relay;
 mod reload;
 mod sample;
+mod search;
 mod table;
 mod tools;
 mod validation;
@@ -51,6 +52,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("validate", validation::validation),
     ("executable", executables::overhead),
     ("asked", executables::asked),
+    ("search", search::search),
     ("reload", reload::reload),
     ("workers", pool::workers),
     ("crash", pool::crash),
