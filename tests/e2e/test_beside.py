@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from harness import config_file, connected, eventually_async, scratch
+from harness import config_file, connected, eventually_async, scratch, write_tool
 
 
 class Beside(unittest.IsolatedAsyncioTestCase):
@@ -65,6 +65,17 @@ class Beside(unittest.IsolatedAsyncioTestCase):
             self.assertIn("in sleeps", answer.message)
             self.assertFalse(tasks[0].done())
             await end(lives=False)
+
+    async def test_of_two_past_their_time_limits_none_is_told_the_others_place(self):
+        folder = scratch(self)
+        naps = "import time\n\n\ndef first() -> None:\n    time.sleep(600)\n\n\ndef second() -> None:\n    time.sleep(600)\n"
+        write_tool(folder / "tools", "naps", naps)
+        config = self.settings('[tool.naps]\nconcurrency = 2\ntimeout = "300ms"\n[tool."naps.first"]\ntimeout = "200ms"\n')
+        async with connected(folder / "tools", config=config) as hostler:
+            first, second = await asyncio.gather(hostler.call("naps_first"), hostler.call("naps_second"))
+            self.assertEqual((first.code, second.code), ("TOOL_TIMEOUT", "TOOL_TIMEOUT"))
+            self.assertNotIn("in second", first.message)
+            self.assertRegex(second.message, r"stopped at naps.py:\d+ in second")
 
     async def test_a_step_that_holds_up_the_loop_is_broken_off(self):
         config = self.settings('[tool."rude.blocks"]\ntimeout = "300ms"\n')
