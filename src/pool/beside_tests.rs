@@ -2,7 +2,7 @@
 
 use super::commons::Caps;
 use super::event::{CallId, Effect, Event, Manner, Verdict, Wish};
-use super::house::{House, W1, W2, answered, at, call, send};
+use super::house::{House, W1, W2, W3, answered, at, call, died, send, up_to};
 use super::rules::Rules;
 
 #[test]
@@ -84,4 +84,75 @@ fn a_second_call_that_obeys_nothing_gives_the_worker_no_more_time() {
     assert_eq!(holds_up(&mut house, CallId(1), 100)[1], Effect::Ping(W1));
     assert_eq!(holds_up(&mut house, CallId(2), 1_100).len(), 1, "it has not answered the first ping");
     assert_eq!(house.pools[0].next_timer(), Some(at(2_750)));
+}
+
+fn harmless(number: u64) -> Event {
+    Event::Submit(Wish { repeatable: true, ..call(number) })
+}
+
+#[test]
+fn calls_that_a_worker_died_under_are_made_again_one_after_the_other() {
+    let mut house = House::new(Caps::default(), &[Rules { concurrency: 3, ..Rules::default() }]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), harmless(1));
+    let _ = house.step(0, at(1), harmless(2));
+    assert_eq!(house.does(0, at(2), died(W1)), [Effect::Start(W2)]);
+    assert_eq!(house.does(0, at(3), Event::Ready(W2)), [send(W2, 1)]);
+    assert_eq!(house.does(0, at(4), Event::Submit(call(3))), []);
+    let over = Effect::Finish { call: CallId(1), verdict: Verdict::Died(W2) };
+    assert_eq!(house.does(0, at(5), died(W2)), [over], "the second was not beside it this time");
+    let rested = house.pools[0].next_timer().expect("it rests");
+    assert_eq!(house.does(0, rested, Event::Timer), [Effect::Start(W3)]);
+    assert_eq!(house.does(0, rested, Event::Ready(W3)), [send(W3, 2)]);
+    assert_eq!(house.does(0, rested, answered(W3, 2))[1..], [send(W3, 3)]);
+}
+
+#[test]
+fn a_call_is_not_made_again_beside_others() {
+    let mut house = House::new(Caps::default(), &[Rules { concurrency: 2, ..up_to(2) }]);
+    house.warm(0, at(0));
+    for number in 1..=2 {
+        let _ = house.step(0, at(0), harmless(number));
+    }
+    let _ = house.step(0, at(0), harmless(3));
+    let _ = house.step(0, at(25), Event::Timer);
+    assert_eq!(house.does(0, at(30), Event::Ready(W2)), [send(W2, 3)]);
+    assert_eq!(house.does(0, at(31), died(W1)), [Effect::Start(W3)], "the other worker has a place, and a call");
+    assert_eq!(house.does(0, at(32), answered(W2, 3))[1..], [send(W2, 1)]);
+    assert_eq!(house.does(0, at(33), Event::Ready(W3)), [send(W3, 2)]);
+}
+
+#[test]
+fn what_a_repeated_call_waits_for_begins_beside_it() {
+    let mut house = House::new(Caps::default(), &[Rules { concurrency: 2, ..Rules::default() }]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), harmless(1));
+    let _ = house.step(0, at(2), died(W1));
+    assert_eq!(house.does(0, at(3), Event::Ready(W2)), [send(W2, 1)]);
+    assert_eq!(house.does(0, at(4), Event::Submit(call(2))), []);
+    assert_eq!(house.does(0, at(5), Event::Submit(Wish { nested: true, ..call(3) })), [send(W2, 3)]);
+}
+
+#[test]
+fn a_call_that_a_running_call_waits_for_is_made_again_at_once() {
+    let mut house = House::new(Caps::default(), &[Rules { concurrency: 2, ..up_to(2) }]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(0), Event::Submit(Wish { repeatable: true, nested: true, ..call(1) }));
+    for number in 2..=3 {
+        let _ = house.step(0, at(0), Event::Submit(call(number)));
+    }
+    let _ = house.step(0, at(25), Event::Timer);
+    assert_eq!(house.does(0, at(30), Event::Ready(W2)), [send(W2, 3)]);
+    let over = Effect::Finish { call: CallId(2), verdict: Verdict::Died(W1) };
+    assert_eq!(house.does(0, at(31), died(W1)), [over, send(W2, 1)]);
+}
+
+#[test]
+fn where_one_runs_at_a_time_others_are_written_behind_a_repeated_one() {
+    let mut house = House::new(Caps::default(), &[Rules::default()]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), harmless(1));
+    let _ = house.step(0, at(1), Event::Submit(call(2)));
+    assert_eq!(house.does(0, at(2), died(W1)), [Effect::Start(W2)]);
+    assert_eq!(house.does(0, at(3), Event::Ready(W2)), [send(W2, 1), send(W2, 2)]);
 }

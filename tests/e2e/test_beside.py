@@ -102,6 +102,41 @@ class Beside(unittest.IsolatedAsyncioTestCase):
             self.assertNotEqual(again.value, beside[1][1], "what does no harm is made again")
             self.assertEqual(again.metadata["attempt"], 2)
 
+    async def test_a_call_that_ends_its_worker_time_and_again_ends_its_neighbour_once(self):
+        folder = scratch(self)
+        here, begun, gate = (str(folder / name) for name in ("here", "begun", "gate"))
+        body = """
+import os, pathlib, time
+
+
+def until(path):
+    while not pathlib.Path(path).exists():
+        time.sleep(0.005)
+
+
+def ends(here: str, begun: str) -> None:
+    pathlib.Path(here).touch()
+    until(begun)
+    os._exit(3)
+
+
+def waits(begun: str, gate: str) -> int:
+    pathlib.Path(begun).touch()
+    until(gate)
+    return os.getpid()
+"""
+        header = '# /// script\n# dependencies = []\n# [tool.hostler]\n# concurrency = 2\n# effects = "pure"\n# ///\n'
+        write_tool(folder / "tools", "pair", body, header)
+        async with connected(folder / "tools") as hostler:
+            guilty = asyncio.ensure_future(hostler.call("pair_ends", here=here, begun=begun))
+            await eventually_async((folder / "here").exists, "it has begun")
+            innocent = asyncio.ensure_future(hostler.call("pair_waits", begun=begun, gate=gate))
+            told = await guilty
+            self.assertEqual((told.code, told.metadata["attempt"]), ("TOOL_CRASHED", 2))
+            (folder / "gate").touch()
+            answer = await innocent
+            self.assertEqual((answer.code, answer.metadata["attempt"]), (None, 2), answer.text)
+
     async def test_a_call_that_obeys_nothing_holds_no_turn(self):
         text = '[limits]\nmax_concurrent_calls = 2\n[tool."rude.sleeps"]\ntimeout = "200ms"\n'
         async with connected(config=self.settings(text)) as hostler:
