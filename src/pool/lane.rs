@@ -113,7 +113,12 @@ mod tests {
         (shared, lanes)
     }
 
-    #[tokio::test]
+    /// Whoever would wait for ever fails, and does not hang.
+    async fn soon<T>(what: impl Future<Output = T>) -> T {
+        tokio::time::timeout(std::time::Duration::from_secs(5), what).await.expect("it has its turn")
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn no_more_run_than_may_and_whoever_waits_gets_the_next_turn() {
         let (shared, [one, two]) = lanes(1);
         let turn = one.turn(9).await.unwrap();
@@ -124,11 +129,32 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!((shared.usage().running, shared.usage().waiting), (1, 1));
         drop(turn);
-        assert!(waits.await.unwrap());
+        assert!(soon(waits).await.unwrap());
         assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
+    async fn nobody_overtakes_one_that_waits() {
+        let (_, [one, _]) = lanes(1);
+        let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let begins = |number: u32| {
+            let (one, order) = (Arc::clone(&one), Arc::clone(&order));
+            async move {
+                let turn = one.turn(9).await;
+                order.lock().push(number);
+                turn.map(drop)
+            }
+        };
+        let turn = one.turn(9).await.unwrap();
+        let waits = tokio::spawn(begins(1));
+        tokio::task::yield_now().await;
+        drop(turn);
+        assert!(soon(begins(2)).await.is_ok());
+        assert!(soon(waits).await.unwrap().is_ok());
+        assert_eq!(*order.lock(), [1, 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_waits_no_more_holds_up_nobody() {
         let (shared, [one, two]) = lanes(1);
         let turn = one.turn(9).await.unwrap();
@@ -140,11 +166,11 @@ mod tests {
         waits.abort();
         let _ = waits.await;
         drop(turn);
-        assert!(two.turn(9).await.is_ok());
+        assert!(soon(two.turn(9)).await.is_ok());
         assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn too_many_are_refused() {
         let (_, [one, two]) = lanes(1);
         let _turn = one.turn(9).await.unwrap();
@@ -156,11 +182,11 @@ mod tests {
         };
         let _waiting = [wait(&one), wait(&one), wait(&two)];
         tokio::task::yield_now().await;
-        assert_eq!(one.turn(2).await.err(), Some(Full { waiting: 2, overall: false }));
-        assert_eq!(two.turn(2).await.err(), Some(Full { waiting: 3, overall: true }));
+        assert_eq!(soon(one.turn(2)).await.err(), Some(Full { waiting: 2, overall: false }));
+        assert_eq!(soon(two.turn(2)).await.err(), Some(Full { waiting: 3, overall: true }));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn no_turn_is_kept_for_one_that_was_refused() {
         let (shared, [one, two]) = lanes(1);
         let turn = one.turn(9).await.unwrap();
@@ -170,11 +196,10 @@ mod tests {
         };
         let waiting = [wait(), wait(), wait()];
         tokio::task::yield_now().await;
-        assert_eq!(two.turn(9).await.err(), Some(Full { waiting: 3, overall: true }));
+        assert_eq!(soon(two.turn(9)).await.err(), Some(Full { waiting: 3, overall: true }));
         drop(turn);
         for one in waiting {
-            let ended = tokio::time::timeout(std::time::Duration::from_secs(5), one).await;
-            assert!(ended.expect("it has its turn").unwrap().is_ok());
+            assert!(soon(one).await.unwrap().is_ok());
         }
         assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }

@@ -213,6 +213,18 @@ async fn a_death_is_the_running_calls_fault_and_nobody_elses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_death_under_several_calls_tells_each_that_there_were_others() {
+    let (pool, _) = pool(&Rules { concurrency: 2, ..Rules::default() });
+    let (beside, dead) = tokio::join!(pool.call(job("hang", 1)), pool.call(job("die", 2)));
+    for told in [beside, dead] {
+        let fault = told.ended.unwrap_err();
+        assert!(fault.message.contains("it made one other call as well"), "{fault}");
+    }
+    let alone = pool.call(job("die", 3)).await.ended.unwrap_err();
+    assert!(!alone.message.contains("as well"), "{alone}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_takes_its_call_with_it() {
     let (pool, _) = pool(&Rules::default());
     let gone = tokio::time::timeout(Duration::from_secs(1), pool.call(job("hang", 1))).await;

@@ -18,6 +18,8 @@ mod status;
 mod tally;
 mod trouble;
 #[cfg(test)]
+mod beside_tests;
+#[cfg(test)]
 mod growth_tests;
 #[cfg(test)]
 mod house;
@@ -25,6 +27,8 @@ mod house;
 mod loop_tests;
 #[cfg(test)]
 mod machine_tests;
+#[cfg(test)]
+mod replacement_tests;
 #[cfg(test)]
 mod sharing_tests;
 #[cfg(test)]

@@ -46,6 +46,16 @@ impl Strike {
     }
 }
 
+/// Whether a call was begun before. None is begun a third time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    First,
+    /// Its worker is gone, and it is made again.
+    Again,
+    /// It may be what its worker died of, or only have been beside that: it is made again with nothing beside it.
+    Alone,
+}
+
 /// A call in the pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
@@ -54,8 +64,7 @@ pub(super) struct Slot {
     pub since: Moment,
     /// It holds one of the turns that all pools share.
     pub has_turn: bool,
-    /// Its worker died of it once already.
-    pub repeated: bool,
+    pub attempt: Attempt,
     /// The caller has its verdict already; only the worker's answer is still to come.
     pub settled: bool,
     pub strike: Strike,
@@ -63,7 +72,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub fn waiting(wish: Wish, now: Moment) -> Self {
-        Self { wish, since: now, has_turn: false, repeated: false, settled: false, strike: Strike::None }
+        Self { wish, since: now, has_turn: false, attempt: Attempt::First, settled: false, strike: Strike::None }
     }
 
     pub fn call(&self) -> CallId {
@@ -133,9 +142,11 @@ impl Seat {
         self.line.len().min(rules.concurrency)
     }
 
-    /// Whether another call may be written to it, where it may hold so many.
-    pub fn has_room(&self, capacity: usize) -> bool {
-        let undisturbed = || self.line.iter().all(|slot| slot.strike == Strike::None);
+    /// Whether another call may be written to it, where it may hold so many. One that a running call waits for may begin
+    /// beside one made alone: that may be the very one that waits.
+    pub fn has_room(&self, capacity: usize, nested: bool) -> bool {
+        let undisturbed =
+            || self.line.iter().all(|slot| slot.strike == Strike::None && (nested || slot.attempt != Attempt::Alone));
         self.state == State::Serving && self.line.len() < capacity && undisturbed()
     }
 

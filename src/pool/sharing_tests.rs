@@ -2,7 +2,7 @@
 
 use super::commons::{Caps, Poke, PoolId};
 use super::event::{CallId, Decision, Effect, Event, Manner, Need, Verdict, WhyStop, Wish};
-use super::house::{House, W1, W2, answered, at, call, died, send, told};
+use super::house::{House, W1, W2, W3, answered, at, call, died, send, told, up_to};
 use super::rules::Rules;
 
 #[test]
@@ -128,4 +128,45 @@ fn a_minimum_that_all_together_have_no_memory_for_comes_back_with_the_next_call(
     assert_eq!(house.does(0, at(3), died(W1)), [], "another would have to leave as well");
     assert_eq!(house.pools[0].next_timer(), None);
     assert_eq!(house.does(0, at(4), Event::Submit(call(1))), [Effect::Start(W2)]);
+    let _ = house.step(0, at(5), Event::Ready(W2));
+    let _ = house.step(0, at(6), answered(W2, 1));
+    assert_eq!(house.does(0, at(7), died(W2)), [Effect::Start(W3)], "from then on it is to be there again");
+}
+
+#[test]
+fn what_a_pool_held_that_is_gone_is_there_for_others() {
+    let caps = Caps { running: 1, workers: 1, ..Caps::default() };
+    let mut house = House::new(caps, &[Rules::default(); 2]);
+    house.warm(0, at(0));
+    let _ = house.step(0, at(1), Event::Submit(call(1)));
+    assert_eq!(house.does(1, at(2), Event::Submit(call(2))), []);
+    house.commons.forget(PoolId(0));
+    assert_eq!(house.commons.take_pokes(), [Poke::Look(PoolId(1))]);
+    assert_eq!(house.does(1, at(3), Event::Look), [Effect::Start(W1)]);
+    assert_eq!(house.does(1, at(4), Event::Ready(W1)), [send(W1, 2)]);
+    house.commons.give_turn(PoolId(0));
+    assert_eq!(house.commons.running(), 1, "what it does not hold it cannot give");
+}
+
+#[test]
+fn for_one_more_of_a_tool_no_worker_leaves_that_was_needed_a_moment_ago() {
+    let mut house = House::new(Caps { workers: 2, ..Caps::default() }, &[up_to(2), Rules::default()]);
+    house.warm(0, at(0));
+    house.warm(1, at(90));
+    let _ = house.step(0, at(100), Event::Submit(call(1)));
+    let _ = house.step(0, at(100), Event::Submit(call(2)));
+    assert_eq!(house.does(0, at(125), Event::Timer), []);
+    assert_eq!(house.commons.take_pokes(), []);
+    assert_eq!(house.does(0, at(1_090), Event::Submit(call(3))), []);
+    assert_eq!(house.commons.take_pokes(), [Poke::Evict(PoolId(1), W1, Need::Seat)]);
+}
+
+#[test]
+fn workers_that_should_always_be_there_leave_last() {
+    let kept = Rules { min_workers: 1, ..Rules::default() };
+    let mut house = House::new(Caps { workers: 2, ..Caps::default() }, &[kept, Rules::default(), Rules::default()]);
+    house.warm(0, at(0));
+    house.warm(1, at(10));
+    let _ = house.step(2, at(20), Event::Submit(call(1)));
+    assert_eq!(house.commons.take_pokes(), [Poke::Evict(PoolId(1), W1, Need::Seat)]);
 }

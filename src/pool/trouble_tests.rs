@@ -1,7 +1,7 @@
 //! Stories of workers that die, do not start, or do not end.
 
 use super::commons::Caps;
-use super::event::{CallId, Decision, Effect, Event, Manner, Verdict, Wish, WorkerId};
+use super::event::{CallId, Decision, Effect, Event, Verdict, Wish, WorkerId};
 use super::house::{House, W1, W2, answered, at, call, deeds, died, send, told, up_to};
 use super::rules::Rules;
 
@@ -36,46 +36,6 @@ fn the_call_that_opens_the_breaker_is_told_of_its_death() {
     let _ = house.step(0, at(4), Event::Ready(W2));
     let told = house.does(0, at(5), died(W2));
     assert_eq!(told, [Effect::Finish { call: CallId(2), verdict: Verdict::Died(W2) }]);
-}
-
-#[test]
-fn a_worker_that_runs_several_calls_loses_none_to_one_that_is_stuck() {
-    let rules = Rules { concurrency: 2, max_queue: 8, ..Rules::default() };
-    let mut house = House::new(Caps::default(), &[rules]);
-    house.warm(0, at(0));
-    let _ = house.step(0, at(0), Event::Submit(Wish { timeout: at(100), ..call(1) }));
-    assert_eq!(house.does(0, at(0), Event::Submit(call(2))), [send(W1, 2)], "both run");
-    assert_eq!(house.does(0, at(100), Event::Timer), [Effect::TakeStack { worker: W1, call: CallId(1) }]);
-    assert_eq!(house.does(0, at(250), Event::Timer), [Effect::Withdraw { worker: W1, call: CallId(1) }]);
-    assert_eq!(house.does(0, at(251), Event::Submit(call(3))), []);
-    let timed_out = Verdict::TimedOut { worker: W1, stopped: true };
-    let given_up = house.does(0, at(750), Event::Timer);
-    let told = Effect::Finish { call: CallId(1), verdict: timed_out };
-    assert_eq!(given_up, [told, Effect::Ping(W1), Effect::Start(W2)]);
-    let _ = house.step(0, at(755), Event::Pong(W1));
-    let _ = house.step(0, at(760), Event::Ready(W2));
-    let last = house.does(0, at(900), answered(W1, 2));
-    let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
-    assert_eq!(last, [Effect::Finish { call: CallId(2), verdict: Verdict::Answered(W1) }, killed]);
-}
-
-#[test]
-fn a_worker_that_is_held_up_goes_with_all_its_calls() {
-    let rules = Rules { concurrency: 3, ..Rules::default() };
-    let mut house = House::new(Caps { running: 3, ..Caps::default() }, &[rules]);
-    house.warm(0, at(0));
-    let _ = house.step(0, at(0), Event::Submit(Wish { timeout: at(100), ..call(1) }));
-    let _ = house.step(0, at(0), Event::Submit(call(2)));
-    let _ = house.step(0, at(0), Event::Submit(Wish { repeatable: true, ..call(3) }));
-    for now in [100, 250, 350, 450, 550, 650] {
-        let _ = house.step(0, at(now), Event::Timer);
-    }
-    assert_eq!(house.does(0, at(750), Event::Timer)[1], Effect::Ping(W1));
-    assert_eq!(house.commons.running(), 2, "nobody waits for the first any longer");
-    assert_eq!(house.pools[0].next_timer(), Some(at(2_750)));
-    let held_up = Effect::Finish { call: CallId(2), verdict: Verdict::HeldUp };
-    let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
-    assert_eq!(house.does(0, at(2_750), Event::Timer), [killed, held_up, Effect::Start(W2)], "the third is made again");
 }
 
 #[test]
@@ -148,4 +108,15 @@ fn a_worker_that_served_for_long_did_not_die_of_what_killed_the_one_before() {
         let _ = house.step(0, now.saturating_sub(at(10)), Event::Timer);
         let _ = house.step(0, now, died(worker));
     }
+}
+
+#[test]
+fn idle_workers_that_die_one_after_the_other_are_a_row_of_deaths() {
+    let mut house = House::new(Caps::default(), &[Rules { min_workers: 1, ..Rules::default() }]);
+    let _ = house.step(0, at(0), Event::Warm);
+    let _ = house.step(0, at(1), Event::Ready(W1));
+    assert_eq!(house.does(0, at(2), died(W1)), [Effect::Start(W2)]);
+    let _ = house.step(0, at(3), Event::Ready(W2));
+    let rests = told(&house.step(0, at(4), died(W2)));
+    assert!(matches!(rests[..], [Decision::Rest { deaths: 2, .. }]), "{rests:?}");
 }

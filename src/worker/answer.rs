@@ -77,3 +77,24 @@ pub fn oversized_fault(tool: &str, bytes: usize) -> Fault {
     );
     Fault::new(Code::InvalidOutput, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exception_is_told_with_the_authors_line_and_one_from_elsewhere_without() {
+        let told = |code| {
+            let line =
+                "  File \"/t/slow.py\", line 7, in fetch\n  File \"/usr/lib/python3.11/json.py\", line 9, in loads\n";
+            let data = serde_json::json!({"traceback": line, "resource": "disk"});
+            let error = WireError { code, message: "ValueError: no".to_owned(), data: Some(data) };
+            ["/t/slow.py", "/t/other.py"].map(|file| error_fault("slow.fetch", Path::new(file), &error).message)
+        };
+        let place = " (slow.py:7 in fetch (inside json.py:9))";
+        let [own, others] = told(-1);
+        assert_eq!((own, others.as_str()), (format!("ValueError: no{place}"), "ValueError: no"));
+        let [own, others] = told(wire_code::EXHAUSTED);
+        assert!(own.ends_with(place) && !others.contains("slow.py"), "{own} {others}");
+    }
+}

@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from harness import config_file, connected, eventually_async, scratch
+from harness import config_file, connected, eventually_async, scratch, write_tool
 
 
 class Beside(unittest.IsolatedAsyncioTestCase):
@@ -66,6 +66,17 @@ class Beside(unittest.IsolatedAsyncioTestCase):
             self.assertFalse(tasks[0].done())
             await end(lives=False)
 
+    async def test_of_two_past_their_time_limits_none_is_told_the_others_place(self):
+        folder = scratch(self)
+        naps = "import time\n\n\ndef first() -> None:\n    time.sleep(600)\n\n\ndef second() -> None:\n    time.sleep(600)\n"
+        write_tool(folder / "tools", "naps", naps)
+        config = self.settings('[tool.naps]\nconcurrency = 2\ntimeout = "300ms"\n[tool."naps.first"]\ntimeout = "200ms"\n')
+        async with connected(folder / "tools", config=config) as hostler:
+            first, second = await asyncio.gather(hostler.call("naps_first"), hostler.call("naps_second"))
+            self.assertEqual((first.code, second.code), ("TOOL_TIMEOUT", "TOOL_TIMEOUT"))
+            self.assertNotIn("in second", first.message)
+            self.assertRegex(second.message, r"stopped at naps.py:\d+ in second")
+
     async def test_a_step_that_holds_up_the_loop_is_broken_off(self):
         config = self.settings('[tool."rude.blocks"]\ntimeout = "300ms"\n')
         async with connected(config=config) as hostler:
@@ -90,6 +101,41 @@ class Beside(unittest.IsolatedAsyncioTestCase):
             again = await beside[1][0]
             self.assertNotEqual(again.value, beside[1][1], "what does no harm is made again")
             self.assertEqual(again.metadata["attempt"], 2)
+
+    async def test_a_call_that_ends_its_worker_time_and_again_ends_its_neighbour_once(self):
+        folder = scratch(self)
+        here, begun, gate = (str(folder / name) for name in ("here", "begun", "gate"))
+        body = """
+import os, pathlib, time
+
+
+def until(path):
+    while not pathlib.Path(path).exists():
+        time.sleep(0.005)
+
+
+def ends(here: str, begun: str) -> None:
+    pathlib.Path(here).touch()
+    until(begun)
+    os._exit(3)
+
+
+def waits(begun: str, gate: str) -> int:
+    pathlib.Path(begun).touch()
+    until(gate)
+    return os.getpid()
+"""
+        header = '# /// script\n# dependencies = []\n# [tool.hostler]\n# concurrency = 2\n# effects = "pure"\n# ///\n'
+        write_tool(folder / "tools", "pair", body, header)
+        async with connected(folder / "tools") as hostler:
+            guilty = asyncio.ensure_future(hostler.call("pair_ends", here=here, begun=begun))
+            await eventually_async((folder / "here").exists, "it has begun")
+            innocent = asyncio.ensure_future(hostler.call("pair_waits", begun=begun, gate=gate))
+            told = await guilty
+            self.assertEqual((told.code, told.metadata["attempt"]), ("TOOL_CRASHED", 2))
+            (folder / "gate").touch()
+            answer = await innocent
+            self.assertEqual((answer.code, answer.metadata["attempt"]), (None, 2), answer.text)
 
     async def test_a_call_that_obeys_nothing_holds_no_turn(self):
         text = '[limits]\nmax_concurrent_calls = 2\n[tool."rude.sleeps"]\ntimeout = "200ms"\n'

@@ -194,9 +194,13 @@ async def leaf_later() -> str:
                     well = [answer.value for answer in answers if not answer.failed]
                     told = [answer.message for answer in answers if answer.failed]
                     self.assertEqual(set(well), {"leaf"}, "whoever is not refused gets what it waits for")
-                    self.assertGreater(len(told), 0)
+                    # The last one to wait is one too many. A file whose loop is held up may lose its other call as well.
+                    self.assertIn(len(told), (1,) if kind == "plain" else (1, 2))
                     for message in told:
                         self.assertIn("so this call would never begin", message)
+                    for file in "fg":
+                        value = await hostler.value(f"{file}_{kind}", name="later", all=str(all))
+                        self.assertEqual(value, "leaf", "what is over holds up nobody")
 
 
 class Caps(unittest.IsolatedAsyncioTestCase):

@@ -4,7 +4,7 @@ use super::sabotage::sabotaged;
 use super::{Machine, Minimum, Phase};
 use crate::pool::commons::Commons;
 use crate::pool::event::{Decision, Effect, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId};
-use crate::pool::seat::{Seat, Slot, State, Strike};
+use crate::pool::seat::{Attempt, Seat, Slot, State, Strike};
 
 impl Machine {
     pub(super) fn died(
@@ -52,9 +52,11 @@ impl Machine {
     fn end_of_begun(&mut self, worker: WorkerId, mut slot: Slot, is_last: bool, effects: &mut Vec<Effect>) {
         let overdue = slot.strike != Strike::None;
         let repeatable = slot.wish.repeatable || sabotaged!(self, RepeatOnce);
-        let again = repeatable && !slot.repeated && !overdue && !is_last && self.phase != Phase::Ending;
+        let again = repeatable && slot.attempt == Attempt::First && !overdue && !is_last && self.phase != Phase::Ending;
         if again {
-            slot.repeated = true;
+            // Which of several it died of, nobody knows: together, one would end the others a second time.
+            let alone = self.rules.concurrency > 1 && !slot.wish.nested;
+            slot.attempt = if alone { Attempt::Alone } else { Attempt::Again };
             Self::tell(effects, Decision::Repeat(slot.call()));
             return self.requeue(vec![slot], effects);
         }
@@ -83,7 +85,8 @@ impl Machine {
         effects.push(Effect::Stop { worker, manner: Manner::Kill });
         let begun = self.clear(line, commons, effects);
         for mut slot in begun.into_iter().rev().filter(|slot| !slot.settled) {
-            if slot.wish.repeatable && !std::mem::replace(&mut slot.repeated, true) && self.phase != Phase::Ending {
+            if slot.wish.repeatable && slot.attempt == Attempt::First && self.phase != Phase::Ending {
+                slot.attempt = Attempt::Again;
                 Self::tell(effects, Decision::Repeat(slot.call()));
                 slot.strike = Strike::None;
                 self.requeue(vec![slot], effects);

@@ -6,7 +6,7 @@ use super::sabotage::sabotaged;
 use super::{Machine, Phase, interruption};
 use crate::pool::commons::Commons;
 use crate::pool::event::{CallId, Decision, Effect, Moment, Verdict, WorkerId};
-use crate::pool::seat::{Seat, Slot, State, Strike};
+use crate::pool::seat::{Attempt, Seat, Slot, State, Strike};
 
 impl Machine {
     /// How many calls a worker may hold now.
@@ -46,11 +46,13 @@ impl Machine {
             return None;
         }
         let takes_any = sabotaged!(self, SendToLeaving);
-        let has_room = |seat: &Seat| seat.has_room(capacity) || (takes_any && seat.state == State::Leaving);
+        let has_room =
+            |seat: &Seat| seat.has_room(capacity, slot.wish.nested) || (takes_any && seat.state == State::Leaving);
         // The oldest, so that the youngest become idle and leave first. Nobody waits behind another where one is idle.
         let begins = |seat: &Seat| seat.line.len() < concurrency;
+        let is_apart = |seat: &Seat| slot.attempt != Attempt::Alone || seat.line.is_empty();
         // One that should be replaced comes to its end when nothing is written ahead to it.
-        let takes = |seat: &Seat| has_room(seat) && (begins(seat) || seat.due_since.is_none());
+        let takes = |seat: &Seat| has_room(seat) && (begins(seat) || seat.due_since.is_none()) && is_apart(seat);
         let mut roomy = self.workers.iter().filter(|(_, seat)| takes(seat));
         let (worker, seat) = roomy.clone().find(|(_, seat)| begins(seat)).or_else(|| roomy.next())?;
         let begins = seat.line.len() < concurrency;

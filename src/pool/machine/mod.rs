@@ -5,8 +5,8 @@
 //!
 //! Invariants: a submitted call gets exactly one `Finish`; a worker is sent no more calls than it may hold; the calls
 //! behind one that died go back to the head of the queue in their order; nothing is sent to a worker that is leaving;
-//! a call that was begun is sent again only if it may be repeated, and once; no worker is idle while a call waits that
-//! could run.
+//! a call that was begun is sent again only if it may be repeated, and once; where a worker runs several,
+//! those it died under are repeated with nothing beside them; no worker is idle while a call waits that could run.
 
 mod cast;
 mod leaving;
@@ -190,7 +190,7 @@ impl Machine {
             Verdict::StillFailing { times: self.trouble.failures(), retry_after }
         } else if waiting >= self.rules.max_queue {
             Verdict::Busy { waiting, overall: false, retry_after: self.soon() }
-        } else if commons.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room()) {
+        } else if commons.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room(wish.nested)) {
             Verdict::Busy { waiting: commons.waiting(), overall: true, retry_after: self.soon() }
         } else {
             self.minimum = Minimum::Wanted;
@@ -241,8 +241,8 @@ impl Machine {
         }
     }
 
-    fn somebody_has_room(&self) -> bool {
-        self.workers.values().any(|seat| seat.has_room(self.capacity()))
+    fn somebody_has_room(&self, nested: bool) -> bool {
+        self.workers.values().any(|seat| seat.has_room(self.capacity(), nested))
     }
 
     fn somebody_may_serve(&self) -> bool {

@@ -20,7 +20,8 @@ impl World {
         if self.rules.iter().any(|rules| rules.max_lifetime.is_some()) {
             return;
         }
-        for _ in 0..300 {
+        // Longer than the longest pause, after which a successor that did not start is tried once more.
+        for _ in 0..400 {
             self.all_goes_well();
         }
         let started = self.started;
