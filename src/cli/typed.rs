@@ -97,6 +97,7 @@ mod tests {
             "properties": {
                 "n": {"type": "integer"}, "name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}},
                 "items": {"type": "array", "items": {"type": "integer"}}, "line": {"$ref": "#/$defs/Line"},
+                "either": {"type": ["string", "object"]}, "free": {"type": "object"}, "any": {"type": "array"},
             },
             "$defs": {"Line": {"type": "object", "properties": {"from": {}, "to": {}}}},
         });
@@ -116,6 +117,15 @@ mod tests {
             "`--name` is no option: a tool's arguments have no dashes; write name='x y'"
         );
         assert_eq!(refused(&["--name=x"]), "`--name=x` is no option: a tool's arguments have no dashes; write name=x");
+        for words in [&["--my-name"][..], &["--my-name", "--n"], &["--my-name", "n=1"]] {
+            let right = "`--my-name` is no option: a tool's arguments have no dashes; write my_name=VALUE";
+            assert_eq!(refused(words), right, "{words:?}");
+        }
+        assert_eq!(refused(&["--my-n", "3"]), "`--my-n` is no option: a tool's arguments have no dashes; write my_n=3");
+        for none in ["=", "=x", ":=x", "-1"] {
+            assert_eq!(refused(&[none]), format!("`{none}` is not an argument; write key=value or key:=JSON"));
+        }
+        assert_eq!(refused(&["n", ":=3"]), "an argument has no blanks around `=`; write n:=3");
         assert_eq!(refused(&["x"]), "`x` is not an argument; write key=value or key:=JSON");
     }
 
@@ -125,15 +135,29 @@ mod tests {
             refused(&["items=1,2,3"]),
             "`items` is a list; write 'items:=[1,2,3]', or items=… once for each item"
         );
+        assert_eq!(refused(&["items=1, 2"]), "`items` is a list; write 'items:=[1,2]', or items=… once for each item");
+        assert_eq!(refused(&["free=foo"]), "`free` is an object; write 'free:={\"name\": …}'");
         assert_eq!(refused(&["line=foo"]), "`line` is an object; write 'line:={\"from\": …, \"to\": …}'");
-        for fine in [&["items=1", "items=2"][..], &["tags=a,b"], &["items=[1,2]"], &["line={}"], &["items=one"]] {
-            assert_eq!(refused(fine), "", "{fine:?}");
+        for fine in [
+            "tags=a,b",
+            "tags=1,2",
+            "items=[1,2]",
+            "line={}",
+            "items=one",
+            "items=true",
+            "items=one,two",
+            "either=x",
+            "any=1,2",
+        ] {
+            assert_eq!(refused(&[fine]), "", "{fine}");
         }
+        assert_eq!(refused(&["items=1", "items=2"]), "");
     }
 
     #[test]
     fn the_same_argument_twice_is_refused() {
         assert_eq!(refused(&["name=x", "name=y"]), "`name` is given twice; keep one of the two");
         assert_eq!(refused(&["n:=1", "n=2"]), "`n` is given twice; keep one of the two");
+        assert_eq!(refused(&["items=1", "items:=[2]"]), "`items` is given twice; keep one of the two");
     }
 }

@@ -57,12 +57,32 @@ fn every_mistake_names_file_line_key_and_fix() {
 }
 
 #[test]
+fn a_slip_of_the_pen_is_a_letter_or_in_long_names_two() {
+    use crate::config::section::is_slip_of;
+    for (written, meant) in
+        [("API_KYE", "API_KEY"), ("api_key", "API_KEYS"), ("SHED", "SHOD"), ("E2ESECRT", "E2E_SECRET")]
+    {
+        assert!(is_slip_of(written, meant), "{written}");
+    }
+    for (written, meant) in [("API_KEY", "API_KEY"), ("AB", "AC"), ("SHED", "SHOT"), ("SHELVE", "SHOVEL")] {
+        assert!(!is_slip_of(written, meant), "{written}");
+    }
+    assert!(!is_slip_of(&"a".repeat(201), &"a".repeat(202)), "nobody means a name by a text");
+}
+
+#[test]
 fn tables_that_are_called_otherwise_are_told_by_their_names() {
     let told = mistakes("[tool.a.ask]\ntimeout = \"3s\"\n");
     let right = "unknown key; if `ask` is a function of `a`, its table is called [tool.\"a.ask\"]";
     assert_eq!(told, [format!("/p/hostler.toml:1: `tool.a.ask`: {right}")]);
     assert!(mistakes("[tool.a.confg]\nx = 1\n")[0].ends_with("did you mean `config`?"));
-    assert!(mistakes("tool = [\"tools\"]\n")[0].ends_with("did you mean `tools`, the folders of tools?"));
+    for folders in ["[\"tools\"]", "\"tools\""] {
+        let told = mistakes(&format!("tool = {folders}\n"));
+        assert!(told[0].ends_with("did you mean `tools`, the folders of tools?"), "{told:?}");
+    }
+    assert!(mistakes("limits = [\"1GB\"]\n")[0].ends_with("write it as a table: [limits]"));
+    assert!(mistakes("[tool]\non_schema_failure = \"skip\"\n")[0].ends_with("it belongs under [executables]"));
+    assert!(mistakes("[tool.\"a.ask\"]\nmin_workers = 1\n")[0].ends_with("write it under [tool.a]"));
 }
 
 #[test]

@@ -122,11 +122,41 @@ mod tests {
             let error = jsonschema::validate(&schema, &result).unwrap_err();
             broken(error.kind(), error.instance())
         };
-        assert_eq!(told(json!({"maxItems": 2}), json!([1, 2, 3])), "has 3 items where 2 are promised");
-        assert_eq!(told(json!({"minItems": 2}), json!([1])), "has 1 items where 2 are promised");
-        assert_eq!(told(json!({"maximum": 2}), json!(3)), "is more than 2");
-        assert_eq!(told(json!({"pattern": "^a+$"}), json!("b")), "does not have the form `^a+$`");
-        assert_eq!(told(json!({"maxLength": 1}), json!("secret")), "is 6 characters long where 1 are the most");
+        let tuple =
+            json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}], "additionalItems": false});
+        for (schema, result, words) in [
+            (json!({"maxItems": 2}), json!([1, 2, 3]), "has 3 items where 2 are promised"),
+            (json!({"minItems": 2}), json!([1]), "has 1 items where 2 are promised"),
+            (json!({"minItems": 1}), json!([]), "has 0 items where 1 is promised"),
+            (tuple, json!([1, 2]), "has 2 items where 1 is promised"),
+            (json!({"uniqueItems": true}), json!([1, 1]), "holds an item twice where each is to be there once"),
+            (json!({"maxLength": 1}), json!("secret"), "is 6 characters long where 1 are the most"),
+            (json!({"minLength": 3}), json!("ü"), "is 1 characters long where 3 are the least"),
+            (json!({"maxProperties": 1}), json!({"a": 1, "b": 2}), "has 2 entries where 1 are the most"),
+            (json!({"minProperties": 2}), json!({"a": 1}), "has 1 entries where 2 are the least"),
+            (json!({"maximum": 2}), json!(3), "is more than 2"),
+            (json!({"exclusiveMaximum": 2}), json!(2), "is not less than 2"),
+            (json!({"minimum": 2}), json!(1), "is less than 2"),
+            (json!({"exclusiveMinimum": 2}), json!(2), "is not more than 2"),
+            (json!({"multipleOf": 2}), json!(3), "is no multiple of 2"),
+            (json!({"pattern": "^a+$"}), json!("b"), "does not have the form `^a+$`"),
+            (json!({"const": 7}), json!(8), "is not 7"),
+            (json!({"not": {"type": "string"}}), json!("x"), "breaks `not`"),
+        ] {
+            assert_eq!(told(schema, result), words);
+        }
+        for (result, came) in [
+            (json!(null), "null"),
+            (json!(true), "a boolean"),
+            (json!(1.5), "a number with a fraction"),
+            (json!(1), "a whole number"),
+            (json!("hunter2"), "a string"),
+            (json!(["hunter2"]), "a list"),
+            (json!({"hunter2": 1}), "an object"),
+        ] {
+            let words = format!("is of none of the types that are promised: {came} came");
+            assert_eq!(told(json!({"anyOf": [{"const": "a"}, {"const": "b"}]}), result), words);
+        }
         let secret = told(json!({"properties": {}, "additionalProperties": false}), json!({"hunter2": 1}));
         assert_eq!(secret, "has entries that no annotation names");
     }

@@ -103,6 +103,28 @@ async fn what_may_be_missing_is_told_by_what_is_wrong_within_it() {
 }
 
 #[tokio::test]
+async fn where_no_file_has_a_function_the_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("tools")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join("tools").join(name), text).unwrap();
+    let none = async || fault(folder.path(), "engine.f", json!({})).await.message;
+    write("lame.py", "x = (\n");
+    assert_eq!(
+        none().await,
+        "there is no tool engine.f; `hostler list` shows every tool",
+        "what is broken is told as that"
+    );
+    let silent = |files: &str| {
+        let told = format!("no file has a public function ({files}); see `hostler check`");
+        format!("there is no tool engine.f; there are no tools at all: {told}")
+    };
+    write("a.py", "def _one(): ...\n");
+    assert_eq!(none().await, silent("a.py"));
+    write("b.py", "class One: ...\n");
+    assert_eq!(none().await, silent("a.py, b.py"));
+}
+
+#[tokio::test]
 async fn a_name_that_is_none_is_answered_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let none = fault(folder.path(), "engine.f", json!({})).await;

@@ -106,6 +106,8 @@ mod tests {
     #[test]
     fn what_is_the_trouble_is_known_by_its_name() {
         let sign = Sign::new("index", State::Bad, "x", "uv is offline (UV_OFFLINE is set in y). Unset UV_OFFLINE");
+        let found = Sign::new("certificates", State::Bad, "SSL_CERT_FILE names /x, which is not there", "correct it");
+        assert!(blames(&found, "SSL_CERT_FILE"));
         assert!(blames(&sign, "UV_OFFLINE") && !blames(&sign, "UV_OFF") && !blames(&sign, "HTTPS_PROXY"));
     }
 }

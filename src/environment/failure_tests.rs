@@ -87,6 +87,7 @@ fn a_lock_that_does_not_fit_the_index_is_told_with_the_command_that_mends_it() {
     let gone = "error: Failed to download `six==1.17.0`\n  cause: Failed to fetch: `https://f.org/s.whl`\n  cause: HTTP status client \
                 error (404 Not Found) for url (https://f.org/s.whl)\n";
     assert_eq!(told(true, gone), format!("{lock} six 1.17.0 is not there (https://f.org/s.whl). {anew}"));
+    assert_eq!(told(true, &gone.replace("404 Not Found", "410 Gone")), told(true, gone));
     assert!(!told(false, gone).contains("uv lock"), "{}", told(false, gone));
     assert!(!told(true, &gone.replace("404", "500")).contains("uv lock"));
     let stale = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided.\n";

@@ -41,14 +41,21 @@ mod tests {
     #[test]
     fn modules_are_files_folders_and_compiled_ones() {
         let folder = tempfile::tempdir().unwrap();
-        for file in ["six.py", "_cffi_backend.cpython-311-x86_64-linux-gnu.so", "_virtualenv.pth"] {
+        for file in [
+            "six.py",
+            "_cffi_backend.cpython-311-x86_64-linux-gnu.so",
+            "_virtualenv.pth",
+            "distutils-precedence.pth",
+            "barn.pyc",
+            "a-script.py",
+        ] {
             std::fs::write(folder.path().join(file), "").unwrap();
         }
         for name in ["bson", "pymongo-4.0.dist-info"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         let modules = modules_in(folder.path()).unwrap();
-        assert_eq!(modules.iter().collect::<Vec<_>>(), ["_cffi_backend", "bson", "six"]);
+        assert_eq!(modules.iter().collect::<Vec<_>>(), ["_cffi_backend", "barn", "bson", "six"]);
         std::fs::write(folder.path().join("__editable__.pth"), "/elsewhere").unwrap();
         assert_eq!(modules_in(folder.path()), None);
     }

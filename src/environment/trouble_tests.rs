@@ -36,6 +36,8 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: Because cv2 was not found in the package registry and y depends on cv2, we can conclude …",
         "error: Because there is no version of rich==99 and you require rich==99, we can conclude …",
         "error: Because only rich<=14.0 is available and you require rich>=99, we can conclude …",
+        "error: Because only the following versions of rich are available:\n          rich<=14.0\n          rich==14.1\n      and you \
+         require rich>=99, we can conclude …",
         "error: Because httpx==0.27.0 depends on httpcore==1.* and you require httpx==0.27.0, we can conclude that you \
          require httpcore==1.*. And because you require httpcore==0.9, we can conclude …",
         "error: Because the requested Python version (>=3.9) does not satisfy Python>=3.11 and rich==99 depends on \
@@ -53,6 +55,8 @@ fn each_trouble_names_the_dependency_its_line_and_the_next_step() {
         "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\nTraceback\nRuntimeError: no compiler\n",
         "error: Failed to download `x @ https://e.org/x.whl`",
         "error: Failed to download `x @ https://e.org/x.whl`\n  cause: HTTP status client error (401 Unauthorized) for url \
+         (https://e.org/x.whl)",
+        "error: Failed to download `x @ https://e.org/x.whl`\n  cause: HTTP status client error (403 Forbidden) for url \
          (https://e.org/x.whl)",
         "error: Failed to inspect Python interpreter from search path at `/shims/python3.10`\n  cause: not found",
         "error: TOML parse error at line 4, column 1\n  |\n4 | [tool.uv]\n  | ^^^^^^^^^\nunknown field `indexx`\n",
@@ -76,6 +80,10 @@ fn a_package_that_builds_nowhere_any_more_needs_no_compiler() {
         failed("rich==99", "ModuleNotFoundError: No module named 'numpy'"),
     ];
     insta::assert_snapshot!(told.join("\n"));
+    for gone in ["commands", "urllib2", "__builtin__", "StringIO", "cPickle", "HTMLParser"] {
+        let told = failed("rich==99", &format!("ModuleNotFoundError: No module named '{gone}'"));
+        assert!(told.contains("is most likely for Python 2"), "{told}");
+    }
 }
 
 #[test]
@@ -149,6 +157,9 @@ fn lines_that_are_broken_anywhere_say_the_same() {
 fn a_package_that_only_another_system_builds_needs_no_compiler() {
     let stderr = "error: Failed to build `pywin32==13.0`\n  cause: The build backend returned an error\n[stderr]\n  error: this \
                   requires Windows to build\n";
+    let unnamed = told(&stderr.replace("pywin32", "winstuff"));
+    assert!(unnamed.starts_with("winstuff, which one of the dependencies needs, is for Windows only"), "{unnamed}");
+    assert!(unnamed.contains("Take another version of the dependency that needs it, or do without"), "{unnamed}");
     let told = told(stderr);
     assert!(told.starts_with("pywin32 (a.py:8) is for Windows only, not for Linux"), "{told}");
     assert!(told.ends_with("and import it only there, below `if sys.platform == \"win32\":`"), "{told}");

@@ -63,9 +63,14 @@ mod tests {
 
     #[test]
     fn what_is_no_word_about_the_header_is_recognised() {
-        for stderr in
-            ["", "sh: 1: exec: nothing: not found\n", "error: unexpected argument '--script' found\n\nUsage: uv sync\n"]
-        {
+        for stderr in [
+            "",
+            "sh: 1: exec: nothing: not found\n",
+            "error: unexpected argument '--script' found\n\nUsage: uv sync\n",
+            "error: unrecognized subcommand 'sync'\n",
+            "error: unrecognized option '--script'\n",
+            "error: invalid value 'x' for '--color'\n",
+        ] {
             assert!(says_nothing_of_use(stderr), "{stderr}");
         }
         for stderr in ["error: Failed to build `x`\n", "Resolved 1 package\n  × No solution found\n"] {
@@ -85,6 +90,8 @@ mod tests {
         );
         let silent = unfit_uv(Path::new("/b/uv"), None, &EnvironmentSettings::default(), Exit::Code(0), "");
         assert!(silent.message.starts_with("the uv at /b/uv does not work (it ended well and did nothing). Install"));
+        let talking = unfit_uv(Path::new("/b/uv"), None, &EnvironmentSettings::default(), Exit::Code(0), "Python 3.11");
+        assert!(talking.message.contains("does not work (exit status 0: Python 3.11)"), "{talking:?}");
         let killed =
             unfit_uv(Path::new("/b/uv"), Some((0, 9, 0)), &EnvironmentSettings::default(), Exit::Signal(9), "");
         assert!(killed.message.starts_with("the uv at /b/uv was ended by SIGKILL while it built"), "{killed:?}");

@@ -69,6 +69,10 @@ mod tests {
         assert!(told.starts_with("`os` is Python's own, and `pth` is not in it: correct the name"), "{told}");
         let told = missing_module("lib", &file).unwrap();
         assert!(told.ends_with("If it is yours, put the file lib.py or the folder lib into /nowhere"), "{told}");
+        for known in ["yaml", "tomllib"] {
+            let told = missing_module(known, &file).unwrap();
+            assert!(!told.contains("If it is yours"), "{told}");
+        }
     }
 
     #[test]

@@ -203,6 +203,7 @@ mod tests {
         assert!(block.starts_with("line 1: hostler reads no block of the type `pyproject`"), "{block}");
         let bare = told("#!/usr/bin/env python\n# [tool.hostler]\n# timeout = \"3s\"\nx = 1\n");
         assert!(bare.starts_with("line 2: this looks like a part of a header and stands in none"), "{bare}");
+        assert!(bare.contains("write `# /// script` on a line before it and `# ///` after its last line"), "{bare}");
         let well = "# /// script\n# dependencies = []\n# ///\n\n# [tool.hostler]\n";
         assert_eq!(doubtful(well), None, "there is a header");
     }

@@ -253,23 +253,23 @@ mod tests {
         for text in ["six>=", "six>=1,<", "six==,>1", "six>=1,2"] {
             assert!(!what(text).contains("``"), "{text}: {}", what(text));
         }
-        for (text, right) in [
-            ("python>=3.10", ">=3.10"),
-            ("Python 3.10", ">=3.10"),
-            ("3.10+", ">=3.10"),
-            ("3.10 - 3.12", ">=3.10,<3.13"),
-            (">=3.10 <3.13", ">=3.10,<3.13"),
-            (">=3.10 and <3.13", ">=3.10,<3.13"),
-            ("3.10, 3.11", ""),
-            ("3.10 or newer", ""),
-            ("latest", ""),
+        for (text, right, cause) in [
+            ("python>=3.10", ">=3.10", "only versions stand there, without the word `python`"),
+            ("Python 3.10", ">=3.10", "only versions stand there, without the word `python`"),
+            ("3.10+", ">=3.10", "`+` is no comparison of versions"),
+            ("3.10 - 3.12", ">=3.10,<3.13", "a range is written as two comparisons"),
+            (">=3.10 <3.13", ">=3.10,<3.13", ""),
+            (">=3.10 and <3.13", ">=3.10,<3.13", "between two conditions stands a comma"),
+            ("3.10, 3.11", "", ""),
+            ("3.10 or newer", "", ""),
+            ("latest", "", ""),
         ] {
             let slip = in_python(text).unwrap();
             assert_eq!(
                 slip.instead.unwrap_or_default(),
                 if right.is_empty() { String::new() } else { format!("\"{right}\"") }
             );
-            assert!(!slip.what.contains("``"), "{text}: {}", slip.what);
+            assert!(!slip.what.contains("``") && slip.what.contains(cause), "{text}: {}", slip.what);
         }
     }
 

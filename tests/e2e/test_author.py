@@ -1,6 +1,7 @@
 """The author's commands: new, init, dev, doctor, completions, the help of one tool."""
 
 import json
+import re
 import subprocess
 import threading
 import unittest
@@ -94,6 +95,7 @@ class Doctor(unittest.TestCase):
             config = config_file(scratch(self), f"[environment]\n{line}\n")
             sign = self.one(self.signs("--config", config, status=1), about, words, f"{config}:2")
             self.assertEqual(sign["state"], "bad")
+            self.assertEqual("uv also tries to fetch it" in sign["fix"], "3.31" in line, "uv fetches versions, not paths")
 
     def test_a_cache_that_cannot_be_written(self):
         self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
@@ -126,6 +128,8 @@ class Doctor(unittest.TestCase):
         path = f"{environment()['PATH']}:{place}"
         sign = self.one(self.signs(PATH=path), "python", "by name only, not running: ")
         self.assertRegex(sign["found"], r"^found 3\.\d+.* \(by name only, not running: .*3\.39\)$")
+        running, silent = (set(re.findall(r"3\.\d+", part)) for part in sign["found"].split("(by name only"))
+        self.assertFalse(running & silent, "what runs is not among what does not")
         write_tool(place / "tools", "future", "def well() -> int:\n    return 1\n", '# /// script\n# requires-python = ">=3.39"\n# ///\n')
         self.one(self.signs("--tools", place / "tools", PATH=path), "python", "future wants >=3.39; found ", "not running")
 

@@ -80,6 +80,10 @@ fn what_other_languages_have_is_told_as_toml_has_it() {
         "dependencies = idna, six",
         "dependencies = six",
         "dependencies = six>=1, idna==3",
+        "secrets = A_KEY, B_KEY",
+        "pass_env = HOME, LANG",
+        "tools = one, two",
+        "ignore = one, two",
         "dependencies = \"idna\", \"six\"",
         "dependencies = [\"idna\"; \"six; python_version > '3'\"]",
         "[tool.hostler]\ntools.greet = {timeout = \"3s\" effects = \"once\"}",
@@ -88,6 +92,9 @@ fn what_other_languages_have_is_told_as_toml_has_it() {
         "[tool.a]\nconfig = { A = \"1\" B = [1, 2] }",
         "[tool.a]\nenv = { API_TOKEN = \"s3cret\" B = \"2\" }",
         "[secrets]\nK = { file = \"/x\" env = \"Y\" }",
+        "[secrets]\nK = { file = \"/x\" mode = \"y\" }",
+        "[secrets]\nK = { env = \"Y\" mode = \"y\" }",
+        "[secrets]\nK = { command = [\"x\"] mode = \"y\" }",
     ];
     insta::assert_snapshot!(all(&texts));
 }

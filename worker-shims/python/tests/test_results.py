@@ -55,6 +55,8 @@ class Results(ShimTest):
     def test_tables_are_not_to_be_made_a_list_of_their_columns(self):
         table = "class T:\n    def __iter__(self): return iter('ab')\n    def iterrows(self): pass\n    def to_dict(self, kind): pass\n"
         self.fault(self.one("{'t': T()}", table), -32001, "result.t: T is not JSON", '.to_dict("records")')
+        frame = "class F:\n    def __iter__(self): return iter('ab')\n    def iter_rows(self): pass\n    def to_dicts(self): pass\n"
+        self.fault(self.one("F()", frame), -32001, "return its rows: .to_dicts()")
         array = "class A:\n    def __len__(self): return 1\n    def __iter__(self): return iter('a')\n    def tolist(self): pass\n"
         self.fault(self.one("A()", array), -32001, "return its .tolist()")
 
