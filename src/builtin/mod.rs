@@ -8,6 +8,7 @@ mod roots;
 mod search;
 mod set;
 mod shell;
+mod system;
 #[cfg(test)]
 mod testing;
 mod tool;
@@ -27,6 +28,7 @@ fn own(config: &Config, tools: &mut Builtins) {
     let added = files::add(tools, &roots)
         .and_then(|()| search::add(tools, &roots))
         .and_then(|()| shell::add(tools, &roots))
+        .and_then(|()| system::add(tools))
         .and_then(|()| web::add(tools, config))
         .and_then(|()| host::add(tools));
     // Two of one name would be ours to mend; a test holds that there are none.

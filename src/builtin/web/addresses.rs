@@ -62,9 +62,10 @@ fn plain(address: IpAddr) -> IpAddr {
     let four = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     match parts {
         // Mapped and compatible ones, translated ones, and those through relays.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => four(high, low),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            four(high, low)
+        }
         [0, 0, 0, 0, 0, 0, high, low] if high != 0 => four(high, low),
-        [0x2002, high, low, ..] => four(high, low),
         _ => address,
     }
 }
