@@ -65,9 +65,9 @@ impl Builtins {
     /// What a catalogue lists of them.
     pub fn files(&self) -> Vec<ToolFile> {
         let file = |tool: &Arc<dyn AnyBuiltin>| {
-            let (function, declared) = tool.function();
+            let function = tool.function();
             let place = format!("built-in:{}", function.name);
-            ToolFile::built_in(Path::new(&place), function, declared)
+            ToolFile::built_in(Path::new(&place), function)
         };
         self.0.values().map(file).collect()
     }
@@ -151,7 +151,7 @@ mod tests {
                 let output = function.output_schema.as_ref().map(crate::discovery::JsonSchema::read);
                 serde_json::json!({
                     "name": function.name, "description": function.description, "input": function.input_schema.read(),
-                    "output": output, "effects": file.declared.effects,
+                    "output": output, "declared": function.declared,
                 })
             })
             .collect();

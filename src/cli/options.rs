@@ -9,7 +9,9 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::{complete, typed};
 use crate::config::Wanted;
+use crate::config::facts::Mode;
 use crate::config::value::parse_duration;
+use crate::discovery::Kind;
 
 const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents, warm, over MCP";
 
@@ -176,6 +178,21 @@ pub(super) struct Doctor {
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(super) struct List {
+    /// Only tools that may be called in this mode: normal, alert, degraded, lockdown, recovery
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<Mode>,
+    /// Only tools of this category
+    #[arg(long, value_name = "NAME")]
+    pub category: Option<String>,
+    /// Only tools with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Only tools of this pack
+    #[arg(long, value_name = "PACK")]
+    pub pack: Option<String>,
+    /// Only tools of this kind: python, internal, executable, builtin
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    pub kind: Option<Kind>,
     /// Ask every executable anew what it is, also those that did not answer before
     #[arg(long)]
     pub refresh: bool,
@@ -216,7 +233,7 @@ pub(super) struct Call {
     /// Print the whole outcome as JSON: result or error, times, worker
     #[arg(long)]
     pub json: bool,
-    /// Print {"tool_success": true, "result": …}, or false with "error" and "error_code"
+    /// Print whether the tool ran, with its result or error, as one JSON object (`tool_success`)
     #[arg(long, conflicts_with = "json")]
     pub envelope: bool,
     /// Print help; with a TOOL, that tool's own arguments
@@ -270,6 +287,17 @@ pub(super) fn help_of(command: &str) -> String {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
+    found.map(|(_, mode)| *mode).ok_or_else(|| format!("one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let kinds = [Kind::Python, Kind::Internal, Kind::Executable, Kind::Builtin];
+    let found = kinds.into_iter().find(|kind| super::list::kind_word(*kind) == text);
+    found.ok_or_else(|| format!("one of {}", kinds.map(super::list::kind_word).join(", ")))
 }
 
 fn limit(text: &str) -> Result<Duration, String> {

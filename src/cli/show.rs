@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::options::Show;
 use super::{exit, signature, style};
 use crate::app::App;
+use crate::config::facts::Facts;
 use crate::discovery::Kind;
 use crate::registry::{NotFound, Tool};
 
@@ -58,6 +59,7 @@ fn as_json(tool: &Tool) -> String {
 /// The settings that mean something for a kind of tool. Workers have all of them.
 fn is_meant(kind: Kind, setting: &str) -> bool {
     match kind {
+        _ if Facts::KEYS.contains(&setting) => true,
         Kind::Python | Kind::Internal => true,
         Kind::Executable => ["timeout", "max_queue", "effects", "validate", "env"].contains(&setting),
         Kind::Builtin => ["timeout", "max_queue", "effects", "validate"].contains(&setting),

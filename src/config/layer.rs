@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::builtin::BuiltinLayer;
 use super::executables::ExecutablesLayer;
+use super::facts::Facts;
 use super::mcp::McpLayer;
 use super::origin::{Place, Setting};
 use super::paths;
@@ -95,6 +96,8 @@ pub struct FunctionLayer {
     pub effects: Option<Setting<Effects>>,
     /// Whether arguments are checked against the schema.
     pub validate: Option<Setting<bool>>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 impl FileLayer {
@@ -160,6 +163,7 @@ impl FileLayer {
                     timeout: limit(&table, "timeout"),
                     effects: table.take("effects"),
                     validate: table.take("validate"),
+                    facts: Facts::read(&table),
                 };
                 table.finish(false);
                 self.functions.insert(name, function);
@@ -243,6 +247,7 @@ impl FunctionLayer {
             timeout: over.timeout.or(self.timeout),
             effects: over.effects.or(self.effects),
             validate: over.validate.or(self.validate),
+            facts: self.facts.under(over.facts),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod builtin;
 pub mod effective;
 pub mod executables;
+pub mod facts;
 pub(crate) mod homes;
 pub mod layer;
 mod limits;

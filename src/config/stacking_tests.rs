@@ -44,7 +44,7 @@ fn a_functions_table_wins_over_its_packs_and_touches_no_other_function() {
         "[tool.a]\neffects = \"pure\"\nvalidate = true\n[tool.\"a.one\"]\neffects = \"idempotent\"\nvalidate = false\n",
     );
     let tool = config.tool("a", None, false);
-    let (one, two) = (config.function("a", "one", &tool), config.function("a", "two", &tool));
+    let (one, two) = (config.function("a", "one", &tool, None), config.function("a", "two", &tool, None));
     assert_eq!((one.effects.value, one.validate.value), (Effects::Idempotent, false));
     assert_eq!((two.effects.value, two.validate.value), (Effects::Pure, true));
 }

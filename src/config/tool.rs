@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
+use super::facts::Facts;
 use super::origin::Setting;
 use super::section::Section;
 use super::value::{ByteCount, Count, FromToml, Limit, Patience, Room, choice};
@@ -92,6 +93,8 @@ pub struct ToolLayer {
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
     pub secrets: Option<Setting<Vec<String>>>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 impl ToolLayer {
@@ -110,6 +113,7 @@ impl ToolLayer {
             max_memory: section.take::<Room>("max_memory").map(|room| room.map(|room| room.0)),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
+            facts: Facts::read(section),
         }
     }
 }
@@ -141,6 +145,7 @@ impl ToolLayer {
             max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
+            facts: self.facts.under(over.facts),
         }
     }
 }

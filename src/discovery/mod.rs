@@ -8,7 +8,6 @@ mod budget;
 mod cache;
 mod classes;
 mod collisions;
-mod declared;
 mod defaults;
 mod definitions;
 mod docstring;
@@ -50,12 +49,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::facts::Declared;
 use crate::pep723::Metadata;
 
 pub use asked::Asked;
 pub use cache::Cache;
 pub use collisions::{resolve_collisions, resolve_overrides};
-pub use declared::Declared;
 pub use docstring::documented_arguments;
 pub use executable::Answer;
 pub use lines::Lines;
@@ -104,8 +103,6 @@ pub struct ToolFile {
     pub rank: usize,
     /// The files whose place it takes.
     pub overrides: Vec<PathBuf>,
-    /// What it asks for, where it has no header to say so in.
-    pub declared: Declared,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -179,16 +176,18 @@ pub struct Function {
     pub is_async: bool,
     /// The 1-based line of its `def`.
     pub line: usize,
+    /// What it asks for, where there is no header to say so in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Box<Declared>>,
 }
 
 impl ToolFile {
     /// A tool that is part of this program, and lies in no folder.
-    pub fn built_in(path: &Path, function: Function, declared: Declared) -> Self {
+    pub fn built_in(path: &Path, function: Function) -> Self {
         Self {
             pack: function.name.clone(),
             description: function.summary.clone(),
             functions: vec![function],
-            declared,
             ..read::blank(path, Kind::Builtin)
         }
     }

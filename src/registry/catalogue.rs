@@ -200,9 +200,8 @@ impl Catalogue {
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
             let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-            let declared = file.declared.layer();
-            let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
-            let settings = config.tool(&file.pack, Some(layer), internal);
+            let layer = file.header.as_ref().map(|header| &header.layer);
+            let settings = config.tool(&file.pack, layer, internal);
             catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
@@ -236,7 +235,7 @@ impl Catalogue {
             self.tools.push(Arc::new(Tool {
                 name,
                 mcp_name,
-                settings: config.function(pack, &function.name, &entry.settings),
+                settings: config.function(pack, &function.name, &entry.settings, function.declared.as_deref()),
                 entry: Arc::clone(&entry),
                 place,
                 input: Compiled::default(),

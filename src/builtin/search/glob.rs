@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::walk::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -62,6 +63,7 @@ impl Builtin for Glob {
             "Find files by their names.\n\nWhat .gitignore names and hidden files are left out, and links are not followed.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 

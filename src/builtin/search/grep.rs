@@ -14,6 +14,7 @@ use super::glob::Pattern;
 use super::hits::{Hits, Lines};
 use super::walk::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -110,6 +111,7 @@ impl Builtin for Grep {
              are not followed. Any pattern is searched for in time proportional to the text.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 

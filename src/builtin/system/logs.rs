@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::config::value::parse_duration;
 use crate::outcome::{Code, Fault};
@@ -65,6 +66,7 @@ impl Builtin for Logs {
              nothing of how far back; of that its last lines are told.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Medium)
         .timeout(LIMIT)
     }
 

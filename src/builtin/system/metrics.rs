@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, MemoryRefreshKind, RefreshKind, System};
 
 use crate::builtin::{About, Builtin, Call};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::process::{End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
@@ -84,6 +85,7 @@ impl Builtin for Snapshot {
     fn about(&self) -> About {
         About::new("system_metrics_snapshot", "Say how busy the machine is: processors, load, memory, disks, graphics.")
             .effects(Effects::Pure)
+            .risk("read_only", Risk::Low)
             .timeout(Duration::from_secs(20))
     }
 

@@ -8,6 +8,7 @@ use sysinfo::{MINIMUM_CPU_UPDATE_INTERVAL, Pid, Process, ProcessRefreshKind, Pro
 
 use super::metrics::silent;
 use crate::builtin::{About, Builtin, Call};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -63,6 +64,7 @@ impl Builtin for Health {
             "Say whether a program runs, by a part of its name or its process id, and how it does.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_secs(20))
     }
 

@@ -13,6 +13,7 @@ use super::page;
 use crate::builtin::{About, Builtin, Call};
 use crate::config::Config;
 use crate::config::builtin::SearchProvider;
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -96,6 +97,7 @@ impl Builtin for WebSearch {
     fn about(&self) -> About {
         About::new("web_search", "Search the web: titles, addresses and what the pages say in short.")
             .effects(Effects::Pure)
+            .risk("network", Risk::Medium)
             .timeout(LIMIT)
     }
 

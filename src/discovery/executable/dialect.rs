@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::declared;
 use super::schema::{input_of, output_of};
 use crate::discovery::Function;
 use crate::discovery::text::JsonSchema;
@@ -56,6 +57,7 @@ fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String>
         output_schema: output.as_ref().map(JsonSchema::of),
         is_async: false,
         line: 0,
+        declared: declared::of(tool),
         name,
     })
 }
@@ -68,9 +70,13 @@ fn first_paragraph(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
+    use crate::config::facts::{Declared, Mode, Risk};
+    use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
         let found = read(printed.to_string().as_bytes(), "tool").unwrap();
@@ -118,6 +124,31 @@ mod tests {
         let text = json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
         let list = schemas(&json!({"returns": {"type": "string"}})).1.unwrap();
         assert_eq!(list["anyOf"], json!([text, failed]));
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_kept_and_what_nobody_understands_is_left_out() {
+        let printed = json!({
+            "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
+            "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
+            "requires_sandbox": "maybe",
+        });
+        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let declared = found[0].declared.as_deref().unwrap();
+        let expected = Declared {
+            timeout: Some(Duration::from_secs(5)),
+            effects: Some(Effects::Pure),
+            version: Some("1.2.0".to_owned()),
+            tags: Some(vec!["web".to_owned()]),
+            category: Some("network".to_owned()),
+            risk_level: Some(Risk::Medium),
+            allowed_modes: Some(vec![Mode::Normal, Mode::Alert]),
+            requires_approval: Some(true),
+            requires_sandbox: None,
+            rate_limit_per_hour: Some(60),
+        };
+        assert_eq!(*declared, expected);
+        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap()[0].declared, None);
     }
 
     #[test]

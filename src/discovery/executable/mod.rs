@@ -1,6 +1,7 @@
 //! Executables in tool folders: which files are meant, and what they say of themselves. Nothing is run here: who asks them
 //! hands in the answers.
 
+mod declared;
 mod dialect;
 mod machine;
 mod schema;
@@ -128,5 +129,6 @@ fn unknown(name: &str) -> Function {
         output_schema: None,
         is_async: false,
         line: 0,
+        declared: None,
     }
 }
