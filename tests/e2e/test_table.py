@@ -256,6 +256,7 @@ FILES = {
     "colon": toml('dependencies: ["httpx"]'),
     "yaml_list": toml("dependencies:", "  - six"),
     "bare_list": toml("dependencies = idna, six"),
+    "bare_lines": toml("dependencies = (", "  idna,", "  six", ")"),
     "c_comment": toml("dependencies = [", '  "six",   // http', '  "idna",', "]"),
     "list_in_braces": toml("dependencies = {", '  "six",', "}"),
     "half_a_head": toml("tool.hostler]", 'timeout = "3s"'),
