@@ -172,7 +172,9 @@ fn tidy(schema: &mut Value) {
             let is_width = |format: &Value| {
                 format.as_str().is_some_and(|word| word.starts_with("int") || word.starts_with("uint"))
             };
-            if map.get("format").is_some_and(is_width) || map.get("format").is_some_and(|word| word == "double") {
+            if map.get("format").is_some_and(is_width)
+                || map.get("format").is_some_and(|word| word == "double" || word == "float")
+            {
                 map.remove("format");
             }
             if map.get("default").is_some_and(Value::is_null) {

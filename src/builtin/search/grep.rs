@@ -1,5 +1,6 @@
 //! `grep`
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ fn usual() -> usize {
     200
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Output {
     /// The lines.
@@ -128,8 +129,8 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
     walk.each(stop, || {
         let (mut searcher, matcher, walk) = (searcher(wanted), matcher.clone(), &walk);
         let (only, hits) = (only.as_ref().filter(|_| !is_one_file), &hits);
-        move |below: &Path, _: &_| {
-            if only.is_none_or(|only| only.fits(below)) {
+        move |below: &Path, name: &OsStr| {
+            if only.is_none_or(|only| only.fits(below, name)) {
                 in_file(walk, below, &matcher, &mut searcher, hits, wanted);
             }
         }
