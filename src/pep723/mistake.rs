@@ -159,17 +159,16 @@ pub(super) fn rest_of_header(below: &[(usize, &str)]) -> String {
     };
     let tight: Vec<String> =
         below[..end].iter().filter(|(_, line)| !is_comment(line)).map(|(number, _)| number.to_string()).collect();
-    let mut told = match tight.split_last() {
+    let told = match tight.split_last() {
         None => String::new(),
         Some((only, [])) => format!(", put a blank after the `#` of line {only}"),
         Some((last, more)) => format!(", put a blank after the `#` of lines {} and {last}", more.join(", ")),
     };
-    let (number, closing) = below[end];
-    if closing != CLOSING {
-        let write = if told.is_empty() { "" } else { "write " };
-        told += &format!(", and {write}line {number} as `{CLOSING}`");
+    let write = if told.is_empty() { "" } else { "write " };
+    match below[end] {
+        (_, CLOSING) => told,
+        (number, _) => format!("{told}, and {write}line {number} as `{CLOSING}`"),
     }
-    told
 }
 
 fn write_instead(line: &str) -> String {
