@@ -87,8 +87,8 @@ as it is. The result goes to standard output, everything else to standard error.
   hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
   echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
 
-Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 5 timeout,
-6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
+Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 4 not allowed,
+5 timeout, 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
 
 const CHECK_AFTER: &str = "\
 Without a PATH the configured tool folders and hostler.toml are checked. A line switches a rule off
