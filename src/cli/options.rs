@@ -216,6 +216,9 @@ pub(super) struct Call {
     /// Print the whole outcome as JSON: result or error, times, worker
     #[arg(long)]
     pub json: bool,
+    /// Print {"tool_success": true, "result": …}, or false with "error" and "error_code"
+    #[arg(long, conflicts_with = "json")]
+    pub envelope: bool,
     /// Print help; with a TOOL, that tool's own arguments
     #[arg(short, long)]
     pub help: bool,

@@ -71,6 +71,8 @@ pub(super) fn in_file(key: &str) -> Option<String> {
         "max_output" | "max_concurrent_calls" => "it belongs under [limits]",
         "schema_timeout" | "on_schema_failure" => "it belongs under [executables]",
         "ignore" => "it belongs under [check]",
+        "envelope" => "it belongs under [mcp]",
+        "enable" | "disable" | "roots" => "it belongs under [builtin]",
         "pack" | "dependencies" | "requires-python" => "it belongs into the header of the tool file",
         "config" | "env" => "it belongs under [tool.NAME], with the name of a pack",
         key if OF_TOOLS.contains(&key) || OF_OPERATORS.contains(&key) => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::builtin::BuiltinLayer;
 use super::executables::ExecutablesLayer;
+use super::mcp::McpLayer;
 use super::origin::{Place, Setting};
 use super::paths;
 use super::python::PythonWish;
@@ -36,6 +37,8 @@ pub struct FileLayer {
     pub max_output: Option<Setting<ByteCount>>,
     /// How programs are asked what they are.
     pub executables: ExecutablesLayer,
+    /// How MCP clients are answered.
+    pub mcp: McpLayer,
     /// Which tools of hostler's own are on.
     pub builtin: BuiltinLayer,
     /// How many calls may run at once.
@@ -129,6 +132,9 @@ impl FileLayer {
         if let Some(section) = top.section("executables") {
             layer.executables = ExecutablesLayer::read(section);
         }
+        if let Some(section) = top.section("mcp") {
+            layer.mcp = McpLayer::read(section);
+        }
         if let Some(section) = top.section("builtin") {
             layer.builtin = BuiltinLayer::read(section, &folder);
         }
@@ -198,6 +204,7 @@ impl FileLayer {
             ignore: over.ignore.or(self.ignore),
             executables: self.executables.under(over.executables),
             builtin: self.builtin.under(over.builtin),
+            mcp: self.mcp.under(over.mcp),
             ..self
         }
     }

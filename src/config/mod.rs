@@ -7,6 +7,7 @@ pub(crate) mod homes;
 pub mod layer;
 mod limits;
 pub mod load;
+pub mod mcp;
 mod mistaken;
 pub mod origin;
 pub mod paths;

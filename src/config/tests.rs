@@ -139,6 +139,7 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[limits]", "/limits"),
         ("[executables]", "/executables"),
         ("[builtin]", "/builtin"),
+        ("[mcp]", "/mcp"),
         ("[builtin.web_search]", "/builtin/web_search"),
         ("[builtin.fetch_url]", "/builtin/fetch_url"),
         ("[tool]", "/tool"),
