@@ -70,6 +70,26 @@ impl App {
         ));
     }
 
+    /// The tools of one folder by themselves, as they would be served: executables among them are asked, and nothing is kept of
+    /// it. To be run where [`App::ask`] may be.
+    pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
+        let registry = self.glance_into(folder);
+        let limit = self.config.layer.executables.schema_timeout();
+        let env = executable_environment(&self.config, &self.dispatcher.registry);
+        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env }));
+        registry.asked().await;
+        registry
+    }
+
+    /// The same without running anything: of executables, only the names of their files are known.
+    pub fn glance_into(&self, folder: &Path) -> Arc<Registry> {
+        let mut config = (*self.config).clone();
+        config.tools.value = vec![folder.to_owned()];
+        // Whoever looks wants to see the silent ones too.
+        config.layer.executables.on_schema_failure = None;
+        Arc::new(Registry::open(Arc::new(config)))
+    }
+
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
     pub fn watch(&self) -> Watching {
         let sources = Sources::in_cache(&paths::cache());

@@ -5,16 +5,19 @@ mod builtin;
 mod call;
 mod check;
 mod complete;
+mod consent;
 mod dev;
 mod doctor;
 mod exit;
 mod files;
 mod hearing;
+mod install;
 mod list;
 mod loose;
 mod new;
 mod options;
 mod pretty;
+mod remove;
 mod show;
 mod signature;
 mod status;
@@ -82,6 +85,12 @@ async fn run(options: Options) -> ExitCode {
         Command::Completions(wanted) => return complete::script(wanted),
         Command::Builtin(wanted) => return builtin::run(wanted, &options.wanted(), &directory).await,
         Command::Dev(wanted) => return dev::run(wanted, &options.wanted(), &directory).await,
+        Command::Install(wanted) => {
+            return consent::unless_interrupted(install::run(wanted, &options.wanted(), &directory)).await;
+        }
+        Command::Remove(wanted) => {
+            return consent::unless_interrupted(remove::run(wanted, &options.wanted(), &directory)).await;
+        }
         _ => {}
     }
     let app = match App::open(&options.wanted(), &directory) {
@@ -116,6 +125,8 @@ async fn run(options: Options) -> ExitCode {
         | Command::Init
         | Command::Completions(_)
         | Command::Builtin(_)
+        | Command::Install(_)
+        | Command::Remove(_)
         | Command::Dev(_) => ExitCode::SUCCESS,
     }
 }

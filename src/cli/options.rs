@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
+use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
 use super::{complete, typed};
 use crate::config::Wanted;
 use crate::config::facts::Mode;
@@ -58,7 +59,14 @@ pub(super) enum Command {
     Check(Check),
     /// Work on one tool file: see what it offers and what is wrong with it at each change, call it by hand
     Dev(Dev),
+    /// Put a tool into your own tools folder, after showing what it is and what it may do
+    #[command(after_help = INSTALL_AFTER)]
+    Install(Install),
+    /// Take a tool out of your own tools folder
+    #[command(after_help = REMOVE_AFTER)]
+    Remove(Remove),
     /// Write a tool file to start from
+    #[command(after_help = NEW_AFTER)]
     New(New),
     /// Write a hostler.toml to start from
     Init,
@@ -77,7 +85,17 @@ pub(super) enum Command {
 impl Command {
     /// Whether processes may be started for it: workers, builds, a look at uv.
     pub fn starts_processes(&self) -> bool {
-        matches!(self, Self::Serve | Self::Call(_) | Self::Dev(_) | Self::Doctor(_) | Self::Warm(_) | Self::Builtin(_))
+        match self {
+            Self::Serve
+            | Self::Call(_)
+            | Self::Dev(_)
+            | Self::Doctor(_)
+            | Self::Warm(_)
+            | Self::Builtin(_)
+            | Self::Install(_)
+            | Self::Remove(_) => true,
+            Self::List(_) | Self::Show(_) | Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
+        }
     }
 }
 
@@ -112,11 +130,30 @@ pub(super) struct Check {
     pub rules: bool,
 }
 
+const NEW_AFTER: &str = "\
+  hostler new greetings                 a Python file: every public function is a tool
+  hostler new greet --kind exec         a program of its own that answers --schema, in Python's library alone
+  hostler new greet --kind node         the same as an ES module for Node";
+
 /// `hostler new`
 #[derive(Debug, Args)]
 pub(super) struct New {
-    /// The file's name without .py, which is also the pack its functions live under
+    /// The tool's name: of a Python file, the pack its functions live under
     pub name: String,
+    /// What to write: python, exec or node
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = NewKind::Python)]
+    pub kind: NewKind,
+}
+
+/// What `hostler new` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum NewKind {
+    /// A Python tool file
+    Python,
+    /// An executable in Python's standard library
+    Exec,
+    /// An executable ES module for Node
+    Node,
 }
 
 /// `hostler dev`
@@ -350,6 +387,8 @@ mod tests {
             &["call"],
             &["check"],
             &["dev"],
+            &["install"],
+            &["remove"],
             &["new"],
             &["init"],
             &["completions"],

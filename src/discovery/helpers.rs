@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::standard_library::is_standard;
-use super::{Kind, ToolFile};
+use super::{Kind, ToolFile, read_file};
 use crate::pep723::package_of;
 
 /// Takes the helpers out of the list and notes them with the files they belong to.
@@ -34,6 +34,14 @@ pub(super) fn set_apart(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFil
         file.helpers.sort();
     }
     listed
+}
+
+/// The neighbouring files that a file imports, directly or through one another, whatever else lies in its folder.
+pub fn neighbours_of(path: &Path) -> Vec<PathBuf> {
+    let files = [read_file(path)];
+    let mut found = Neighbours::of(&files, read_file).reachable(path, |_| true);
+    found.sort();
+    found
 }
 
 /// Which neighbouring files each file imports.

@@ -37,6 +37,11 @@ pub(super) fn is_meant(path: &Path, name: &str) -> bool {
     }
 }
 
+/// Whether a file would be taken for an executable tool if it lay in a tools folder.
+pub fn is_executable_tool(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| is_meant(path, &name.to_string_lossy()))
+}
+
 /// What an executable said when it was asked with `--schema`.
 #[derive(Debug, Clone)]
 pub enum Answer {

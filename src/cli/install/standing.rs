@@ -1,0 +1,144 @@
+//! What is there already: the same, what would be replaced, what would be hidden or would hide it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::parcel::{Parcel, files_below};
+use super::staging::Staging;
+use crate::config::Config;
+use crate::discovery::{Asked, Kind, ToolFile, scan_all};
+use crate::registry::Catalogue;
+
+/// How what is to be installed stands to what there is.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// What lies in the way in the same folder and has to be set aside.
+    pub in_the_way: Vec<PathBuf>,
+    /// Sentences on what would be replaced and on names that collide: reasons to refuse it unless it is forced.
+    pub against: Vec<String>,
+    /// What it takes the place of, elsewhere.
+    pub overrides: Vec<String>,
+    /// What takes its place, elsewhere: it would not be served.
+    pub hidden_by: Vec<PathBuf>,
+    /// Whether tools of that folder are served here.
+    pub is_served: bool,
+}
+
+/// Whether everything lies there already as it would be put there.
+pub(super) fn is_there(parcel: &Parcel, staging: &Staging, target: &Path) -> bool {
+    let same = |at: &Path| is_same(&staging.folder.join(at), &target.join(at));
+    if parcel.is_folder() && !parcel.is_link {
+        let is_folder = fs::symlink_metadata(target.join(&parcel.top)).is_ok_and(|about| about.is_dir());
+        let wanted: BTreeSet<PathBuf> = parcel.pieces.iter().map(|piece| piece.at.clone()).collect();
+        return is_folder && names_of(target, parcel) == Some(wanted.clone()) && wanted.iter().all(|at| same(at));
+    }
+    parcel.pieces.iter().all(|piece| same(&piece.at))
+}
+
+fn names_of(target: &Path, parcel: &Parcel) -> Option<BTreeSet<PathBuf>> {
+    let below = files_below(&target.join(&parcel.top), &parcel.top).ok()?;
+    Some(below.into_iter().map(|piece| piece.at).collect())
+}
+
+/// Whether two paths are the same file, bytes and mode, or links to the same place.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let (Ok(about), Ok(there)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else { return false };
+    if about.is_symlink() || there.is_symlink() {
+        return fs::read_link(one).ok().is_some_and(|target| fs::read_link(other).ok() == Some(target));
+    }
+    let mode = |about: &fs::Metadata| about.permissions().mode() & 0o777;
+    let alike = about.is_file() && there.is_file() && about.len() == there.len() && mode(&about) == mode(&there);
+    alike && fs::read(one).ok().is_some_and(|bytes| fs::read(other).ok() == Some(bytes))
+}
+
+impl Standing {
+    /// Looks at the folder itself, and at everything that is served here.
+    pub fn of(
+        parcel: &Parcel,
+        staging: &Staging,
+        found: &[ToolFile],
+        target: &Path,
+        config: &Config,
+        catalogue: &Catalogue,
+    ) -> Self {
+        let mut standing = Self::default();
+        let along = parcel.along().filter(|_| !parcel.is_folder()).map(|piece| &piece.at);
+        // A neighbour that is there as it is wanted is shared.
+        for at in along.filter(|at| !is_same(&staging.folder.join(at), &target.join(at))) {
+            standing.look_at(&target.join(at), false, false);
+        }
+        standing.look_at(&target.join(&parcel.top), true, parcel.is_folder());
+        standing.rivals(parcel, found, target);
+        let same =
+            |folder: &PathBuf| *folder == *target || fs::canonicalize(folder).ok() == fs::canonicalize(target).ok();
+        let Some(rank) = config.tools.value.iter().position(same) else { return standing };
+        standing.is_served = true;
+        for entry in &catalogue.files {
+            if !entry.file.path.starts_with(&config.tools.value[rank]) {
+                standing.compare(&entry.file, found, rank + 1);
+            }
+        }
+        standing
+    }
+
+    fn look_at(&mut self, path: &Path, is_main: bool, for_folder: bool) {
+        let Ok(about) = fs::symlink_metadata(path) else { return };
+        let what = match fs::read_link(path) {
+            Ok(target) => format!("a link to {}", target.display()),
+            Err(_) if about.is_dir() => "a folder".to_owned(),
+            Err(_) => format!("a file of {} bytes", about.len()),
+        };
+        let others = if is_main { "" } else { ", which other tools there may use" };
+        self.against.push(format!("{} is there already, {what}{others}", path.display()));
+        // A file takes the place of a file at once; anything else has to go first.
+        if about.is_dir() || for_folder {
+            self.in_the_way.push(path.to_owned());
+        }
+    }
+
+    /// Files of the folder that claim a name of it and lie elsewhere in it.
+    fn rivals(&mut self, parcel: &Parcel, found: &[ToolFile], target: &Path) {
+        let is_own = |path: &Path| {
+            path.starts_with(target.join(&parcel.top))
+                || parcel.pieces.iter().any(|piece| target.join(&piece.at) == path)
+        };
+        let others = scan_all(&[target.to_owned()], None, &Asked::default()).files;
+        for other in others.into_iter().filter(|other| !is_own(&other.path)) {
+            if found.iter().any(|file| file.pack == other.pack) {
+                self.against.push(format!("{} is called `{}` too", other.path.display(), other.pack));
+                let top = other.path.strip_prefix(target).ok().and_then(|below| below.iter().next());
+                self.in_the_way.extend(top.map(|top| target.join(top)));
+            } else {
+                self.against.extend(clash(&other, found));
+            }
+        }
+    }
+
+    /// How it stands to a file of another folder.
+    fn compare(&mut self, other: &ToolFile, found: &[ToolFile], rank: usize) {
+        if found.iter().all(|file| file.pack != other.pack) {
+            self.against.extend(clash(other, found));
+        } else if other.rank > rank {
+            self.hidden_by.push(other.path.clone());
+        } else {
+            self.overrides.push(place_of(other));
+        }
+    }
+}
+
+fn place_of(file: &ToolFile) -> String {
+    match file.kind {
+        Kind::Builtin => format!("the built-in tool {}", file.pack),
+        _ => file.path.display().to_string(),
+    }
+}
+
+/// A name that tools of both would have for MCP clients.
+fn clash(other: &ToolFile, found: &[ToolFile]) -> Option<String> {
+    let names = |file: &ToolFile| file.functions.iter().map(|one| file.names_of(&one.name).1).collect::<Vec<_>>();
+    let own: Vec<String> = found.iter().flat_map(names).collect();
+    let name = names(other).into_iter().find(|name| own.contains(name))?;
+    Some(format!("{} has a tool that is `{name}` to MCP clients too: only one of them can be served", place_of(other)))
+}

@@ -1,0 +1,484 @@
+"""Tools put into the person's own folder and taken out of it, and tools to start from."""
+
+import hashlib
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from harness import HOSTLER, environment, run, scratch, write_tool
+from test_executables import SCHEMA, program, script
+
+ONE = 'def one(text: str) -> str:\n    """Say it back."""\n    return text\n'
+HEADER = """# /// script
+# requires-python = ">=3.9"
+# dependencies = ["httpx>=0.27", "attrs"]
+#
+# [tool.hostler]
+# secrets = ["BRAVE_API_KEY"]
+# effects = "pure"
+# risk_level = "high"
+# category = "network"
+# requires_approval = true
+# requires_sandbox = true
+# ///
+"""
+
+
+class Place(unittest.TestCase):
+    """A person with a home of their own, and a folder to work in."""
+
+    def setUp(self):
+        self.folder = scratch(self)
+        self.work, self.data = self.folder / "work", self.folder / "data"
+        self.work.mkdir()
+        self.own = self.data / "hostler" / "tools"
+        self.env = environment(XDG_DATA_HOME=self.data)
+
+    def run_(self, *words, **more):
+        return run(*words, env=self.env, cwd=self.work, **more)
+
+    def install(self, *words):
+        return self.run_("install", *words)
+
+    def installed(self, *words):
+        done = self.install(*words, "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return Path(done.stdout.strip())
+
+    def looked(self, *words, code=0):
+        done = self.install(*words, "--json")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def refused(self, words, *sentences, code=2):
+        before = self.files()
+        done = self.install(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        for sentence in sentences:
+            self.assertIn(sentence, done.stderr)
+        self.assertEqual(self.files(), before, "nothing was touched")
+
+    def files(self, below=None):
+        """Everything of the own folder, hidden things too."""
+        below = below or self.data
+        return sorted(str(path.relative_to(below)) for path in below.rglob("*")) if below.exists() else []
+
+    def names(self, *more):
+        return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
+
+    def at_a_terminal(self, answer, *words):
+        """Runs it at a terminal and types an answer when it asks."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(HOSTLER, [HOSTLER, *map(str, words)], self.env)
+        shown, typed = b"", False
+        try:
+            while select.select([terminal], [], [], 60)[0]:
+                try:
+                    piece = os.read(terminal, 1 << 16)
+                except OSError:  # it has ended
+                    break
+                if not piece:
+                    break
+                shown += piece
+                if b"[y/N]" in shown and not typed:
+                    typed = True
+                    os.write(terminal, answer)
+        finally:
+            os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+class Shown(Place):
+    def test_a_python_file_is_shown_before_anything_is_installed(self):
+        path = write_tool(self.work, "brave", '"""Search the web."""\n' + ONE, HEADER)
+        done = self.install("brave.py")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        for words in ("a Python tool file", "Search the web.", "brave.one (pure): Say it back.", "Python >=3.9, httpx>=0.27, attrs",
+                      "BRAVE_API_KEY", "risk_level high", "category network", "requires_approval true", "requires_sandbox true",
+                      "do whatever you may", f"brave.py, {path.stat().st_size} bytes, sha256 {digest}", f"{self.own}/brave.py, a copy of {path}",
+                      "there is nobody at a terminal to ask; if that above is wanted, say --yes"):
+            self.assertIn(words, done.stderr)
+        self.assertNotIn("use hostler", done.stderr)
+        self.assertEqual(self.files(), [], "not even a folder was left")
+
+    def test_for_programs(self):
+        path = write_tool(self.work, "brave", ONE, HEADER)
+        said, _ = self.looked("brave.py", code=2)
+        self.assertEqual((said["installed"], said["kind"], said["secrets"], said["requires_python"], said["dependencies"], said["uses_hostler"]),
+                         (False, "python", ["BRAVE_API_KEY"], ">=3.9", ["httpx>=0.27", "attrs"], False))
+        self.assertIn("say --yes", said["reason"])
+        self.assertEqual(said["sha256"], hashlib.sha256(path.read_bytes()).hexdigest())
+        tool, = said["tools"]
+        self.assertEqual((tool["name"], tool["effects"], tool["risk_level"]), ("brave.one", "pure", "high"))
+        said, _ = self.looked("brave.py", "--yes")
+        self.assertEqual((said["installed"], said["reason"], said["path"]), (True, None, str(self.own / "brave.py")))
+
+    def test_a_file_without_a_header_may_use_hostler(self):
+        write_tool(self.work, "inner", ONE, "")
+        done = self.install("inner.py")
+        self.assertIn("internal: the standard library only", done.stderr)
+        self.assertIn("use hostler: call other tools", done.stderr)
+        self.assertTrue(self.looked("inner.py", code=2)[0]["uses_hostler"])
+
+    def test_an_executable_is_run_for_it_and_that_is_said(self):
+        ran = self.folder / "ran"
+        schema = {**SCHEMA, "effects": "idempotent", "risk_level": "low", "version": "1.2"}
+        script(self.work, "say-it.sh", f"#!/bin/sh\necho \"$1\" >> {ran}\necho '{json.dumps(schema)}'\n")
+        done = self.install("say-it.sh")
+        self.assertEqual(ran.read_text(), "--schema\n", "once, and for nothing else")
+        for words in ("say-it.sh is run with --schema, to learn what it is", "an executable", "say_it (idempotent): Says it back.", "risk_level low"):
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_what_check_finds_is_shown(self):
+        write_tool(self.work, "loose", "import requests\n\ndef one(x):\n    return x\n")
+        done = self.install("loose.py")
+        self.assertIn("loose.py:5: nothing provides the module `requests`", done.stderr)
+        self.assertIn("error", done.stderr)
+        levels = {finding["level"] for finding in self.looked("loose.py", code=2)[0]["findings"]}
+        self.assertEqual(levels, {"error", "warning"})
+
+    def test_nothing_it_says_paints_over_what_is_shown(self):
+        script(self.work, "paints", "#!/bin/sh\nprintf '%s' '{\"description\": \"\\u001b[2J\\u202eharmless\\nyes\"}'\n")
+        done = self.install("paints")
+        self.assertIn("harmless yes", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertNotIn("\u202e", done.stderr)
+
+
+class Refused(Place):
+    def test_what_is_no_tool(self):
+        write_tool(self.work, "broken", "def one(:\n")
+        write_tool(self.work, "_helper", ONE)
+        write_tool(self.work, "test_me", ONE)
+        write_tool(self.work, "silent", "x = 1\n")
+        script(self.work, "plain", "echo hi\n")
+        script(self.work, "lost", "#!/no/such/interpreter\n")
+        script(self.work, "unfit", "#!/bin/sh\necho '{}'\n", mode=0o644)
+        script(self.work, "notes.md", "#!/bin/sh\necho '{}'\n")
+        script(self.work, "8ball", "#!/bin/sh\necho '{}'\n")
+        (self.work / "gone").symlink_to("/nowhere/at/all")
+        (self.work / "round").symlink_to("round")
+        (self.work / "empty").mkdir()
+        os.mkfifo(self.work / "pipe")
+        os.mkfifo(self.work / "pipe.py")
+        for name, words in {
+            "broken.py": "broken.py is broken: line 5", "_helper.py": "would never be served", "test_me.py": "would never be served",
+            "silent.py": "offers no tool", "plain": "neither a program nor a script", "lost": "wants /no/such/interpreter",
+            "unfit": "run `chmod +x", "notes.md": "data; name it otherwise", "8ball": "cannot be a tool's name", "gone": "No such file",
+            "round": "symbolic links", "empty": "holds no tool: a folder is one by the file of its own name", "pipe": "no regular file",
+            "pipe.py": "no regular file", "absent.py": "No such file", "/": "no name",
+        }.items():
+            with self.subTest(name):
+                self.refused([name, "--yes"], words)
+
+    def test_one_that_does_not_say_what_it_takes_is_installed_with_a_warning(self):
+        script(self.work, "mute", "#!/bin/sh\nexit 3\n")
+        done = self.install("mute", "--yes")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("called unchecked: `--schema` ended with exit status 3", done.stderr)
+
+    def test_one_that_hangs_is_not_waited_for(self):
+        pid = self.folder / "pid"
+        script(self.work, "hangs", f"#!/bin/sh\necho $$ > {pid}\nexec sleep 600\n")
+        done = self.install("hangs")
+        self.assertIn("did not end within 1s", done.stderr)
+        self.assertFalse(Path(f"/proc/{pid.read_text().strip()}").exists(), "nothing of it is left")
+
+    def test_a_folder_that_cannot_be_written_to(self):
+        write_tool(self.work, "one", ONE)
+        (self.work / "file").write_text("")
+        self.refused(["one.py", "--yes", "--to", "file"], "file cannot be written to", "--to DIR")
+
+
+class Copied(Place):
+    def test_a_file_lands_in_the_own_folder_and_is_served(self):
+        write_tool(self.work, "say", ONE)
+        os.chmod(self.work / "say.py", 0o640)
+        done = self.install("say.py", "--yes")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{self.own}/say.py\n"), done.stderr)
+        self.assertIn("hostler call say.one", done.stderr)
+        self.assertNotIn("hostler warm", done.stderr, "there is nothing to build")
+        self.assertEqual(oct((self.own / "say.py").stat().st_mode & 0o777), "0o640", "its mode is kept")
+        self.assertEqual(oct(self.own.stat().st_mode & 0o777), "0o700")
+        self.assertEqual(self.files(self.own), ["say.py"], "and nothing else")
+        self.assertEqual(self.names()["say.one"]["origin"], f"{self.own}/say.py")
+        (self.work / "say.py").unlink()
+        self.assertEqual(self.run_("call", "say.one", "text=hi").stdout, "hi\n")
+
+    def test_an_executable_keeps_its_leave_and_nobody_elses(self):
+        program(self.work, "say-it")
+        os.chmod(self.work / "say-it", 0o4775)
+        path = self.installed("say-it")
+        self.assertEqual(oct(path.stat().st_mode & 0o7777), "0o755")
+        self.assertEqual(json.loads(self.run_("call", "say_it", "text=hi").stdout), {"said": "hi"})
+
+    def test_neighbours_and_lock_go_along_and_away_again(self):
+        write_tool(self.work, "first", "import _common\nimport parts.second\n" + ONE)
+        write_tool(self.work, "other", "import _shared\n" + ONE)
+        write_tool(self.work, "_common", "import _shared\n", "")
+        write_tool(self.work, "_shared", "x = 1\n", "")
+        write_tool(self.work, "_stranger", "x = 1\n", "")
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        write_tool(self.work / "parts", "__init__", "", "")
+        (self.work / "first.py.lock").write_text("version = 1\n")
+        self.installed("first.py")
+        along = ["_common.py", "_shared.py", "first.py", "first.py.lock", "parts", "parts/__init__.py", "parts/second.py"]
+        self.assertEqual(self.files(self.own), along)
+        self.installed("other.py")
+        self.assertEqual(set(self.names()), {"first.one", "other.one"})
+        removed = self.run_("remove", "first", "--yes")
+        self.assertEqual((removed.returncode, removed.stdout), (0, f"{self.own}/first.py\n"), removed.stderr)
+        self.assertEqual(self.files(self.own), ["_shared.py", "other.py"], "what another imports stays")
+
+    def test_a_folder_is_installed_whole(self):
+        write_tool(self.work / "pack", "pack", "import near\n" + ONE)
+        write_tool(self.work / "pack", "near", "x = 1\n", "")
+        (self.work / "pack/data.txt").write_text("data")
+        (self.work / "pack/.git").mkdir()
+        (self.work / "pack/__pycache__").mkdir()
+        self.assertEqual(self.installed("pack"), self.own / "pack")
+        self.assertEqual(self.files(self.own), ["pack", "pack/data.txt", "pack/near.py", "pack/pack.py"])
+        self.assertEqual(set(self.names()), {"pack.one"})
+        os.remove(self.work / "pack/data.txt")
+        self.refused(["pack", "--yes"], "is there already, a folder", "--force")
+        self.installed("pack", "--force")
+        self.assertEqual(self.files(self.own), ["pack", "pack/near.py", "pack/pack.py"])
+        (self.work / "pack/out").symlink_to("/etc/passwd")
+        self.refused(["pack", "--yes", "--force"], "out is a link or no regular file")
+        self.assertEqual(self.run_("remove", "pack", "--yes").returncode, 0)
+        self.assertEqual(self.files(self.own), [])
+
+    def test_into_another_folder(self):
+        write_tool(self.work, "one", ONE, HEADER)
+        done = self.install("one.py", "--yes", "--to", "elsewhere")
+        place = self.work / "elsewhere"
+        self.assertEqual(done.stdout, f"{place}/one.py\n", done.stderr)
+        self.assertIn("is not among the tools folders that are in force here", done.stderr)
+        self.assertIn(f"hostler call --tools {place} one.one", done.stderr)
+        self.assertIn(f"hostler warm --tools {place} one", done.stderr)
+        self.assertIn("BRAVE_API_KEY", done.stderr)
+        self.assertEqual(self.files(), [])
+
+
+class Linked(Place):
+    def test_a_link_leads_to_where_it_lies(self):
+        program(self.work, "say-it")
+        path = self.installed("say-it", "--link")
+        self.assertEqual(os.readlink(path), str(self.work / "say-it"))
+        program(self.work, "say-it", "print(7)\n")
+        self.assertEqual(self.run_("call", "say_it", "text=hi").stdout, "7\n", "what is edited there is what is served")
+        self.assertIn("already", self.install("say-it", "--link").stderr)
+        shown = self.run_("remove", "say_it")
+        self.assertIn(f"a link to {self.work}/say-it, which stays", shown.stderr)
+        self.run_("remove", "say_it", "--yes")
+        self.assertTrue((self.work / "say-it").exists())
+        self.assertEqual(self.files(self.own), [])
+
+    def test_neighbours_of_a_link_are_linked_and_told(self):
+        write_tool(self.work, "first", "import _common\n\ndef one() -> int:\n    return _common.x\n", "")
+        write_tool(self.work, "_common", "x = 7\n", "")
+        done = self.install("first.py", "--link", "--yes")
+        self.assertIn(f"with a link to {self.work}/_common.py", done.stderr)
+        self.assertEqual(self.run_("call", "first.one").stdout, "7\n")
+        self.run_("remove", "first", "--yes")
+        self.assertEqual(self.files(self.own), [])
+        self.assertTrue((self.work / "_common.py").exists())
+
+    def test_a_linked_folder(self):
+        write_tool(self.work / "pack", "pack", ONE)
+        path = self.installed("pack", "--link")
+        self.assertEqual(os.readlink(path), str(self.work / "pack"))
+        self.assertEqual(set(self.names()), {"pack.one"})
+        self.run_("remove", "pack.one", "--yes")
+        self.assertEqual(self.files(self.work / "pack"), ["pack.py"])
+
+    def test_a_file_is_never_replaced_by_a_link_to_itself(self):
+        write_tool(self.own, "one", ONE)
+        self.refused([self.own / "one.py", "--link", "--force", "--yes"], "is served from there already")
+
+
+class Replaced(Place):
+    def test_the_same_is_there_already_and_nothing_is_run(self):
+        ran = self.folder / "ran"
+        script(self.work, "say", f"#!/bin/sh\necho x >> {ran}\necho '{{}}'\n")
+        path = self.installed("say")
+        before = (ran.read_text(), path.stat().st_ino)
+        done = self.install("say")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{path}\n"), done.stderr)
+        self.assertIn("installed already", done.stderr)
+        self.assertEqual((ran.read_text(), path.stat().st_ino), before)
+
+    def test_something_else_is_replaced_only_by_force(self):
+        write_tool(self.work, "one", ONE)
+        path = self.installed("one.py")
+        write_tool(self.work, "one", ONE + "\n# more\n")
+        self.refused(["one.py", "--yes"], f"{path} is there already, a file of", "--force")
+        self.installed("one.py", "--force")
+        self.assertIn("# more", path.read_text())
+        self.refused(["one.py", "--yes", "--link"], "is there already")
+
+    def test_a_neighbour_that_others_use_is_not_overwritten(self):
+        write_tool(self.work, "one", "import _common\n" + ONE)
+        write_tool(self.work, "_common", "x = 1\n", "")
+        write_tool(self.own, "_common", "x = 2\n", "")
+        self.refused(["one.py", "--yes"], "_common.py is there already", "which other tools there may use")
+
+    def test_two_of_one_name_in_the_folder(self):
+        write_tool(self.own, "say_it", ONE)
+        program(self.work, "say-it")
+        self.refused(["say-it", "--yes"], f"{self.own}/say_it.py is called `say_it` too")
+        self.installed("say-it", "--force")
+        self.assertEqual(self.files(self.own), ["say-it"])
+
+    def test_what_it_takes_the_place_of_and_what_hides_it(self):
+        config = self.work / "hostler.toml"
+        config.write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
+        program(self.work, "grep")
+        self.assertIn("the built-in tool grep", self.install("grep").stderr)
+        program(self.work / "tools", "say")
+        program(self.work, "say", "print(1)\n")
+        done = self.install("say", "--yes")
+        self.assertIn(f"{self.work}/tools/say, which is served instead", done.stderr)
+        self.assertIn("It is hidden here by", done.stderr)
+        self.assertEqual(self.names()["say"]["origin"], f"{self.work}/tools/say")
+        program(self.work, "new")
+        program(self.own, "new", "print(2)\n")
+        done = self.install("new", "--to", "tools")
+        self.assertIn(f"in place of  {self.own}/new", done.stderr)
+
+    def test_a_name_that_collides_for_clients(self):
+        write_tool(self.own, "a_b", "def c() -> int:\n    return 1\n", "")
+        write_tool(self.work, "a", "def b_c() -> int:\n    return 1\n", "")
+        write_tool(self.work / "tools", "a_b_c", "def x() -> int:\n    return 1\n", "")
+        self.refused(["a.py", "--yes"], "is `a_b_c` to MCP clients too: only one of them can be served")
+
+
+class Asked(Place):
+    def test_at_a_terminal_a_person_is_asked(self):
+        write_tool(self.work, "one", ONE)
+        code, shown = self.at_a_terminal(b"y\n", "install", "one.py")
+        self.assertEqual(code, 0, shown)
+        self.assertIn("Install it? [y/N]", shown)
+        self.assertLess(shown.index("a Python tool file"), shown.index("[y/N]"))
+        self.assertTrue((self.own / "one.py").exists())
+        code, shown = self.at_a_terminal(b"\n", "remove", "one")
+        self.assertEqual((code, (self.own / "one.py").exists()), (130, True), shown)
+        code, shown = self.at_a_terminal(b"yes\n", "remove", "one")
+        self.assertEqual((code, (self.own / "one.py").exists()), (0, False), shown)
+
+    def test_no_and_the_key_that_stops_leave_nothing(self):
+        write_tool(self.work, "one", ONE)
+        for typed in (b"n\n", b"\n", b"\x03", b"\x04"):
+            with self.subTest(typed):
+                code, shown = self.at_a_terminal(typed, "install", "one.py")
+                self.assertEqual(code, 130, shown)
+                self.assertEqual(self.files(), [], shown)
+
+
+class Removed(Place):
+    def test_by_tool_pack_or_file(self):
+        for number, name in enumerate(["say.one", "say_one", "say", "say.py"]):
+            with self.subTest(name):
+                write_tool(self.own, "say", ONE)
+                self.assertEqual(self.run_("remove", name).returncode, 2, "it asks")
+                self.assertTrue((self.own / "say.py").exists())
+                done = self.run_("remove", name, "--yes", "--json")
+                said = json.loads(done.stdout)
+                self.assertEqual((said["removed"], said["path"], said["tools"]), (True, f"{self.own}/say.py", ["say.one"]))
+                self.assertEqual(self.files(self.own), [])
+
+    def test_by_the_name_of_one_of_several_tools(self):
+        program(self.own, "many", "", [{"name": "add-up"}, {"name": "other"}])
+        program(self.own, "broken.sh", shebang="#!/no/such")
+        done = self.run_("remove", "add_up", "--yes")
+        self.assertEqual((done.returncode, done.stdout), (0, f"{self.own}/many\n"), done.stderr)
+        self.assertIn("add_up, other", done.stderr)
+        self.assertEqual(self.run_("remove", "broken", "--yes").returncode, 0, "what is broken can go too")
+        self.assertEqual(self.files(self.own), [])
+
+    def test_what_lies_elsewhere_stays(self):
+        (self.work / "hostler.toml").write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
+        write_tool(self.work / "tools", "mine", ONE)
+        write_tool(self.own, "near", "import _common\n" + ONE)
+        write_tool(self.own, "_common", "", "")
+        for name, code, words in (
+            ("mine", 2, f"lies in {self.work}/tools/mine.py, which is not below {self.own}"),
+            ("mine.one", 2, "--from DIR"),
+            ("grep", 2, 'grep is built in and cannot be removed; switch it off in hostler.toml: [builtin] disable = ["grep"]'),
+            ("_common.py", 2, f"_common.py is a helper of {self.own}/near.py"),
+            ("neer", 3, "did you mean near?"),
+            ("qqqqq", 3, "`hostler list --json` shows"),
+            ("../../../work/tools/mine.py", 3, "there is no"),
+            ("..", 3, "there is no"), (".", 3, "there is no"), ("", 3, "there is no"),
+        ):
+            with self.subTest(name):
+                done = self.run_("remove", name, "--yes")
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(words, done.stderr)
+        self.assertEqual(self.files(self.own), ["_common.py", "near.py"])
+        done = self.run_("remove", "mine", "--yes", "--from", "tools")
+        self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
+
+
+class New(Place):
+    def call(self, name):
+        done = self.run_("call", name, "name=you", "times=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def works(self, kind, file):
+        name = f"good-{kind}"
+        done = self.run_("new", name, "--kind", kind)
+        self.assertEqual((done.returncode, done.stdout), (0, f"tools/{file}\n"), done.stderr)
+        path, tool = self.work / "tools" / file, name.replace("-", "_")
+        self.assertTrue(os.access(path, os.X_OK))
+        self.assertEqual(self.names()[tool]["status"], "ready")
+        self.assertEqual(self.call(tool), {"greeting": "Good morning, you! Good morning, you!"})
+        wrong = self.run_("call", tool, "nam=you")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("did you mean `name`?", wrong.stderr)
+        again = self.run_("new", name, "--kind", kind)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("is there already", again.stderr)
+        self.assertIn(f"hostler call {tool} name=you", done.stderr)
+        self.installed(f"tools/{file}")
+
+    def test_an_executable_works_as_written(self):
+        self.works("exec", "good-exec")
+
+    def test_an_es_module_works_as_written(self):
+        if not shutil.which("node"):
+            self.skipTest("there is no node here")
+        self.works("node", "good-node.mjs")
+
+    def test_a_python_file_is_what_it_was(self):
+        for words in (("first",), ("second", "--kind", "python")):
+            done = self.run_("new", *words)
+            self.assertEqual(done.stdout, f"tools/{words[0]}.py\n", done.stderr)
+        self.assertEqual(set(self.names()), {"first.greet", "second.greet"})
+        self.assertEqual(self.run_("call", "first.greet", "name=you").stdout, "Good morning, you!\n")
+
+    def test_names_and_kinds_that_cannot_be(self):
+        for words, sentence in (
+            (("a-b",), "cannot be a pack's name; letters, digits and _ only, such as `a_b`"),
+            (("a b", "--kind", "exec"), "cannot be a tool's name; letters, digits, - and _ only"),
+            (("_x", "--kind", "node"), "_x.mjs would never be served"),
+            (("x", "--kind", "ruby"), "[possible values: python, exec, node]"),
+        ):
+            with self.subTest(words):
+                done = self.run_("new", *words)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(sentence, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
