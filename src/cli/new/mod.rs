@@ -1,82 +1,48 @@
 //! `hostler new NAME` and `hostler init`: files to start from.
 
+mod templates;
+
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::options::New;
+use super::options::{New, NewKind};
 use super::{exit, style};
 use crate::config::{Config, ConfigError, Wanted};
 use crate::pep723::{is_identifier, nearest_identifier};
 use crate::process::shell_word;
+use templates::{CONFIG, EXECUTABLE, NODE, TOOL};
 
-/// A tool that works, passes `check`, and shows what a file may say.
-const TOOL: &str = r#"# /// script
-# requires-python = ">=3.9"
-# dependencies = []            # what it imports, such as "httpx>=0.27"; installed by itself
-#
-# [tool.hostler]               # all optional; `hostler show TOOL` names them
-# effects = "pure"             # what repeating a call does: "pure", "idempotent" or "once"
-# ///
-"""Say what this file is for, in one line."""
+/// What is written for a kind of tool.
+struct Template {
+    text: &'static str,
+    ending: &'static str,
+    mode: u32,
+}
 
-
-def greet(name: str, times: int = 1) -> str:
-    """Greet somebody. The first line is what a model chooses this tool by.
-
-    Args:
-        name: Whom to greet.
-        times: How often.
-    """
-    return " ".join([f"Good morning, {name}!"] * times)
-"#;
-
-/// The shortest useful configuration, with the rest to be uncommented.
-const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` names every setting of a tool and the line that decided it, `hostler check` finds mistakes.
-
-# Folders of tools, from this file on.
-tools = ["tools"]
-
-# Tools that are part of hostler; `hostler builtin` lists them. Those here only look, and only from this folder on.
-[builtin]
-enable = ["read_file", "list_directory", "glob", "grep"]
-roots = ["."]
-
-# For every tool; a table [tool.NAME] is for one file, [tool."pack.function"] for one function.
-[tool]
-# timeout = "5m"               # how long one call may run
-# idle_timeout = "10m"         # how long an idle worker stays
-# max_memory = "2GB"           # the most memory a worker may hold
-
-# MCP clients start servers with hardly any environment: what uv needs to reach its index stands here.
-[environment.env]
-# HTTPS_PROXY = "http://proxy.example:3128"
-# SSL_CERT_FILE = "/etc/ssl/certs/ca-certificates.crt"
-
-# Where the secrets are that tools declare.
-[secrets]
-# BRAVE_API_KEY = { file = "~/.config/hostler/brave.key" }
-"#;
+impl Template {
+    const fn of(kind: NewKind) -> Self {
+        match kind {
+            NewKind::Python => Self { text: TOOL, ending: ".py", mode: 0o666 },
+            NewKind::Exec => Self { text: EXECUTABLE, ending: "", mode: 0o777 },
+            NewKind::Node => Self { text: NODE, ending: ".mjs", mode: 0o777 },
+        }
+    }
+}
 
 pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
-    if !is_identifier(&asked.name) {
-        let near = nearest_identifier(&asked.name);
-        let message = format!("`{}` cannot be a pack's name; letters, digits and _ only, such as `{near}`", asked.name);
-        return exit::complain(exit::USAGE, &message);
-    }
-    if asked.name.starts_with('_') {
-        let near = nearest_identifier(&asked.name);
-        let message =
-            format!("{}.py would never be served: `_` begins the names of helpers; such as `{near}`", asked.name);
+    if let Some(message) = unfit(asked) {
         return exit::complain(exit::USAGE, &message);
     }
     let folder = match tools_folder(wanted, directory) {
         Ok(folder) => folder,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
-    let path = folder.join(format!("{}.py", asked.name));
-    if let Err(message) = write(&path, TOOL) {
+    let template = Template::of(asked.kind);
+    let path = folder.join(format!("{}{}", asked.name, template.ending));
+    if let Err(message) = write(&path, template.text, template.mode) {
         return exit::complain(exit::USAGE, &message);
     }
     let shown = path.strip_prefix(directory).unwrap_or(&path);
@@ -86,12 +52,32 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
     } else {
         format!(" --tools {}", shell_word(&folder.strip_prefix(directory).unwrap_or(&folder).to_string_lossy()))
     };
-    style::note(&format!(
-        "Edit it, then try it:\n  hostler call{tools} {}.greet name=you\n  hostler dev {}",
-        asked.name,
-        shell_word(&shown.to_string_lossy())
-    ));
+    let (name, file) = (&asked.name, shell_word(&shown.to_string_lossy()));
+    let try_it = match asked.kind {
+        NewKind::Python => format!("  hostler call{tools} {name}.greet name=you\n  hostler dev {file}"),
+        NewKind::Exec | NewKind::Node => {
+            let tool = name.replace('-', "_");
+            format!("  hostler call{tools} {tool} name=you\n  hostler show{tools} {tool}")
+        }
+    };
+    style::note(&format!("Edit it, then try it:\n{try_it}"));
     ExitCode::SUCCESS
+}
+
+/// Why a tool cannot be called so.
+fn unfit(asked: &New) -> Option<String> {
+    let name = &asked.name;
+    let is_python = asked.kind == NewKind::Python;
+    // A hyphen of a program's name is an underscore of its tool's.
+    let meant = if is_python { name.clone() } else { name.replace('-', "_") };
+    let near = nearest_identifier(name);
+    if !is_identifier(&meant) {
+        let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
+        return Some(format!("`{name}` cannot be {whose} name; letters, digits{more} and _ only, such as `{near}`"));
+    }
+    let file = format!("{name}{}", Template::of(asked.kind).ending);
+    let hidden = name.starts_with('_');
+    hidden.then(|| format!("{file} would never be served: `_` begins the names of helpers; such as `{near}`"))
 }
 
 /// The strongest folder that tools are looked for in, else `tools` right here.
@@ -102,7 +88,7 @@ fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigErro
 
 pub(super) fn config(directory: &Path) -> ExitCode {
     let path = directory.join("hostler.toml");
-    if let Err(message) = write(&path, CONFIG) {
+    if let Err(message) = write(&path, CONFIG, 0o666) {
         return exit::complain(exit::USAGE, &message);
     }
     style::answer("hostler.toml");
@@ -113,11 +99,11 @@ pub(super) fn config(directory: &Path) -> ExitCode {
 }
 
 /// Writes a new file and never over one that is there.
-fn write(path: &Path, text: &str) -> Result<(), String> {
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
