@@ -83,10 +83,12 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether processes may be started for it: workers, builds, a look at uv.
+    /// Whether processes may be started for it: workers, builds, a look at uv, executables that are asked what they are.
     pub fn starts_processes(&self) -> bool {
         match self {
             Self::Serve
+            | Self::List(_)
+            | Self::Show(_)
             | Self::Call(_)
             | Self::Dev(_)
             | Self::Doctor(_)
@@ -94,7 +96,7 @@ impl Command {
             | Self::Builtin(_)
             | Self::Install(_)
             | Self::Remove(_) => true,
-            Self::List(_) | Self::Show(_) | Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
+            Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
         }
     }
 }

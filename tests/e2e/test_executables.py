@@ -3,11 +3,15 @@
 import asyncio
 import json
 import os
+import shutil
+import signal
+import subprocess
 import sys
 import time
 import unittest
 
-from harness import alive, config_file, connected, environment, eventually, eventually_async, run, scratch, write_tool
+from harness import (HOSTLER, ROOT, alive, children, config_file, connected, environment, eventually, eventually_async, gone, run, scratch,
+                     supervisor, write_tool)
 
 SCHEMA = {"name": "x", "description": "Says it back.", "parameters": {"text": {"type": "string", "required": True}}}
 ECHO = "import json, sys\ndata = json.load(sys.stdin)\nprint(json.dumps({'said': data['text']}))\n"
@@ -116,6 +120,27 @@ class Asked(unittest.TestCase):
         self.assertEqual({name: row["description"] for name, row in rows.items()}, {"say": "The project's.", "pack.two": None})
         shown = run("show", "say", "--tools", str(system), "--tools", str(project))
         self.assertIn(f"in the place of {system}/say", shown.stdout)
+
+
+class Interrupted(unittest.TestCase):
+    def test_who_is_asked_goes_with_whoever_asks(self):
+        for words in (["list"], ["show", "hangs"], ["install", "hangs"]):
+            with self.subTest(words[0]):
+                folder = scratch(self)
+                tools, pids = folder / "tools", folder / "pids"
+                script(tools, "hangs", f"#!/bin/sh\nsleep 600 &\necho $$ $! > {pids}.new\nmv {pids}.new {pids}\nwait\n")
+                config = config_file(folder, '[executables]\nschema_timeout = "60s"\n')
+                words = [HOSTLER, *words, "--tools", str(tools), "--config", str(config)]
+                asks = subprocess.Popen(words, cwd=tools, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(XDG_DATA_HOME=folder))
+                eventually(pids.exists, "it is asked")
+                asked = [int(word) for word in pids.read_text().split()]
+                asks.kill()
+                asks.wait()
+                try:
+                    eventually(gone(*asked), "it is gone, and what it started", limit=5)
+                finally:
+                    for pid in filter(alive, asked):
+                        os.kill(pid, signal.SIGKILL)
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):
