@@ -270,13 +270,18 @@ enum Absent {
     Forgotten,
 }
 
-/// An executable that was there and is not any more is told as missing, and heals when it returns.
+/// An executable that was there and is none any more is told as missing, and heals when it returns.
 fn gone(files: &mut Vec<ToolFile>, before: &Catalogue) {
     let was_one = |file: &&ToolFile| file.kind == Kind::Executable && !file.functions.is_empty();
     for file in before.files.iter().map(|entry| &entry.file).filter(was_one) {
         let namesake = files.iter().any(|other| other.path == file.path || other.pack == file.pack);
-        if !namesake && !file.path.exists() {
-            let reason = format!("{} is gone; put it back, or refresh to forget it", file.path.display());
+        if !namesake {
+            let what = match std::fs::metadata(&file.path) {
+                Ok(about) if about.is_file() => "may not be executed any more; run `chmod +x` on it",
+                Ok(_) => "is no program any more, but a folder or a pipe; put it back",
+                Err(_) => "is gone; put it back",
+            };
+            let reason = format!("{} {what}, or refresh to forget it", file.path.display());
             files.push(ToolFile { status: Status::Missing { reason }, ..file.clone() });
         }
     }

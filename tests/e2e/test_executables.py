@@ -3,15 +3,20 @@
 import asyncio
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
-from harness import (HOSTLER, ROOT, alive, children, config_file, connected, environment, eventually, eventually_async, gone, run, scratch,
-                     supervisor, write_tool)
+from harness import (HOSTLER, META, alive, children, config_file, connected, environment, eventually, eventually_async, gone,
+                     listed_children, run, scratch, write_tool)
+from test_edges import peak
+from wire import Wire, call
 
 SCHEMA = {"name": "x", "description": "Says it back.", "parameters": {"text": {"type": "string", "required": True}}}
 ECHO = "import json, sys\ndata = json.load(sys.stdin)\nprint(json.dumps({'said': data['text']}))\n"
@@ -137,7 +142,7 @@ class Interrupted(unittest.TestCase):
                 asks.kill()
                 asks.wait()
                 try:
-                    eventually(gone(*asked), "it is gone, and what it started", limit=5)
+                    eventually(gone(*asked), "it is gone, and what it started", limit=1)
                 finally:
                     for pid in filter(alive, asked):
                         os.kill(pid, signal.SIGKILL)
@@ -233,6 +238,232 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(len(pids), 64, "each call has a process of its own")
             self.assertTrue(1 < most <= 10, f"{most} at once")
             self.assertEqual([pid for pid in pids if alive(pid)], [])
+
+
+class Checked(unittest.TestCase):
+    """Names that two tools claim: one has it, always the same one, and `check` says which."""
+
+    def found(self, tools, *more):
+        done = run("check", "--json", "--tools", tools[0], *(word for folder in tools[1:] for word in ("--tools", folder)), *more)
+        return [(Path(one["file"]).name, one["rule"], one["message"] + "; " + one["fix"]) for one in json.loads(done.stdout)]
+
+    def test_two_of_one_name_in_a_folder(self):
+        for names, winner in ((("a-b", "a_b", "a_b.sh"), "a-b"), (("a", "a.sh", "a.py"), "a"), (("b.py", "b.sh"), "b.py")):
+            for order in (names, names[::-1]):
+                with self.subTest(order):
+                    tools = scratch(self) / "tools"
+                    for name in order:
+                        if name.endswith(".py"):
+                            write_tool(tools, name[:-3], 'def one() -> int:\n    """One."""\n    return 1\n')
+                        else:
+                            program(tools, name)
+                    found = self.found([tools])
+                    self.assertEqual([(file, rule) for file, rule, _ in found], [(name, "name") for name in sorted(names) if name != winner])
+                    for file, _, words in found:
+                        self.assertIn(f"is already taken by {tools}/{winner}; ", words)
+                        self.assertIn("rename this file" if not file.endswith(".py") else "give this file another name", words)
+                    rows, _ = listed(tools)
+                    broken = {Path(row["origin"]).name for row in json.loads(run("list", "--json", "--tools", tools).stdout) if row["status"] == "broken"}
+                    self.assertEqual(broken, set(names) - {winner}, "as it is served")
+
+    def test_an_executable_and_a_function_of_one_name_for_clients(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "read", 'def all_of() -> int:\n    """One."""\n    return 1\n')
+        program(tools, "read-all-of")
+        (file, rule, words), = self.found([tools])
+        self.assertEqual((file, rule), ("read.py", "name"))
+        self.assertIn(f"`read.all_of` and `read_all_of` of {tools}/read-all-of are both `read_all_of` to MCP clients", words)
+
+    def test_a_built_in_tool_whose_place_is_taken(self):
+        folder = scratch(self)
+        tools, config = folder / "tools", config_file(folder, '[builtin]\nenable = ["search", "read_file"]\nroots = ["."]\n')
+        program(tools, "grep")
+        program(tools, "bash")
+        write_tool(tools, "read", 'def file() -> int:\n    """One."""\n    return 1\n')
+        found = {file: (rule, words) for file, rule, words in self.found([tools], "--config", config)}
+        self.assertEqual({file: rule for file, (rule, _) in found.items()}, {"grep": "takes-place", "read.py": "takes-place"})
+        self.assertIn("`grep` is also the built-in tool `grep`", found["grep"][1])
+        self.assertIn('or write `disable = ["grep"]` under [builtin]', found["grep"][1])
+        config.write_text(config.read_text() + '[check]\nignore = ["takes-place"]\n')
+        self.assertEqual(self.found([tools], "--config", config), [])
+
+    def test_an_executable_over_a_pack_of_a_weaker_folder(self):
+        weak, strong = scratch(self) / "weak", scratch(self) / "strong"
+        write_tool(weak, "say", 'def one() -> int:\n    """One."""\n    return 1\n')
+        write_tool(weak, "same", 'def one() -> int:\n    """One."""\n    return 1\n')
+        program(strong, "say")
+        write_tool(strong, "same", 'def two() -> int:\n    """One."""\n    return 1\n')
+        (file, rule, words), = self.found([weak, strong])
+        self.assertEqual((file, rule), ("say", "takes-place"))
+        self.assertIn(f"`say` is also {weak}/say.py, of which nothing is served", words)
+
+    def test_what_cannot_be_run_is_found_and_nothing_is_run(self):
+        tools, ran = scratch(self) / "tools", scratch(self) / "ran"
+        script(tools, "well", f"#!/bin/sh\ntouch {ran}\necho '{{}}'\n")
+        script(tools, "plain", "echo hi\n")
+        (tools / "lost").symlink_to("/nowhere/at/all")
+        self.assertEqual([(file, rule) for file, rule, _ in self.found([tools])], [("lost", "no-program"), ("plain", "no-program")])
+        self.assertEqual(run("check", tools / "well").returncode, 0, "by itself too")
+        self.assertFalse(ran.exists())
+
+
+class Hostile(unittest.IsolatedAsyncioTestCase):
+    """What programs do that nobody wishes for, and what becomes of their callers."""
+
+    def place(self, config=""):
+        folder = scratch(self)
+        (folder / "tools").mkdir()
+        return folder, folder / "tools", config_file(folder, config)
+
+    def test_two_gigabytes_are_cut_short_and_cost_no_memory(self):
+        folder, tools, _ = self.place()
+        answers = "#!/bin/sh\n[ \"$1\" = --schema ] && { echo '{}'; exit; }\n"
+        script(tools, "floods", f"{answers}head -c 2G /dev/zero\nexec sleep 600\n")
+        script(tools, "grumbles", f"{answers}head -c 64M /dev/zero >&2\necho 1\n")
+        with Wire(tools) as wire:
+            wire.open()
+            wire.send(call(1, "floods"))
+            answer = wire.answer(1)["result"]
+            self.assertEqual(answer["_meta"][META]["error"]["code"], "INVALID_OUTPUT", answer)
+            self.assertIn("printed more than 1000 kB and was stopped", answer["content"][0]["text"])
+            self.assertEqual(wire.value(2, "grumbles"), 1)
+            self.assertLess(peak(wire.supervisor), 60)
+            self.assertEqual(children(wire.supervisor), [], "it was stopped and did not go on")
+
+    async def test_names_that_are_no_text(self):
+        folder, tools, config = self.place()
+        program(tools, "say-it")
+        for name in (b"caf\xe9", b"\xff.sh", b"\xfe.py"):
+            path = os.path.join(os.fsencode(tools), name)
+            shutil.copyfile(tools / "say-it", path)
+            os.chmod(path, 0o755)
+        os.mkdir(os.path.join(os.fsencode(tools), b"\xfd"))
+        os.symlink(b"\xfc", os.path.join(os.fsencode(tools), b"link\xfc"))
+        rows, _ = listed(tools)
+        states = {name: row["status"] for name, row in rows.items()}
+        self.assertEqual(states, {"say_it": "ready", "caf\ufffd": "broken", "\ufffd": "broken", "link\ufffd": "missing-binary"})
+        self.assertIn("cannot be a tool's name", rows["caf\ufffd"]["reason"])
+        self.assertIn("caf\ufffd", run("list", "--tools", tools).stdout)
+        self.assertEqual(run("check", tools).returncode, 1)
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual(await hostler.value("say_it", text="hi"), {"said": "hi"})
+            self.assertEqual(set(await hostler.tools()), {"say_it"})
+
+    async def test_it_closes_its_output_and_goes_on(self):
+        folder, tools, config = self.place('[tool]\ntimeout = "2s"\n')
+        rows = {"well": "exit 0", "ill": "exit 3", "long": "sleep 60"}
+        for name, end in rows.items():
+            answers = "#!/bin/sh\n[ \"$1\" = --schema ] && { echo '{}'; exit; }\n"
+            script(tools, name, f"{answers}echo 1\nexec >&- 2>&- <&-\n{end}\n")
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual(await hostler.value("well"), 1)
+            self.assertEqual((await hostler.call("ill")).details["exit_code"], 3, "how it ended counts, whatever it said")
+            long = await hostler.call("long")
+            self.assertEqual(long.code, "TOOL_TIMEOUT")
+            self.assertFalse(alive(long.worker))
+
+    async def test_exit_codes_and_signals_are_told_apart(self):
+        folder, tools, config = self.place()
+        rows = {"sys.exit(3)": (3, None), "sys.exit(139)": (139, None), "import os\nos.kill(os.getpid(), 11)": (None, "SIGSEGV"),
+                "import os\nos.kill(os.getpid(), 15)": (None, "SIGTERM"), "sys.exit(128 + 9)": (137, None)}
+        for number, body in enumerate(rows):
+            program(tools, f"row{number}", body + "\n", {"name": "x"})
+        async with connected(tools, config=config) as hostler:
+            for number, (body, ended) in enumerate(rows.items()):
+                details = (await hostler.call(f"row{number}")).details
+                self.assertEqual((details.get("exit_code"), details.get("signal")), ended, body)
+
+    async def test_arguments_are_looked_at_before_and_the_result_after(self):
+        folder, tools, config = self.place()
+        ran = folder / "ran"
+        body = f"import json\nopen({str(ran)!r}, 'a').write('x')\nprint(json.dumps(json.load(sys.stdin)))\n"
+        schema = {"input_schema": {"type": "object", "properties": {"n": {}}, "required": ["n"]},
+                  "output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
+        program(tools, "back", body, schema)
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual((await hostler.call("back")).code, "INVALID_PARAMS")
+            self.assertFalse(ran.exists(), "it was not even started")
+            self.assertEqual((await hostler.call("back", n="three")).code, "INVALID_OUTPUT")
+            self.assertEqual(ran.read_text(), "x")
+            self.assertEqual(await hostler.value("back", n=3), {"n": 3})
+
+    async def test_it_is_being_written(self):
+        folder, tools, config = self.place()
+        path = tools / "busy"
+        shutil.copyfile(HOSTLER, path)  # the system keeps a program from being run while it is written
+        path.chmod(0o755)
+        with open(path, "r+b"):
+            rows, _ = listed(tools)
+            self.assertEqual(rows["busy"]["status"], "broken")
+            self.assertIn("still being written; try again", rows["busy"]["reason"])
+        program(tools, "late")
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual(await hostler.value("late", text="a"), {"said": "a"})
+            with open(tools / "late", "r+b"):
+                answer = await hostler.call("late", text="b")
+                self.assertEqual(answer.code, "COMMAND_NOT_FOUND", answer.text)
+                self.assertIn("still being written; try again", answer.message)
+            self.assertEqual(await hostler.value("late", text="c"), {"said": "c"})
+
+    async def test_something_else_lies_in_its_place(self):
+        folder, tools, config = self.place()
+        swaps = {"pipe": os.mkfifo, "folder": os.mkdir, "round": lambda path: os.symlink(path, path), "gone": lambda path: None,
+                 "unfit": lambda path: script(tools, "unfit", "#!/bin/sh\n", mode=0o644)}
+        for name in swaps:
+            program(tools, name)
+        async with connected(tools, config=config) as hostler:
+            for name, swap in swaps.items():
+                with self.subTest(name):
+                    self.assertEqual(await hostler.value(name, text="a"), {"said": "a"})
+                    (tools / name).unlink()
+                    swap(tools / name)
+                    answer = await hostler.call(name, text="b")
+                    self.assertEqual(answer.code, "COMMAND_NOT_FOUND", answer.text)
+                    os.rmdir(tools / name) if name == "folder" else (tools / name).unlink(missing_ok=True)
+                    program(tools, name)
+                    self.assertEqual(await hostler.value(name, text="c"), {"said": "c"}, "it heals")
+
+    def test_one_that_wants_the_terminal_does_not_get_it(self):
+        folder, tools, config = self.place('[tool]\ntimeout = "2s"\n')
+        script(tools, "asks", "#!/bin/sh\nread answer </dev/tty && echo \"{}\"\n")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(HOSTLER, [HOSTLER, "list", "--json", "--tools", str(tools)], environment())
+        os.write(terminal, b"mine\n")
+        shown = b""
+        while select.select([terminal], [], [], 30)[0]:
+            try:
+                shown += os.read(terminal, 1 << 16)
+            except OSError:  # it has ended
+                break
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, shown)
+        self.assertIn(b'"schema-unknown"', shown)
+
+    async def test_as_many_as_may_run_at_once_and_no_more(self):
+        folder, tools, _ = self.place()
+        gate, began = folder / "gate", folder / "began"
+        os.mkfifo(gate)
+        began.mkdir()
+        answers = "#!/bin/sh\n[ \"$1\" = --schema ] && { echo '{}'; exit; }\n"
+        script(tools, "waits", f"{answers}: > {began}/$$\n: < {gate}\necho $$\n")
+        config = config_file(folder, "[limits]\nmax_concurrent_calls = 64\n")
+        with Wire(tools, arguments=("--config", str(config))) as wire:
+            wire.open()
+            for number in range(80):
+                wire.send(call(number + 1, "waits"))
+            eventually(lambda: len(list(began.iterdir())) == 64, "as many run as may", limit=30)
+            running = children(wire.supervisor)
+            self.assertEqual(sorted(running), sorted(int(path.name) for path in began.iterdir()))
+            opened = os.open(gate, os.O_RDWR)
+            self.addCleanup(os.close, opened)
+            pids = set()
+            while len(pids) < 80:
+                message = wire.read()
+                if message.get("id") in range(1, 81):
+                    pids.add(message["result"]["structuredContent"]["result"])
+            self.assertEqual((len(pids), len(list(began.iterdir()))), (80, 80), "each has a process of its own")
+            eventually(lambda: not listed_children(wire.supervisor), "none is left, no dead one either", limit=5)
 
 
 class Changes(unittest.IsolatedAsyncioTestCase):
