@@ -2,6 +2,7 @@
 //! else: no tool runs, no interpreter starts, no network is asked.
 
 mod credentials;
+mod executables;
 mod file;
 mod functions;
 mod guards;
@@ -9,6 +10,7 @@ mod imported;
 mod imports;
 mod interpreters;
 mod names;
+mod namesakes;
 mod newer;
 mod programs;
 mod rule;
@@ -27,7 +29,9 @@ pub use text::Text;
 
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
-use crate::discovery::{FolderProblem, Kind, Status, ToolFile, resolve_collisions, resolve_overrides, scan};
+use crate::discovery::{
+    Asked, Cache, FolderProblem, Kind, Status, ToolFile, read_tool, resolve_collisions, resolve_overrides, scan_all,
+};
 
 /// One thing that is wrong.
 #[derive(Debug, Clone)]
@@ -63,6 +67,10 @@ pub struct Surroundings {
     pub interpreters: Interpreters,
     /// The modules of a file's environment, where it is built already.
     pub installed: fn(&Config, &ToolFile) -> Option<BTreeSet<String>>,
+    /// The tools that are part of this program and on.
+    pub built_in: Vec<ToolFile>,
+    /// Where it is kept what executables said of themselves: none is run to be checked.
+    pub known: Option<Cache>,
 }
 
 /// What was looked at, and what is wrong with it.
@@ -97,19 +105,27 @@ impl Finding {
 
 /// Checks folders of tools, and files one by one.
 pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings) -> Report {
-    let mut scan = scan(folders);
+    let mut scan = scan_all(folders, surroundings.known.as_ref(), &Asked::default());
+    scan.files.iter_mut().for_each(executables::assume);
+    let before: Vec<ToolFile> = scan.files.iter().chain(&surroundings.built_in).cloned().collect();
     resolve_overrides(&mut scan.files);
     // A file that was named is checked even if no folder would list it.
     let listed: HashSet<PathBuf> = scan.files.iter().map(|file| file.path.clone()).collect();
-    let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| crate::discovery::read_file(path));
+    let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| read_tool(path));
     scan.files.extend(named);
+    scan.files.iter_mut().for_each(executables::assume);
     let claims = collisions(&scan.files);
+    let displaced = namesakes::displaced(&before, &scan.files);
 
     let mut report = Report::default();
     report.files.extend(scan.problems.iter().map(|problem| folder_report(problem, &surroundings.config)));
     for (file, claim) in scan.files.iter().zip(&claims) {
         let settings = effective(file, &surroundings.config);
-        let mut one = file::check(file, &settings, surroundings);
+        let mut one = match file.kind {
+            Kind::Executable => executables::check(file),
+            _ => file::check(file, &settings, surroundings),
+        };
+        one.findings.extend(displaced.get(&file.path).into_iter().flatten().cloned());
         one.findings.extend(collision(claim, &one.text));
         finish(&mut one, &surroundings.config);
         report.files.push(one);

@@ -18,7 +18,11 @@ fn checked(folder: &Path) -> Report {
     let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
     let config = Config::load(&wanted, folder).unwrap();
     let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
-    check(&[folder.to_owned()], &[], &Surroundings { config, interpreters, installed: |_, _| None })
+    check(
+        &[folder.to_owned()],
+        &[],
+        &Surroundings { config, interpreters, installed: |_, _| None, built_in: Vec::new(), known: None },
+    )
 }
 
 fn rules_of(folder: &Path) -> Vec<(String, &'static str)> {

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::options::Check;
 use super::{exit, style};
 use crate::app::App;
+use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
 use crate::config::{Config, Wanted, paths};
-use crate::discovery::ToolFile;
+use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
 use crate::executor::trouble_of_secret;
 
@@ -72,7 +73,9 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
 
 /// What this machine has.
 pub(super) fn surroundings(config: Config) -> Surroundings {
-    Surroundings { config, interpreters: Interpreters::of_this_machine(), installed }
+    let built_in = Builtins::of(&config).files();
+    let known = Cache::below(&paths::cache());
+    Surroundings { config, interpreters: Interpreters::of_this_machine(), installed, built_in, known }
 }
 
 fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
@@ -195,8 +198,17 @@ mod tests {
         let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
         let config = Config::load(&wanted, &here.join("tests/check")).unwrap();
         let interpreters = Interpreters([(3, 9), (3, 11)].into());
-        let mut report =
-            check(&[folder], &[], &Surroundings { config: config.clone(), interpreters, installed: |_, _| None });
+        let mut report = check(
+            &[folder],
+            &[],
+            &Surroundings {
+                config: config.clone(),
+                interpreters,
+                installed: |_, _| None,
+                built_in: Vec::new(),
+                known: None,
+            },
+        );
         report.unknown_rules(&config);
         report.unused(&App::build(config).unmatched_settings());
         insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));

@@ -1,7 +1,7 @@
 //! Names that two files claim, or that no client accepts: the later file by path is broken, and says why.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Kind, ToolFile};
 use crate::pep723::is_identifier;
@@ -16,27 +16,31 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     // What lies in a folder comes before what is built in: it was put there on purpose.
     let place = |file: &usize| (files[*file].kind == Kind::Builtin, &files[*file].path);
     order.sort_by(|left, right| place(left).cmp(&place(right)));
-    let mut packs: HashMap<String, PathBuf> = HashMap::new();
+    let mut packs: HashMap<String, (PathBuf, Kind)> = HashMap::new();
     let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
     for index in order {
         let file = &mut files[index];
         if !is_identifier(&file.pack) {
             continue;
         }
-        if let Some(earlier) = packs.get(&file.pack) {
-            let reason = format!(
-                "the pack `{}` is already taken by {}; give this file another name or `pack = \"…\"`",
-                file.pack,
-                earlier.display()
-            );
+        if let Some((earlier, kind)) = packs.get(&file.pack) {
+            let reason = taken(file, earlier, *kind);
             file.break_with(None, reason);
             continue;
         }
-        packs.insert(file.pack.clone(), file.path.clone());
+        packs.insert(file.pack.clone(), (file.path.clone(), file.kind));
         if let Some((line, reason)) = claim_tools(file, &mut tools) {
             file.break_with(Some(line), reason);
         }
     }
+}
+
+/// Why a file cannot have its name. Only Python files are packs, and can say what theirs is.
+fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> String {
+    let is_pack = |kind: Kind| matches!(kind, Kind::Python | Kind::Internal);
+    let what = if is_pack(file.kind) && is_pack(kind) { "pack" } else { "name" };
+    let fix = if is_pack(file.kind) { "give this file another name or `pack = \"…\"`" } else { "rename this file" };
+    format!("the {what} `{}` is already taken by {}; {fix}", file.pack, earlier.display())
 }
 
 /// Leaves of files with one name in several folders the one in the latest folder, which then says whose place it takes. Those

@@ -182,6 +182,12 @@ pub struct Function {
     pub declared: Option<Box<Declared>>,
 }
 
+/// Reads one file as it would be listed: an executable without asking it anything.
+pub fn read_tool(path: &Path) -> ToolFile {
+    let is_python = path.extension().is_some_and(|end| end == "py");
+    if !is_python && is_executable_tool(path) { executable::unasked(path) } else { read_file(path) }
+}
+
 impl ToolFile {
     /// A tool that is part of this program, and lies in no folder.
     pub fn built_in(path: &Path, function: Function) -> Self {
@@ -199,6 +205,11 @@ impl ToolFile {
             Kind::Executable | Kind::Builtin => (function.to_owned(), function.to_owned()),
             Kind::Python | Kind::Internal => (format!("{}.{function}", self.pack), format!("{}_{function}", self.pack)),
         }
+    }
+
+    /// An executable as it would be listed if it did not say what it is.
+    pub fn as_one_tool(&self) -> Function {
+        executable::unknown(&self.pack)
     }
 
     /// Whether it can be called. One that is asked again can, when that is done; meanwhile its tools stay listed.

@@ -50,7 +50,8 @@ fn imports_that_may_fail_or_are_for_type_checkers_need_no_package() {
 pub(super) fn report_of(folder: &Path, installed: Installed) -> super::super::Report {
     let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
     let config = Config::load(&wanted, folder).unwrap();
-    let surroundings = Surroundings { config, interpreters: Interpreters::default(), installed };
+    let surroundings =
+        Surroundings { config, interpreters: Interpreters::default(), installed, built_in: Vec::new(), known: None };
     check(&[folder.to_owned()], &[], &surroundings)
 }
 

@@ -26,7 +26,13 @@ fn told_of_settings(text: &str) -> Vec<(usize, &'static str, String, String)> {
     let mut report = check(
         &config.tools.value,
         &[],
-        &Surroundings { config: config.clone(), interpreters: interpreters.clone(), installed: |_, _| None },
+        &Surroundings {
+            config: config.clone(),
+            interpreters: interpreters.clone(),
+            installed: |_, _| None,
+            built_in: Vec::new(),
+            known: None,
+        },
     );
     report.programs(&config, &interpreters);
     let line = |file: &super::super::FileReport, finding: &super::super::Finding| {

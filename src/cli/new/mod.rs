@@ -125,7 +125,13 @@ mod tests {
         std::fs::write(folder.path().join("tools/first.py"), TOOL).unwrap();
         std::fs::write(folder.path().join("hostler.toml"), CONFIG).unwrap();
         let config = Config::load(&Wanted::default(), folder.path()).unwrap();
-        let surroundings = Surroundings { config, interpreters: Interpreters::default(), installed: |_, _| None };
+        let surroundings = Surroundings {
+            config,
+            interpreters: Interpreters::default(),
+            installed: |_, _| None,
+            built_in: Vec::new(),
+            known: None,
+        };
         let report = check(&[folder.path().join("tools")], &[], &surroundings);
         assert_eq!((report.files.len(), report.findings().count()), (1, 0));
     }

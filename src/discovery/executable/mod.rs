@@ -124,7 +124,7 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
 }
 
 /// A tool of which nobody knows what it takes.
-fn unknown(name: &str) -> Function {
+pub(super) fn unknown(name: &str) -> Function {
     let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
     Function {
         name: name.to_owned(),
