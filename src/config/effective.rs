@@ -113,8 +113,8 @@ impl Config {
         let asked = declared.map(Declared::layer).unwrap_or_default();
         let facts = asked.facts.under(tool.facts.clone()).under(own.facts.clone());
         FunctionSettings {
-            timeout: self.call_timeout.clone().unwrap_or_else(|| strongest(&own.timeout, &tool.timeout, asked.timeout)),
-            effects: strongest(&own.effects, &tool.effects, asked.effects),
+            timeout: self.call_timeout.clone().unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
+            effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
             validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
             facts,
         }
@@ -122,7 +122,7 @@ impl Config {
 }
 
 /// What is said of a function, else of its file, else by itself.
-fn strongest<T: Clone>(own: &Option<Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
+fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
     match (own, asked) {
         (Some(own), _) => own.clone(),
         (None, Some(asked)) if file.origin == Origin::Default => asked,
