@@ -101,6 +101,9 @@ mod tests {
             assert_eq!(meant(text, false), None, "{text}");
         }
         let nested = |levels: usize| "[".repeat(levels) + "a" + &"]".repeat(levels);
-        assert!(meant(&nested(20), false).is_some() && meant(&nested(22), false).is_none(), "deeper than anybody types");
+        assert!(
+            meant(&nested(20), false).is_some() && meant(&nested(22), false).is_none(),
+            "deeper than anybody types"
+        );
     }
 }

@@ -113,7 +113,10 @@ impl Config {
         let asked = declared.map(Declared::layer).unwrap_or_default();
         let facts = asked.facts.under(tool.facts.clone()).under(own.facts.clone());
         FunctionSettings {
-            timeout: self.call_timeout.clone().unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
+            timeout: self
+                .call_timeout
+                .clone()
+                .unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
             effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
             validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
             facts,
