@@ -69,6 +69,9 @@ async fn what_is_shown_is_the_first_and_the_rest_is_counted() {
     assert_eq!((&found["total"], &found["total_files"]), (&json!(200), &json!(20)));
     let shown: Vec<usize> = found["files"].as_array().unwrap().iter().map(|file| texts(&file["lines"]).len()).collect();
     assert_eq!((shown, &found["files"][0]["path"]), (vec![10, 10, 5], &json!("f00")));
+    bench.put("late", "hit\n".repeat(100_000) + "\0");
+    let late = bench.call("grep", json!({"pattern": "hit", "path": "late"})).await.unwrap();
+    assert_eq!(late["total"], 0, "what turns out to be binary is left out");
     bench.put("wide", "hit ".repeat(1000));
     let wide = bench.call("grep", json!({"pattern": "hit", "path": "wide"})).await.unwrap();
     assert!(texts(&wide["files"][0]["lines"])[0].ends_with(" … (3500 bytes more)"), "{wide}");
