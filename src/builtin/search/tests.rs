@@ -51,6 +51,8 @@ async fn lines_are_found_with_what_stands_around_them() {
     assert_eq!(files["files"], json!([{"path": "src/a.rs", "count": 2}]));
     let literal = bench.call("grep", json!({"pattern": "one()", "literal": true})).await.unwrap();
     assert_eq!(literal["total"], 1);
+    let dotted = bench.call("grep", json!({"pattern": "o.e", "literal": true})).await.unwrap();
+    assert_eq!(dotted["total"], 0, "a dot is a dot");
     let one = bench.call("grep", json!({"pattern": "fn", "path": "x.log"})).await.unwrap();
     assert_eq!(
         (&one["files"][0]["path"], &one["total"]),
