@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, Launcher, ToolLayer};
+use super::tool::{Effects, Launcher, Protocol, ToolLayer};
 use super::value::{ByteCount, Patience};
 
 /// Settings of a tool file.
@@ -49,6 +49,10 @@ pub struct EffectiveTool {
     pub env: BTreeMap<String, Setting<String>>,
     /// Handed to the tool as it is.
     pub config: Setting<toml::Table>,
+    /// What it is spoken to in, if it was said to be a worker by itself.
+    pub protocol: Option<Setting<Protocol>>,
+    /// What its worker serves, where somebody said so.
+    pub functions: Option<Setting<Vec<String>>>,
 }
 
 /// Settings of one function; what is not said for it is its file's.
@@ -91,6 +95,8 @@ impl Config {
             pass_env: pick(own.pass_env.as_ref(), every.pass_env.as_ref(), Vec::new()),
             env: own.env.clone(),
             config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
+            protocol: wishes.protocol,
+            functions: own.functions.clone(),
         }
     }
 
@@ -162,6 +168,12 @@ impl EffectiveTool {
             row("pass_env", &self.pass_env, names(&self.pass_env.value)),
             row("config", &self.config, names(&keys)),
         ];
+        if let Some(protocol) = &self.protocol {
+            rows.push(row("protocol", protocol, protocol.value.word().to_owned()));
+        }
+        if let Some(functions) = &self.functions {
+            rows.push(row("functions", functions, names(&functions.value)));
+        }
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));
         }

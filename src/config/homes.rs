@@ -1,7 +1,7 @@
 //! Where keys belong that stand in another table: a key under the wrong head is as common as a misspelt one.
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const OF_TOOLS: [&str; 12] = [
+const OF_TOOLS: [&str; 13] = [
     "timeout",
     "startup_timeout",
     "idle_timeout",
@@ -14,9 +14,11 @@ const OF_TOOLS: [&str; 12] = [
     "max_rss",
     "effects",
     "secrets",
+    "protocol",
 ];
 /// Keys of a tool that only an operator may set.
-const OF_OPERATORS: [&str; 7] = ["min_workers", "launcher", "validate", "host_access", "pass_env", "env", "config"];
+const OF_OPERATORS: [&str; 8] =
+    ["min_workers", "launcher", "validate", "host_access", "pass_env", "env", "config", "functions"];
 /// Keys of uv.
 const OF_UV: [&str; 6] = ["sources", "index", "exclude-newer", "index-url", "extra-index-url", "find-links"];
 
@@ -72,7 +74,7 @@ pub(super) fn in_file(key: &str) -> Option<String> {
         "schema_timeout" | "on_schema_failure" => "it belongs under [executables]",
         "ignore" => "it belongs under [check]",
         "pack" | "dependencies" | "requires-python" => "it belongs into the header of the tool file",
-        "config" | "env" => "it belongs under [tool.NAME], with the name of a pack",
+        "config" | "env" | "protocol" | "functions" => "it belongs under [tool.NAME], with the name of a pack",
         key if OF_TOOLS.contains(&key) || OF_OPERATORS.contains(&key) => {
             "it belongs under [tool] for every tool, or under [tool.NAME] for one"
         }

@@ -181,7 +181,32 @@ pub struct Function {
     pub line: usize,
 }
 
+impl Function {
+    /// A tool of which nobody knows what it takes.
+    pub fn unknown(name: &str) -> Self {
+        let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
+        Self {
+            name: name.to_owned(),
+            summary: None,
+            description: None,
+            input_schema: JsonSchema::of(&open),
+            output_schema: None,
+            is_async: false,
+            line: 0,
+        }
+    }
+}
+
 impl ToolFile {
+    /// Has exactly these tools: those that are known as they are, the others as tools of which nobody knows what they take.
+    pub fn serve_only(&mut self, names: &[String]) {
+        let known = std::mem::take(&mut self.functions);
+        let function = |name: &String| {
+            known.iter().find(|function| function.name == *name).cloned().unwrap_or_else(|| Function::unknown(name))
+        };
+        self.functions = names.iter().map(function).collect();
+    }
+
     /// A tool that is part of this program, and lies in no folder.
     pub fn built_in(path: &Path, function: Function, declared: Declared) -> Self {
         Self {

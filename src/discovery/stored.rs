@@ -10,7 +10,7 @@ use super::{Declared, Function, Kind, OpenNames, RULES, Status, ToolFile, Warnin
 use crate::pep723::Metadata;
 
 /// Counts up with every change to what is stored or to what it means.
-pub(super) const FORMAT: u32 = 6;
+pub(super) const FORMAT: u32 = 7;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -25,7 +25,7 @@ impl Catalogue {
     /// Where there are no tools at all: what to do about it.
     pub fn remedy(&self) -> Option<String> {
         // What is broken is told as that, and an executable may just not have answered yet.
-        let silent = self.files.iter().filter(|entry| entry.has_workers() && entry.broken().is_none());
+        let silent = self.files.iter().filter(|entry| entry.serving().has_environment() && entry.broken().is_none());
         let silent: Vec<String> = silent.take(3).map(|entry| file_name(&entry.file.path)).collect();
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,

@@ -4,6 +4,7 @@
 mod dialect;
 mod machine;
 mod schema;
+mod wishes;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +14,6 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::stamp::Stamp;
-use super::text::JsonSchema;
 use super::{Function, Kind, Status, ToolFile, read};
 use crate::pep723::is_identifier;
 
@@ -104,29 +104,16 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     };
     match said {
-        Ok(functions) => {
+        Ok((functions, declared)) => {
+            file.declared = declared;
             file.description = functions.first().and_then(|function| function.summary.clone());
             file.functions = functions;
             file.status = Status::Ready;
         }
         Err(reason) => {
-            file.functions = vec![unknown(&file.pack)];
+            file.functions = vec![Function::unknown(&file.pack)];
             file.status = Status::SchemaUnknown { reason };
         }
     }
     file
-}
-
-/// A tool of which nobody knows what it takes.
-fn unknown(name: &str) -> Function {
-    let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
-    Function {
-        name: name.to_owned(),
-        summary: None,
-        description: None,
-        input_schema: JsonSchema::of(&open),
-        output_schema: None,
-        is_async: false,
-        line: 0,
-    }
 }
