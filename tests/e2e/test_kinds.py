@@ -3,12 +3,12 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 import unittest
-from pathlib import Path
 
-from harness import TOOLS, alive, config_file, connected, environment, eventually_async, run, scratch, write_tool
+from harness import ROOT, TOOLS, alive, config_file, connected, environment, eventually_async, run, scratch, write_tool
 from test_executables import listed, program, script
 
 LEDGER = (TOOLS / "ledger.py").read_text()
@@ -322,3 +322,349 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
             answer = await hostler.call("lost_f")
             self.assertEqual((answer.code, answer.details["exit_code"]), ("TOOL_CRASHED", 1))
             self.assertIn("No module named 'nowhere_at_all'", answer.details["stderr"])
+
+
+# The least worker of docs/protocol.md, in plain sh.
+LEAST = r"""#!/bin/sh
+if [ "$1" = --schema ]; then
+    echo '{"name": "clock", "description": "Counts.", "protocol": "v1", "input_schema": {"type": "object"}}'
+    exit
+fi
+while read -r line; do
+    id=${line#*'"id":'} id=${id%%,*}
+    case $line in
+    *'"method":"hello"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocol":1,"pid":'$$'}}' ;;
+    *'"kwargs":{"hang":true}'*) exec sleep 600 ;;
+    *'"method":"call"'*) n=$((n + 1)); echo '{"jsonrpc":"2.0","id":'"$id"',"result":['$n,$$']}' ;;
+    esac
+done
+"""
+
+# A worker that does all of it, without a shim.
+WHOLE = r'''
+import json, os, threading, time
+out = threading.Lock()
+running, gone = {}, set()
+def say(**members):
+    with out:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
+        sys.stdout.flush()
+def error(id, code, message, **data):
+    say(id=id, error={"code": code, "message": message, "data": data})
+def make(id, params):
+    do, kwargs = params["function"], params["kwargs"]
+    if do == "raise_it":
+        error(id, -32000, "LookupError: no such bridge", type="LookupError", traceback="at bridge 7")
+    elif do == "given":
+        say(id=id, result=[params["config"], params["secrets"], os.environ.get("HOSTLER_TOOL_MODE"), os.environ.get("KEY")])
+    elif do == "missing":
+        error(id, -32002, "KEY is not set", secret="KEY")
+    elif do == "talk":
+        say(method="output", params={"id": id, "stream": "stdout", "text": "looking\n"})
+        say(method="progress", params={"id": id, "progress": 1, "total": 2, "message": "half way"})
+        say(id=id, result="done")
+    elif do == "wait":
+        say(method="progress", params={"id": id, "progress": 0, "message": "began %d" % os.getpid()})
+        while id not in gone:
+            time.sleep(0.01)
+        error(id, -32003, "the call was cancelled")
+    elif do == "ask":
+        say(id="w1", method="host.call", params={"tool": "given", "arguments": {}, "id": id})
+        running["asking"] = id
+    else:
+        say(id=id, result={"pid": os.getpid(), "count": make.count})
+make.count = 0
+for line in sys.stdin:
+    frame = json.loads(line)
+    method, id, params = frame.get("method"), frame.get("id"), frame.get("params")
+    if method == "hello":
+        say(id=id, result={"protocol": 1, "pid": os.getpid(), "functions": NAMES, "features": FEATURES})
+    elif method == "call":
+        make.count += 1
+        threading.Thread(target=make, args=(id, params), daemon=True).start()
+    elif method == "cancel":
+        gone.add(params["id"])
+    elif method == "ping":
+        say(id=id, result=None)
+    elif method == "shutdown":
+        sys.exit()
+    elif id == "w1":
+        say(id=running["asking"], result=frame.get("result") or frame["error"]["message"])
+'''
+NAMES = ["count", "raise_it", "given", "missing", "talk", "wait", "ask"]
+
+
+def whole(test, config="", features=("cancel", "progress", "output", "concurrent"), **options):
+    """A hostler with an executable that speaks protocol v1."""
+    tools = scratch(test) / "tools"
+    schema = [{"name": name, "protocol": "v1", "secrets": ["KEY"], "input_schema": {"type": "object"}} for name in NAMES]
+    program(tools, "station", f"NAMES, FEATURES = {NAMES!r}, {list(features)!r}\n" + WHOLE, schema)
+    return connected(tools, config=config_file(tools.parent, config), **options)
+
+
+class Speaking(unittest.IsolatedAsyncioTestCase):
+    """Executables on protocol v1."""
+
+    async def test_the_least_worker_of_the_protocols_page_serves(self):
+        self.assertTrue(LEAST in (ROOT / "docs" / "protocol.md").read_text(), "the page shows what is tested")
+        tools = scratch(self) / "tools"
+        script(tools, "clock", LEAST)
+        async with connected(tools, config=config_file(tools.parent, '[tool.clock]\ntimeout = "300ms"\n')) as hostler:
+            first, second = await hostler.call("clock"), await hostler.call("clock")
+            self.assertEqual((first.value[0], second.value[0]), (1, 2))
+            self.assertEqual((first.value[1], second.worker), (second.value[1], second.value[1]))
+            late = await hostler.call("clock", hang=True)
+            self.assertEqual(late.code, "TOOL_TIMEOUT")
+            self.assertEqual((await hostler.value("clock"))[0], 1, "one that knows no cancel is replaced")
+        rows, _ = listed(tools)
+        self.assertEqual(rows["clock"]["kind"], "worker")
+
+    async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
+        async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
+            first, second = await hostler.value("count"), await hostler.call("count")
+            self.assertEqual(second.value, {"pid": first["pid"], "count": 2})
+            self.assertEqual(await hostler.value("given"), [{"a": 1}, {"KEY": "k3y"}, "worker", None])
+            raised = await hostler.call("raise_it")
+            self.assertEqual((raised.code, raised.message), ("TOOL_ERROR", "LookupError: no such bridge"))
+            self.assertEqual(raised.details["traceback"], "at bridge 7")
+            talked = await hostler.call("talk")
+            self.assertEqual((talked.value, talked.output), ("done", "looking\n"))
+            self.assertIn("has no access to hostler", await hostler.value("ask"))
+        async with whole(self) as hostler:
+            self.assertEqual((await hostler.call("missing")).code, "MISSING_CREDENTIALS")
+
+    async def test_one_that_cancels_keeps_its_process_and_gets_no_signals(self):
+        async with whole(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
+            late = await hostler.call("wait")
+            self.assertEqual(late.code, "TOOL_TIMEOUT")
+            self.assertEqual((await hostler.value("count"))["pid"], late.worker)
+        async with whole(self) as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertEqual((await hostler.value("count"))["pid"], pid)
+
+    async def test_one_that_does_not_cancel_costs_its_process(self):
+        async with whole(self, features=("progress",)) as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertNotEqual((await hostler.value("count"))["pid"], pid)
+
+    async def test_several_calls_at_once_and_questions_to_hostler_where_the_operator_allows_them(self):
+        config = "[tool.station]\nconcurrency = 4\nhost_access = true\n"
+        async with whole(self, config) as hostler:
+            task, pid = await hostler.start("wait")
+            self.assertEqual((await hostler.value("count"))["pid"], pid, "beside the one that waits")
+            self.assertEqual((await hostler.value("ask"))[2], "worker", "it called another function")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        async with whole(self, config, features=("cancel",)) as hostler:
+            self.assertIn("set `concurrency = 1`", (await hostler.call("count")).message)
+
+    async def test_one_that_says_no_hello_or_another_is_told(self):
+        rows = {
+            "silent": ("import time\ntime.sleep(600)\n", "was not ready within 300ms. Raise its `startup_timeout`"),
+            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
+            "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
+                      "speaks protocol v2, this hostler v1"),
+            "liar": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
+                     "not a process of this worker"),
+            "refuses": ("sys.stdin.readline()\nprint('{\"id\":0,\"error\":{\"code\":-32010,\"message\":\"no bridge\"}}', flush=True)\n",
+                        "refuses could not be started: no bridge"),
+        }
+        tools = scratch(self) / "tools"
+        for name, (body, _) in rows.items():
+            program(tools, name, body, {"protocol": "v1"})
+        config = config_file(tools.parent, '[tool.silent]\nstartup_timeout = "300ms"\n')
+        async with connected(tools, config=config) as hostler:
+            for name, (_, words) in rows.items():
+                with self.subTest(name):
+                    answer = await hostler.call(name)
+                    self.assertEqual(answer.code, "STARTUP_FAILED")
+                    self.assertIn(words, answer.message)
+
+    async def test_one_that_cannot_be_run_is_told_with_what_to_do(self):
+        tools = scratch(self) / "tools"
+        path = program(tools, "lost", BARE, {"protocol": "bare"})
+        async with connected(tools) as hostler:
+            self.assertEqual((await hostler.value("lost"))["count"], 1)
+            self.assertIn("lost", await hostler.tools())
+            script(tools, "lost", "#!/no/such/interpreter\n")
+            answer = await hostler.call("lost")
+            self.assertEqual(answer.code, "COMMAND_NOT_FOUND")
+            self.assertIn("wants /no/such/interpreter, which is not there", answer.message)
+            self.assertTrue(path.exists())
+
+    def test_what_it_says_of_its_protocol_is_looked_at(self):
+        tools = scratch(self) / "tools"
+        program(tools, "odd", "", {"protocol": "v7"})
+        rows, _ = listed(tools)
+        self.assertEqual((rows["odd"]["status"], rows["odd"]["kind"]), ("schema-unknown", "executable"))
+        self.assertIn('this hostler speaks "v1" and "bare"', rows["odd"]["reason"])
+        config = config_file(tools.parent, '[tool.odd]\nprotocol = "v7"\nfunctions = ["a-b"]\n[tool]\nfunctions = ["x"]\n')
+        told = run("list", "--tools", tools, "--config", config)
+        self.assertEqual(told.returncode, 2)
+        for words in ('write one of "v1", "bare"', "letters, digits and _ can be in a name", "it belongs under [tool.NAME]"):
+            self.assertIn(words, told.stderr)
+
+
+MODULE = r'''#!/usr/bin/env node
+import { context, serve } from "%s";
+serve(import.meta);
+
+console.log("loaded");
+export const secrets = ["KEY", "UNSET"];
+let count = 0;
+
+/**
+ * Count.
+ *
+ * And say it.
+ *
+ * @param {number} [by=1] - How much,
+ *   at once.
+ * @param {"up"|"down"} [way="up"]
+ * @param {string[]} [tags]
+ * @param {?string} [note]
+ * @param {Record<string, boolean>} [marks]
+ * @returns {{count: number, pid: number}} How far it is.
+ */
+export function step({ by = 1 } = {}) {
+  count += by;
+  return { count, pid: process.pid };
+}
+
+/**
+ * @param {object} args
+ * @param {string} args.text What to say.
+ * @param {number} [args.times]
+ * @returns {Promise<string>}
+ */
+export async function say({ text, times = 1 }, { log, progress, signal }) {
+  console.log("saying %%s", text);
+  process.stderr.write("aside\n");
+  log("said", { times });
+  progress(1, 2, "half way");
+  await null;
+  console.log("said");
+  return text.repeat(times);
+}
+
+export const given = async () => {
+  const { config, secrets } = context();
+  return [config, secrets.KEY];
+};
+export const unset = () => context().secrets.UNSET;
+export const undeclared = () => context().secrets.OTHER;
+export function fail() { throw new RangeError("beyond"); }
+export function strange({ what }) {
+  return { bigint: { a: [1n] }, nan: [0, NaN], set: { s: new Set() }, nothing: undefined, date: new Date(0) }[what];
+}
+export async function wait(args, { signal, progress }) {
+  progress(0, undefined, `began ${process.pid}`);
+  await new Promise((resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+export function spin() { for (;;); }
+export function leave() { process.exit(3); }
+export async function crash() { setImmediate(() => { throw new Error("from nowhere"); }); await new Promise(() => {}); }
+export async function other() { return context().call("step", { by: 10 }); }
+export class NoTool {}
+export default function none() {}
+'''
+
+
+@unittest.skipUnless(shutil.which("node"), "there is no node on this machine, so its shim is not tested")
+class Node(unittest.IsolatedAsyncioTestCase):
+    """Modules of functions, by worker-shims/node."""
+
+    def tools(self, text=None):
+        tools = scratch(self) / "tools"
+        script(tools, "steps.mjs", text or MODULE % (ROOT / "worker-shims" / "node" / "hostler-worker.mjs"))
+        return tools
+
+    def serve(self, config="", **options):
+        tools = self.tools()
+        config = '[executables]\nschema_timeout = "30s"\n' + config
+        return connected(tools, config=config_file(tools.parent, config), **options)
+
+    async def test_its_exported_functions_are_tools_with_schemas_out_of_jsdoc(self):
+        async with self.serve() as hostler:
+            await hostler.value("step")  # waits until it was asked
+            found = await hostler.tools()
+            self.assertEqual(set(found), {"step", "say", "given", "unset", "undeclared", "fail", "strange", "wait", "spin",
+                                          "leave", "crash", "other"})
+            self.assertEqual(found["step"].description, "Count.\n\nAnd say it.")
+            self.assertEqual(found["step"].input_schema, {"type": "object", "additionalProperties": False, "properties": {
+                "by": {"type": "number", "default": 1, "description": "How much, at once."},
+                "way": {"enum": ["up", "down"], "default": "up"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                "marks": {"type": "object", "additionalProperties": {"type": "boolean"}},
+            }})
+            self.assertEqual(found["say"].input_schema["required"], ["text"])
+            self.assertEqual(found["say"].input_schema["properties"]["text"], {"type": "string", "description": "What to say."})
+            self.assertIsNotNone(found["say"].output_schema)
+            self.assertEqual((await hostler.call("say", txt="a")).code, "INVALID_PARAMS")
+
+    async def test_calls_with_all_that_goes_with_them(self):
+        async with self.serve("[tool.steps]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
+            first, second = await hostler.call("step", by=2), await hostler.call("step")
+            self.assertEqual((first.value["count"], second.value["count"]), (2, 3))
+            self.assertEqual(first.value["pid"], second.worker)
+            said = await hostler.call("say", text="ab", times=2)
+            self.assertEqual((said.value, said.output), ("abab", "saying ab\naside\nsaid\n"))
+            self.assertEqual(await hostler.value("given"), [{"a": 1}, "k3y"])
+            failed = await hostler.call("fail")
+            self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "RangeError: beyond"))
+            self.assertIn("steps.mjs", failed.details["traceback"])
+            unset = await hostler.call("unset")
+            self.assertEqual(unset.code, "MISSING_CREDENTIALS")
+            self.assertIn("ut it into hostler's environment as UNSET", unset.message)
+            self.assertIn("OTHER is not declared", (await hostler.call("undeclared")).message)
+            left = await hostler.call("leave")
+            self.assertEqual((left.code, left.worker), ("TOOL_ERROR", second.worker))
+            self.assertIn("may not use host.call", (await hostler.call("other")).message)
+
+    async def test_results_that_are_no_json_are_told_by_their_place(self):
+        async with self.serve() as hostler:
+            for what, words in (("bigint", "result.a[0]: bigint"), ("nan", "result[1]: NaN"), ("set", "result.s: Set")):
+                answer = await hostler.call("strange", what=what)
+                self.assertEqual(answer.code, "INVALID_OUTPUT")
+                self.assertIn(words, answer.message)
+            self.assertIsNone(await hostler.value("strange", what="nothing"))
+            self.assertEqual(await hostler.value("strange", what="date"), "1970-01-01T00:00:00.000Z")
+
+    async def test_cancellation_and_death(self):
+        async with self.serve('[tool.steps]\ntimeout = "2s"\n') as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertEqual((await hostler.call("step")).worker, pid, "it heard its signal")
+            spun = await hostler.call("spin")
+            self.assertEqual((spun.code, spun.worker), ("TOOL_TIMEOUT", pid))
+            crashed = await hostler.call("crash")
+            self.assertEqual(crashed.code, "TOOL_CRASHED")
+            self.assertIn("from nowhere", crashed.details["stderr"])
+            self.assertEqual((await hostler.value("step"))["count"], 1)
+
+    async def test_several_at_once_and_calls_of_others(self):
+        async with self.serve("[tool.steps]\nconcurrency = 3\nhost_access = true\n") as hostler:
+            task, pid = await hostler.start("wait")
+            self.assertEqual(await hostler.value("other"), {"count": 10, "pid": pid})
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def test_a_module_may_name_the_shim_as_its_interpreter_and_needs_no_more(self):
+        shim = ROOT / "worker-shims" / "node" / "hostler-worker.mjs"
+        tools = self.tools(f"#!/usr/bin/env -S node {shim}\n/** @param {{string}} text */\nexport const shout = ({{ text }}) => text.toUpperCase();\n")
+        async with connected(tools, config=config_file(tools.parent, '[executables]\nschema_timeout = "30s"\n')) as hostler:
+            self.assertEqual(await hostler.value("shout", text="ab"), "AB")
+
+    async def test_a_module_that_cannot_be_loaded_says_why(self):
+        tools = self.tools(MODULE % (ROOT / "worker-shims" / "node" / "hostler-worker.mjs") + "\nthrow new Error('no bridge');\n")
+        config = config_file(tools.parent, '[tool.steps]\nprotocol = "v1"\n[executables]\nschema_timeout = "30s"\n')
+        async with connected(tools, config=config) as hostler:
+            answer = await hostler.call("steps")
+            self.assertEqual(answer.code, "STARTUP_FAILED")
+            self.assertIn("no bridge", json.dumps(answer.outcome))
