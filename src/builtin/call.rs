@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +11,10 @@ use std::time::Duration;
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
 use crate::worker::HostAccess;
+
+/// Looks a secret up where the configuration says it is, or in hostler's own environment; `None` when it is not set.
+pub type LookUp =
+    Arc<dyn Fn(&str) -> Pin<Box<dyn Future<Output = Result<Option<String>, Fault>> + Send>> + Send + Sync>;
 
 /// A call under way.
 pub struct Call {
@@ -21,6 +26,8 @@ pub struct Call {
     pub most: usize,
     /// The environment of programs that it starts: hostler's own, without what is secret.
     pub env: Arc<BTreeMap<OsString, OsString>>,
+    /// Where secrets come from.
+    pub secrets: LookUp,
     /// Who hears how it goes.
     pub listener: Arc<dyn Listener>,
     /// What it may ask of hostler: other tools, the catalogue, the client's model.
@@ -48,6 +55,11 @@ impl Drop for SaysStop {
 }
 
 impl Call {
+    /// A secret, as it is now; `None` when it is not set.
+    pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
+        (self.secrets)(name).await
+    }
+
     /// Does what would hold up everybody, such as reading files, on a thread of its own. It hears of it when the call is
     /// cancelled or its time is over.
     pub async fn blocking<T: Send + 'static>(

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::to_raw_value;
 
 use super::{About, Builtin, Builtins, Call, Unregistered};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::protocol::HostMethod;
@@ -48,6 +49,12 @@ struct Filter {
     /// Only tools whose name or description holds this text.
     #[serde(default)]
     text: Option<String>,
+    /// Only tools of this category, such as `read_only` or `network`.
+    #[serde(default)]
+    category: Option<String>,
+    /// Only tools with this tag.
+    #[serde(default)]
+    tag: Option<String>,
 }
 
 impl Builtin for Tools {
@@ -56,6 +63,7 @@ impl Builtin for Tools {
 
     fn about(&self) -> About {
         About::new("hostler_tools", "List the tools that can be called here, with what they do and take.")
+            .risk("read_only", Risk::Low)
             .effects(Effects::Pure)
     }
 
@@ -65,6 +73,12 @@ impl Builtin for Tools {
             let says =
                 |tool: &Value, key: &str| tool[key].as_str().is_some_and(|said| said.to_lowercase().contains(&text));
             tools.retain(|tool| says(tool, "name") || says(tool, "description"));
+        }
+        if let Some(category) = filter.category {
+            tools.retain(|tool| tool["category"] == category);
+        }
+        if let Some(tag) = filter.tag {
+            tools.retain(|tool| tool["tags"].as_array().is_some_and(|tags| tags.iter().any(|one| *one == tag)));
         }
         Ok(tools)
     }
@@ -81,6 +95,7 @@ impl Builtin for Status {
             "hostler_status",
             "Say how hostler stands: calls, workers, what failed last, whether tools are still asked.",
         )
+        .risk("read_only", Risk::Low)
         .effects(Effects::Pure)
     }
 
@@ -101,6 +116,7 @@ impl Builtin for Refresh {
             "Look at all tool folders again and ask every executable anew what it is.\n\nChanges are noticed without it; this is \
              for what cannot be seen, such as a program that needs something that has come.",
         )
+        .risk("read_only", Risk::Low)
         .effects(Effects::Idempotent)
         .timeout(Duration::from_mins(2))
     }
@@ -119,6 +135,7 @@ impl Builtin for Config {
 
     fn about(&self) -> About {
         About::new("hostler_config", "Say which configuration is in force. Secrets are told by their names only.")
+            .risk("read_only", Risk::Low)
             .effects(Effects::Pure)
     }
 
@@ -150,6 +167,7 @@ impl Builtin for AskLlm {
 
     fn about(&self) -> About {
         About::new("hostler_ask_llm", "Ask the client's own language model, where the client lends it (MCP sampling).")
+            .risk("network", Risk::Low)
     }
 
     async fn call(&self, question: Question, call: Call) -> Result<String, Fault> {

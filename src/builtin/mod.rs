@@ -8,11 +8,13 @@ mod roots;
 mod search;
 mod set;
 mod shell;
+mod system;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod web;
 
-pub use call::{Call, Stop};
+pub use call::{Call, LookUp, Stop};
 pub use roots::{Located, Roots};
 pub use set::{Builtins, Unregistered};
 pub use tool::{About, Builtin};
@@ -26,6 +28,8 @@ fn own(config: &Config, tools: &mut Builtins) {
     let added = files::add(tools, &roots)
         .and_then(|()| search::add(tools, &roots))
         .and_then(|()| shell::add(tools, &roots))
+        .and_then(|()| system::add(tools))
+        .and_then(|()| web::add(tools, config))
         .and_then(|()| host::add(tools));
     // Two of one name would be ours to mend; a test holds that there are none.
     debug_assert!(added.is_ok(), "{added:?}");

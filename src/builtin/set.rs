@@ -65,9 +65,9 @@ impl Builtins {
     /// What a catalogue lists of them.
     pub fn files(&self) -> Vec<ToolFile> {
         let file = |tool: &Arc<dyn AnyBuiltin>| {
-            let (function, declared) = tool.function();
+            let function = tool.function();
             let place = format!("built-in:{}", function.name);
-            ToolFile::built_in(Path::new(&place), function, declared)
+            ToolFile::built_in(Path::new(&place), function)
         };
         self.0.values().map(file).collect()
     }
@@ -78,5 +78,83 @@ impl Builtins {
             Some(tool) => Arc::clone(tool).run(arguments, call).await,
             None => Err(Fault::new(Code::ToolNotFound, format!("there is no built-in tool {name}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::builtin::{About, Call};
+    use crate::config::Wanted;
+    use crate::config::builtin::GROUPS;
+
+    fn config(text: &str) -> Config {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hostler.toml");
+        std::fs::write(&file, text).unwrap();
+        let wanted = Wanted { config: Some(file), tools: vec!["/nowhere".into()], ..Wanted::default() };
+        Config::load(&wanted, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn what_can_be_switched_on_is_what_there_is() {
+        let every = Builtins::every(&config(""));
+        let named: BTreeSet<&str> = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied()).collect();
+        assert_eq!(every.names().collect::<BTreeSet<_>>(), named);
+    }
+
+    #[test]
+    fn none_is_on_unless_it_is_named() {
+        let on = |text: &str| Builtins::of(&config(text)).names().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(on(""), Vec::<String>::new());
+        assert_eq!(
+            on("[builtin]\nenable = [\"web\", \"grep\"]\nroots = [\".\"]\n"),
+            ["fetch_url", "grep", "web_search"]
+        );
+        let less = "[builtin]\nenable = [\"web\"]\ndisable = [\"fetch_url\"]\n";
+        assert_eq!(on(less), ["web_search"]);
+    }
+
+    struct Ring(&'static str);
+
+    impl Builtin for Ring {
+        type Params = serde_json::Map<String, serde_json::Value>;
+        type Answer = String;
+
+        fn about(&self) -> About {
+            About::new(self.0, "Ring.")
+        }
+
+        async fn call(&self, _: Self::Params, _: Call) -> Result<String, Fault> {
+            Ok("ding".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_name_is_given_once_and_must_be_one() {
+        let mut tools = Builtins::default();
+        assert_eq!(tools.register(Ring("ring")), Ok(()));
+        assert_eq!(tools.register(Ring("ring")), Err(Unregistered::Taken("ring".to_owned())));
+        assert_eq!(tools.register(Ring("a-b")), Err(Unregistered::NoName("a-b".to_owned())));
+    }
+
+    #[test]
+    fn a_model_reads_what_each_takes_and_returns() {
+        let told: Vec<_> = Builtins::every(&config(""))
+            .files()
+            .into_iter()
+            .map(|file| {
+                let function = &file.functions[0];
+                let output = function.output_schema.as_ref().map(crate::discovery::JsonSchema::read);
+                serde_json::json!({
+                    "name": function.name, "description": function.description, "input": function.input_schema.read(),
+                    "output": output, "declared": function.declared,
+                })
+            })
+            .collect();
+        insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap());
     }
 }

@@ -42,6 +42,7 @@ impl Bench {
             timeout: Duration::from_secs(30),
             most: 100_000,
             env: Arc::new(env),
+            secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(Deaf),
             host: None,
         };

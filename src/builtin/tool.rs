@@ -13,8 +13,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
+use crate::config::facts::{Declared, Risk};
 use crate::config::tool::Effects;
-use crate::discovery::{Declared, Function, JsonSchema as SchemaText};
+use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};
 
 /// What a tool says of itself.
@@ -38,6 +39,21 @@ impl About {
     #[must_use]
     pub fn effects(mut self, effects: Effects) -> Self {
         self.declared.effects = Some(effects);
+        self
+    }
+
+    /// Says what kind of thing it does, and how much harm it can do.
+    #[must_use]
+    pub fn risk(mut self, category: impl Into<String>, risk: Risk) -> Self {
+        self.declared.category = Some(category.into());
+        self.declared.risk_level = Some(risk);
+        self
+    }
+
+    /// Gives words it can be found by.
+    #[must_use]
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.declared.tags = Some(tags.into_iter().map(Into::into).collect());
         self
     }
 
@@ -94,16 +110,16 @@ pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, 
 
 /// A built-in tool whatever its arguments are.
 pub(super) trait AnyBuiltin: Send + Sync {
-    fn function(&self) -> (Function, Declared);
+    fn function(&self) -> Function;
     fn run(self: Arc<Self>, arguments: Box<RawValue>, call: Call) -> Running<'static>;
 }
 
 impl<T: Builtin> AnyBuiltin for T {
-    fn function(&self) -> (Function, Declared) {
+    fn function(&self) -> Function {
         let About { name, description, declared } = self.about();
         let summary = description.split("\n\n").next().unwrap_or_default();
         let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
-        let function = Function {
+        Function {
             name,
             summary: Some(summary),
             description: Some(description),
@@ -111,8 +127,8 @@ impl<T: Builtin> AnyBuiltin for T {
             output_schema: output_schema::<T::Answer>().as_ref().map(SchemaText::of),
             is_async: true,
             line: 0,
-        };
-        (function, declared)
+            declared: Some(Box::new(declared)),
+        }
     }
 
     fn run(self: Arc<Self>, arguments: Box<RawValue>, call: Call) -> Running<'static> {
@@ -172,7 +188,9 @@ fn tidy(schema: &mut Value) {
             let is_width = |format: &Value| {
                 format.as_str().is_some_and(|word| word.starts_with("int") || word.starts_with("uint"))
             };
-            if map.get("format").is_some_and(is_width) || map.get("format").is_some_and(|word| word == "double") {
+            if map.get("format").is_some_and(is_width)
+                || map.get("format").is_some_and(|word| word == "double" || word == "float")
+            {
                 map.remove("format");
             }
             if map.get("default").is_some_and(Value::is_null) {

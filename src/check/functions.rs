@@ -69,13 +69,18 @@ fn described(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
 fn likely_hint(parameter: &ParameterWithDefault) -> &'static str {
     match parameter.default() {
         Some(Expr::BooleanLiteral(_)) => "bool",
-        Some(Expr::NumberLiteral(number)) if number.value.is_int() => "int",
+        Some(number) if is_integer(number) => "int",
         Some(Expr::NumberLiteral(_)) => "float",
+        Some(Expr::List(list)) if list.elts.first().is_some_and(is_integer) => "list[int]",
         Some(Expr::List(_)) => "list[str]",
         Some(Expr::Dict(_)) => "dict[str, str]",
         Some(Expr::NoneLiteral(_)) => "str | None",
         _ => "str",
     }
+}
+
+fn is_integer(value: &Expr) -> bool {
+    value.as_number_literal_expr().is_some_and(|number| number.value.is_int())
 }
 
 /// The docstring's arguments against the function's own.
@@ -154,12 +159,29 @@ fn defaults(
             "every call of `{}` that leaves `{argument}` out gets the same {kind}, with what earlier calls put into it",
             function.name
         );
-        let fix = format!("write `{argument}: … | None = None`, and `{argument} = {argument} or {empty}` in the body");
+        let hint = hint_or_none(subject, parameter);
+        let fix = format!("write `{argument}: {hint} = None`, and `{argument} = {argument} or {empty}` in the body");
         findings.push(Finding::new(&rule::SHARED_DEFAULT, range, message, fix));
     } else if let Some(what) = no_json(subject, default) {
         let message = format!("the default of `{argument}` is {what}, which has no JSON");
         let fix = "write `None`, and put the value in its place in the body";
         findings.push(Finding::new(&rule::DEFAULT_NOT_JSON, range, message, fix));
+    }
+}
+
+/// The hint of a parameter that may be None as well.
+fn hint_or_none(subject: &Subject<'_>, parameter: &ParameterWithDefault) -> String {
+    let Some(hint) = parameter.parameter.annotation() else { return format!("{} | None", likely_hint(parameter)) };
+    let written = subject.text.source.get(bytes_of(hint)).unwrap_or_default();
+    let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    match hint {
+        _ if written.contains("None") || written.contains("Optional") => written,
+        // Python has no `|` for texts.
+        Expr::StringLiteral(_) if written.len() > 2 => {
+            let (inner, quote) = written.split_at(written.len() - 1);
+            format!("{inner} | None{quote}")
+        }
+        _ => format!("{written} | None"),
     }
 }
 

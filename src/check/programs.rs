@@ -1,10 +1,11 @@
-//! The uv and the Python that `hostler.toml` names, as far as names of files tell: nothing is started.
+//! The uv, the Python and the files of secrets that `hostler.toml` names: nothing is started.
 
 use std::path::Path;
 
 use super::{Finding, Interpreters, Report, Rule, rule};
 use crate::config::Config;
 use crate::config::origin::{Origin, Setting};
+use crate::config::secrets::SecretSource;
 
 impl Report {
     /// Adds what is said of programs under `[environment]` that are not there.
@@ -29,6 +30,16 @@ impl Report {
                 "install it (`uv python install {value}`), let uv fetch it at the first call, or correct the line"
             );
             self.add_at(origin, &rule::PYTHON_ABSENT, message, &fix);
+        }
+    }
+
+    /// Adds what keeps tools from secrets that lie in files. Who makes calls knows: what is wrong, and what to do.
+    pub fn secrets(&mut self, config: &Config, trouble: impl Fn(&str, &Path) -> Option<(String, String)>) {
+        for (name, Setting { value, origin }) in &config.layer.secrets {
+            let SecretSource::File(path) = value else { continue };
+            if let Some((message, fix)) = trouble(name, path) {
+                self.add_at(origin, &rule::SECRET_FILE, message, &fix);
+            }
         }
     }
 

@@ -11,7 +11,8 @@ use super::{Finding, rule};
 use crate::process::reaches_workers;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    Walk { subject, findings, may_lack: false, has_fallback: false }.visit_body(subject.parsed.suite());
+    Walk { subject, findings, may_lack: false, was_asked: false, has_fallback: false }
+        .visit_body(subject.parsed.suite());
 }
 
 struct Walk<'b, 'c> {
@@ -19,6 +20,8 @@ struct Walk<'b, 'c> {
     findings: &'c mut Vec<Finding>,
     /// Whether a key that is not there is caught, or was asked for before.
     may_lack: bool,
+    /// Whether keys were asked for before, which holds for whatever reads them.
+    was_asked: bool,
     /// Whether something else takes the place of nothing.
     has_fallback: bool,
 }
@@ -30,7 +33,7 @@ impl<'a> Visitor<'a> for Walk<'_, '_> {
             Stmt::If(branch) if is_main(&branch.test) => {
                 branch.elif_else_clauses.iter().for_each(|clause| self.visit_body(&clause.body));
             }
-            Stmt::If(branch) if self.asks_for_keys(&branch.test) => self.lacking(|walk| walk_stmt(walk, statement)),
+            Stmt::If(branch) if self.asks_for_keys(&branch.test) => self.asked(|walk| walk_stmt(walk, statement)),
             Stmt::Try(tried) if catches(tried, KEY_ERRORS) => {
                 self.lacking(|walk| walk.visit_body(&tried.body));
                 tried.handlers.iter().for_each(|handler| self.visit_except_handler(handler));
@@ -53,7 +56,7 @@ impl<'a> Visitor<'a> for Walk<'_, '_> {
                     self.visit_expr(value);
                 }
             }
-            Expr::If(choice) if self.asks_for_keys(&choice.test) => self.lacking(|walk| walk_expr(walk, expression)),
+            Expr::If(choice) if self.asks_for_keys(&choice.test) => self.asked(|walk| walk_expr(walk, expression)),
             Expr::Call(call) => {
                 self.call(call, had_fallback);
                 walk_expr(self, expression);
@@ -75,6 +78,12 @@ impl Walk<'_, '_> {
         self.may_lack = before;
     }
 
+    fn asked(&mut self, walk: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.was_asked, true);
+        self.lacking(walk);
+        self.was_asked = before;
+    }
+
     /// `"KEY" in os.environ`.
     fn asks_for_keys(&self, test: &Expr) -> bool {
         test.is_compare_expr() && mentions(test, &self.subject.names, &|name| name == "os.environ")
@@ -93,7 +102,7 @@ impl Walk<'_, '_> {
         match name.as_str() {
             "os.getenv" | "os.environ.get" => {
                 if let Some(argument) = call.arguments.args.first() {
-                    self.read(argument, had_fallback || call.arguments.len() > 1);
+                    self.read(argument, had_fallback || self.was_asked || call.arguments.len() > 1);
                 }
             }
             "input" => {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::typed;
+use super::{loose, typed};
+use crate::dispatch::{deep_argument, is_too_deep, keys_to_the_depth};
+use crate::process::shell_word;
 
 /// Something typed that cannot be an argument.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,19 @@ pub(super) enum BadArgument {
         /// The parser's reason.
         reason: String,
     },
+    /// A list or an object that is nearly JSON.
+    #[error("`{key}` is not JSON: {reason}; names and texts stand in double quotes there: {advice}")]
+    Loose {
+        /// The key.
+        key: String,
+        /// The parser's reason.
+        reason: String,
+        /// What to write.
+        advice: String,
+    },
+    /// More levels than anybody reads.
+    #[error("{}", deep_argument(.0))]
+    Deep(String),
     /// `--input` is not an object.
     #[error("--input must be a JSON object: {0}")]
     NotObject(String),
@@ -60,7 +75,17 @@ pub(super) fn object(text: &str) -> Result<Map<String, Value>, BadArgument> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(other) => Err(BadArgument::NotObject(format!("this is {other}"))),
-        Err(error) => Err(BadArgument::NotObject(error.to_string())),
+        Err(error) if is_too_deep(&error) => {
+            let name = keys_to_the_depth(text.as_bytes(), 1).pop();
+            Err(BadArgument::Deep(name.unwrap_or_else(|| "--input".to_owned())))
+        }
+        Err(error) => {
+            let right = loose::meant(text, false).filter(Value::is_object).map(|right| right.to_string());
+            let right = right.map(|right| {
+                format!("; names and texts stand in double quotes there: write --input {}", shell_word(&right))
+            });
+            Err(BadArgument::NotObject(format!("{error}{}", right.unwrap_or_default())))
+        }
     }
 }
 
@@ -84,18 +109,24 @@ pub(super) fn add(
         }
         let property = schema.and_then(|schema| schema.get("properties")?.get(key));
         let value = if is_json {
-            let not_json =
-                |error: serde_json::Error| BadArgument::NotJson { key: key.to_owned(), reason: error.to_string() };
-            serde_json::from_str(text).map_err(not_json)?
+            serde_json::from_str(text).map_err(|error| typed::not_json(key, text, &error, property, &root))?
         } else {
             coerce(text, property, &root)
         };
+        if let Some(bad) = typed::unread(key, text, property, &root).filter(|_| !is_json) {
+            return Err(bad);
+        }
         if let Some(bad) = typed::misread(key, text, &value, property, &root).filter(|_| !is_json) {
             return Err(bad);
         }
         let is_again = !told.insert(key);
         match (arguments.get_mut(key), value) {
             (Some(Value::Array(list)), Value::Array(more)) if !is_json => list.extend(more),
+            (Some(Value::Array(list)), more @ Value::String(_)) if is_again && !is_json => list.push(more),
+            // A text that may as well be one of several.
+            (Some(first @ Value::String(_)), more) if is_again && !is_json && takes_list(property, &root) => {
+                *first = Value::Array(vec![first.take(), more]);
+            }
             (Some(_), _) if is_again => return Err(BadArgument::Twice(key.to_owned())),
             (_, value) => {
                 arguments.insert(key.to_owned(), value);
@@ -125,6 +156,8 @@ fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
             "boolean" => boolean(text),
             "null" => (text == "null").then_some(Value::Null),
             "object" => as_json().filter(Value::is_object),
+            // Where a text is wanted as well, it is one.
+            "array" if kinds.iter().any(|kind| kind == "string") => as_json().filter(Value::is_array),
             "array" => Some(as_json().filter(Value::is_array).unwrap_or_else(|| {
                 let items = schema.and_then(|schema| schema.get("items"));
                 Value::Array(vec![coerce(text, items, root)])
@@ -136,6 +169,10 @@ fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
         }
     }
     plain()
+}
+
+fn takes_list(property: Option<&Value>, root: &Value) -> bool {
+    property.is_some_and(|property| kinds(property, root, 0).iter().any(|kind| kind == "array"))
 }
 
 fn is_integer(value: &Value) -> bool {
@@ -205,7 +242,7 @@ mod tests {
                 "count": {"type": "integer"}, "ratio": {"type": "number"}, "text": {"type": "string"},
                 "flag": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}},
                 "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "mode": {"$ref": "#/$defs/Mode"},
-                "any": {},
+                "any": {}, "either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
             },
             "$defs": {"Mode": {"enum": ["1", "fast"]}},
         });
@@ -228,6 +265,13 @@ mod tests {
         assert_eq!(typed(&["tags=a", "tags=b"]), json!({"tags": ["a", "b"]}));
         assert_eq!(typed(&["tags=[\"a\",\"b\"]"]), json!({"tags": ["a", "b"]}));
         assert_eq!(typed(&["text:=[1]"]), json!({"text": [1]}));
+    }
+
+    #[test]
+    fn where_a_text_or_a_list_is_wanted_one_text_is_a_text() {
+        assert_eq!(typed(&["either=a"]), json!({"either": "a"}));
+        assert_eq!(typed(&["either=[\"a\"]"]), json!({"either": ["a"]}));
+        assert_eq!(typed(&["either=a", "either=b", "either=c"]), json!({"either": ["a", "b", "c"]}));
     }
 
     #[test]

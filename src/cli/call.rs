@@ -12,7 +12,7 @@ use super::options::Call;
 use super::{exit, files, pretty, signature, style};
 use crate::app::App;
 use crate::dispatch::CallRequest;
-use crate::outcome::{Code, Fault, Outcome};
+use crate::outcome::{Code, Fault, Outcome, fault_in_envelope, in_envelope};
 use crate::process::Signals;
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
@@ -36,7 +36,7 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     };
     talk.end();
     let code = match outcome {
-        Ok(outcome) => report(&outcome, wanted.json, &talk),
+        Ok(outcome) => report(&outcome, Dress::of(&wanted), &talk),
         Err(name) => {
             let message = format!("CANCELLED: the call of {} was interrupted by {name}", wanted.tool);
             exit::complain(exit::CANCELLED, &message)
@@ -77,25 +77,41 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
     Ok(gathered)
 }
 
-/// Prints the outcome and gives its exit status.
-pub(super) fn report(outcome: &Outcome, json: bool, talk: &Talk) -> ExitCode {
-    if json {
-        style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default());
+/// How an outcome is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dress {
+    /// The result alone; a fault goes to standard error.
+    Plain,
+    /// All that is known of it.
+    Whole,
+    /// Whether the tool ran, with the result or the error.
+    Envelope,
+}
+
+impl Dress {
+    fn of(wanted: &Call) -> Self {
+        match (wanted.json, wanted.envelope) {
+            (true, _) => Self::Whole,
+            (false, true) => Self::Envelope,
+            (false, false) => Self::Plain,
+        }
     }
-    match &outcome.ended {
-        Ok(raw) => {
-            if !json && !files::answer(raw.get()) {
+}
+
+/// Prints the outcome and gives its exit status.
+pub(super) fn report(outcome: &Outcome, dress: Dress, talk: &Talk) -> ExitCode {
+    match (&outcome.ended, dress) {
+        (_, Dress::Whole) => style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default()),
+        (Ok(raw), Dress::Envelope) => style::answer(&pretty::indented(in_envelope(raw).get())),
+        (Err(fault), Dress::Envelope) => style::answer(&pretty::indented(fault_in_envelope(fault).get())),
+        (Ok(raw), Dress::Plain) => {
+            if !files::answer(raw.get()) {
                 style::answer(&readable(raw.get()));
             }
-            ExitCode::SUCCESS
         }
-        Err(fault) => {
-            if !json {
-                complain(fault, talk);
-            }
-            ExitCode::from(fault.code.exit_status())
-        }
+        (Err(fault), Dress::Plain) => complain(fault, talk),
     }
+    outcome.ended.as_ref().map_or_else(|fault| ExitCode::from(fault.code.exit_status()), |_| ExitCode::SUCCESS)
 }
 
 /// A string as it is, anything else as indented JSON.

@@ -14,6 +14,7 @@ use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surr
 use crate::config::{Config, Wanted, paths};
 use crate::discovery::ToolFile;
 use crate::environment::{EnvironmentSpec, installed_modules};
+use crate::executor::trouble_of_secret;
 
 const FOUND: u8 = 1;
 
@@ -63,6 +64,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.unknown_rules(&config);
         report.programs(&config, &surroundings.interpreters);
+        report.secrets(&config, trouble_of_secret);
         report.unused(&App::build(config).unmatched_settings());
     }
     report

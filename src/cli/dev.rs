@@ -144,7 +144,7 @@ impl Bench {
         let outcome = self.app.dispatcher.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
         talk.end();
         let times = times(&outcome);
-        let _ = call::report(&outcome, false, &talk);
+        let _ = call::report(&outcome, call::Dress::Plain, &talk);
         style::answer(&style::paint(&times, QUIET, colours()));
     }
 }

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::options::List;
 use super::style;
 use crate::app::App;
-use crate::registry::{FileEntry, Tool};
+use crate::registry::{FileEntry, Filter, Tool};
 
 const BROKEN: Style = AnsiColor::Red.on_default();
 
@@ -23,6 +23,8 @@ struct Row {
     trouble: Option<String>,
     description: Option<String>,
     origin: String,
+    /// What else is said of it.
+    facts: Map<String, Value>,
 }
 
 /// Waits until every executable has said what it is.
@@ -35,10 +37,12 @@ pub(super) async fn ask(app: &App, wanted: &List) {
 }
 
 pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
-    let rows = rows(app);
+    let rows = rows(app, &wanted.filter());
     if wanted.json {
         let list: Vec<_> = rows.iter().map(as_json).collect();
         style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else if rows.is_empty() && !wanted.filter().is_empty() {
+        style::warn("no tool is meant by that; `hostler list` shows all of them");
     } else if rows.is_empty() {
         let folders: Vec<String> = app.config.tools.value.iter().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };
@@ -50,10 +54,19 @@ pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn rows(app: &App) -> Vec<Row> {
+impl List {
+    fn filter(&self) -> Filter {
+        let (category, tag, pack) = (self.category.clone(), self.tag.clone(), self.pack.clone());
+        Filter { mode: self.mode, category, tag, pack, kind: self.kind }
+    }
+}
+
+fn rows(app: &App, filter: &Filter) -> Vec<Row> {
     let catalogue = app.dispatcher.registry.catalogue();
-    let tools = catalogue.tools.iter().map(|tool| tool_row(tool));
-    let silent = catalogue.files.iter().filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
+    let tools = catalogue.tools.iter().filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
+    // Of a file without a tool nobody knows what it would be.
+    let silent = catalogue.files.iter().filter(|_| filter.is_empty());
+    let silent = silent.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
     let mut rows: Vec<Row> = tools.chain(silent.map(|entry| file_row(entry))).collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     rows
@@ -64,6 +77,7 @@ fn tool_row(tool: &Tool) -> Row {
         name: tool.name.clone(),
         mcp_name: Some(tool.mcp_name.clone()),
         description: tool.function().summary.clone(),
+        facts: tool.settings.facts.as_json(),
         ..file_row(&tool.entry)
     }
 }
@@ -78,11 +92,12 @@ fn file_row(entry: &FileEntry) -> Row {
         trouble: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
+        facts: Map::new(),
     }
 }
 
-fn as_json(row: &Row) -> serde_json::Value {
-    json!({
+fn as_json(row: &Row) -> Value {
+    let mut told = json!({
         "name": row.name,
         "mcp_name": row.mcp_name,
         "pack": row.pack,
@@ -91,7 +106,11 @@ fn as_json(row: &Row) -> serde_json::Value {
         "reason": row.trouble,
         "description": row.description,
         "origin": row.origin,
-    })
+    });
+    if let Value::Object(told) = &mut told {
+        told.extend(row.facts.clone());
+    }
+    told
 }
 
 fn as_text(rows: &[Row]) -> String {

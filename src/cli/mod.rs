@@ -11,6 +11,7 @@ mod exit;
 mod files;
 mod hearing;
 mod list;
+mod loose;
 mod new;
 mod options;
 mod pretty;

@@ -38,6 +38,11 @@ const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` names every setting 
 # Folders of tools, from this file on.
 tools = ["tools"]
 
+# Tools that are part of hostler; `hostler builtin` lists them. Those here only look, and only from this folder on.
+[builtin]
+enable = ["read_file", "list_directory", "glob", "grep"]
+roots = ["."]
+
 # For every tool; a table [tool.NAME] is for one file, [tool."pack.function"] for one function.
 [tool]
 # timeout = "5m"               # how long one call may run

@@ -9,7 +9,9 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::{complete, typed};
 use crate::config::Wanted;
+use crate::config::facts::Mode;
 use crate::config::value::parse_duration;
+use crate::registry::KIND_WORDS;
 
 const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents, warm, over MCP";
 
@@ -87,8 +89,8 @@ as it is. The result goes to standard output, everything else to standard error.
   hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
   echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
 
-Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 5 timeout,
-6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
+Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 4 not allowed,
+5 timeout, 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
 
 const CHECK_AFTER: &str = "\
 Without a PATH the configured tool folders and hostler.toml are checked. A line switches a rule off
@@ -176,6 +178,21 @@ pub(super) struct Doctor {
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(super) struct List {
+    /// Only tools that may be called in this mode: normal, alert, degraded, lockdown, recovery
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<Mode>,
+    /// Only tools of this category
+    #[arg(long, value_name = "NAME")]
+    pub category: Option<String>,
+    /// Only tools with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Only tools of this pack
+    #[arg(long, value_name = "PACK")]
+    pub pack: Option<String>,
+    /// Only tools of this kind: python, internal, executable, worker, builtin
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    pub kind: Option<&'static str>,
     /// Ask every executable anew what it is, also those that did not answer before
     #[arg(long)]
     pub refresh: bool,
@@ -216,6 +233,9 @@ pub(super) struct Call {
     /// Print the whole outcome as JSON: result or error, times, worker
     #[arg(long)]
     pub json: bool,
+    /// Print whether the tool ran, with its result or error, as one JSON object (`tool_success`)
+    #[arg(long, conflicts_with = "json")]
+    pub envelope: bool,
     /// Print help; with a TOOL, that tool's own arguments
     #[arg(short, long)]
     pub help: bool,
@@ -267,6 +287,16 @@ pub(super) fn help_of(command: &str) -> String {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
+    found.map(|(_, mode)| *mode).ok_or_else(|| format!("one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+}
+
+fn kind(text: &str) -> Result<&'static str, String> {
+    let found = KIND_WORDS.into_iter().find(|word| *word == text);
+    found.ok_or_else(|| format!("one of {}", KIND_WORDS.join(", ")))
 }
 
 fn limit(text: &str) -> Result<Duration, String> {

@@ -3,6 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{BadArgument, kinds};
+use super::loose;
+use crate::dispatch::is_too_deep;
+use crate::process::shell_word;
 
 /// Why one of the words is no argument, when that can be told from those around it.
 pub(super) fn no_argument(words: &[String], at: usize) -> BadArgument {
@@ -75,6 +78,53 @@ pub(super) fn misread(
     }
     let is_object = is_untouched(value) && has(&wanted, "object");
     is_object.then(|| BadArgument::Object { key: key.to_owned(), like: example(property, root) })
+}
+
+/// What begins as a list or an object does and is no JSON, where no plain text is wanted.
+pub(super) fn unread(key: &str, text: &str, property: Option<&Value>, root: &Value) -> Option<BadArgument> {
+    let wanted = property.map(|property| kinds(property, root, 0)).unwrap_or_default();
+    let error = serde_json::from_str::<Value>(text).err().filter(|_| text.trim_start().starts_with(['[', '{']))?;
+    let takes = |kind: &str| wanted.iter().any(|one| one == kind);
+    let is_meant = takes("array") || takes("object") || wanted.is_empty() && is_too_deep(&error);
+    (is_meant && !takes("string")).then(|| not_json(key, text, &error, property, root))
+}
+
+/// What stands behind `:=` and is no JSON. Nobody is sent to plain text who wants a list or an object.
+pub(super) fn not_json(
+    key: &str,
+    text: &str,
+    error: &serde_json::Error,
+    property: Option<&Value>,
+    root: &Value,
+) -> BadArgument {
+    let (key, reason) = (key.to_owned(), error.to_string());
+    if is_too_deep(error) {
+        return BadArgument::Deep(key);
+    }
+    let wanted = property.map(|property| kinds(property, root, 0)).unwrap_or_default();
+    let takes = |kind: &str| wanted.is_empty() || wanted.iter().any(|one| one == kind);
+    if !text.trim_start().starts_with(['[', '{']) {
+        let is_object = takes("object") && !takes("string") && !takes("array");
+        let like = || example(property, root);
+        return if is_object {
+            BadArgument::Object { key, like: like() }
+        } else {
+            BadArgument::NotJson { key, reason }
+        };
+    }
+    let items = property.and_then(|property| property.get("items")).map(|items| kinds(items, root, 0));
+    let of_texts = takes("array") && items.is_some_and(|kinds| kinds == ["string"]);
+    let fits = |value: &Value| if value.is_array() { takes("array") } else { takes("object") };
+    let whole = |json: &str| shell_word(&format!("{key}:={json}"));
+    let mut advice = match loose::meant(text, of_texts).filter(fits) {
+        Some(right) => format!("write {}", whole(&right.to_string())),
+        None if takes("object") => format!("write it like {}", whole(&example(property, root))),
+        None => format!("write it like {}", whole("[\"…\", \"…\"]")),
+    };
+    if of_texts {
+        advice = format!("{advice}, or {} for this one text", whole(&Value::from(vec![text]).to_string()));
+    }
+    BadArgument::Loose { key, reason, advice }
 }
 
 /// The fields of an object, as far as the schema names them.
@@ -152,6 +202,47 @@ mod tests {
             assert_eq!(refused(&[fine]), "", "{fine}");
         }
         assert_eq!(refused(&["items=1", "items=2"]), "");
+    }
+
+    #[test]
+    fn what_is_nearly_json_is_told_as_json_has_it() {
+        let there = "names and texts stand in double quotes there";
+        for (word, right) in [
+            ("free={a:1}", "write 'free:={\"a\":1}'"),
+            ("free:={a:1}", "write 'free:={\"a\":1}'"),
+            ("free={'a':1}", "write 'free:={\"a\":1}'"),
+            ("line={a", "write it like 'line:={\"from\": …, \"to\": …}'"),
+            ("items=[1,]", "write 'items:=[1]'"),
+            ("any=[a", "write it like 'any:=[\"…\", \"…\"]'"),
+            ("tags=[a,1]", "write 'tags:=[\"a\",\"1\"]', or 'tags:=[\"[a,1]\"]' for this one text"),
+            ("tags=['a']", "write 'tags:=[\"a\"]', or 'tags:=[\"['\\''a'\\'']\"]' for this one text"),
+            ("whatever:=[a]", "write 'whatever:=[\"a\"]'"),
+        ] {
+            let told = refused(&[word]);
+            assert!(told.contains("is not JSON: ") && told.ends_with(&format!("; {there}: {right}")), "{word}: {told}");
+        }
+        assert_eq!(refused(&["free:=a"]), "`free` is an object; write 'free:={\"name\": …}'");
+        assert!(refused(&["name:=a"]).ends_with("; quote strings, or use name=value for plain text"));
+        for fine in ["either={a:1}", "name=[a]", "whatever={a", "n=[1"] {
+            assert_eq!(refused(&[fine]), "", "{fine}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_deep_is_told_as_such() {
+        let deep = format!("{}{}", "[".repeat(128), "]".repeat(128));
+        for word in ["any=", "any:=", "tags=", "items:=", "whatever=", "name:="] {
+            let name = word.trim_end_matches(['=', ':']);
+            let told = refused(&[&format!("{word}{deep}")]);
+            assert_eq!(told, format!("`{name}` is nested deeper than about 120 levels; flatten it"), "{word}");
+        }
+        let object = format!("{{\"a\":{deep}}}");
+        assert!(refused(&[&format!("free={object}")]).starts_with("`free` is nested deeper"));
+        assert_eq!(refused(&[&format!("name={deep}")]), "", "a text is a text");
+        let input = |text: &str| super::super::arguments::object(text).unwrap_err().to_string();
+        assert_eq!(input(&object), "`a` is nested deeper than about 120 levels; flatten it");
+        let told = input("{'text':'a'}");
+        assert!(told.ends_with("double quotes there: write --input '{\"text\":\"a\"}'"), "{told}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::facts::{Declared, Facts, Mode};
 use super::load::Config;
 use super::origin::{Origin, Setting};
 use super::tool::{Effects, Launcher, Protocol, ToolLayer};
@@ -53,6 +54,8 @@ pub struct EffectiveTool {
     pub protocol: Option<Setting<Protocol>>,
     /// What its worker serves, where somebody said so.
     pub functions: Option<Setting<Vec<String>>>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 /// Settings of one function; what is not said for it is its file's.
@@ -64,6 +67,8 @@ pub struct FunctionSettings {
     pub effects: Setting<Effects>,
     /// Whether arguments are checked.
     pub validate: Setting<bool>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 impl Config {
@@ -97,18 +102,40 @@ impl Config {
             config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
             protocol: wishes.protocol,
             functions: own.functions.clone(),
+            facts: wishes.facts,
         }
     }
 
-    /// What is in force for one function of a pack.
-    pub fn function(&self, pack: &str, function: &str, tool: &EffectiveTool) -> FunctionSettings {
-        let own = self.layer.functions.get(&format!("{pack}.{function}"));
-        let timeout = own.and_then(|own| own.timeout.clone());
+    /// What is in force for one function of a pack. `declared` is what it asks for itself, which anybody may overrule.
+    pub fn function(
+        &self,
+        pack: &str,
+        function: &str,
+        tool: &EffectiveTool,
+        declared: Option<&Declared>,
+    ) -> FunctionSettings {
+        let none = super::layer::FunctionLayer::default();
+        let own = self.layer.functions.get(&format!("{pack}.{function}")).unwrap_or(&none);
+        let asked = declared.map(Declared::layer).unwrap_or_default();
+        let facts = asked.facts.under(tool.facts.clone()).under(own.facts.clone());
         FunctionSettings {
-            timeout: self.call_timeout.clone().or(timeout).unwrap_or_else(|| tool.timeout.clone()),
-            effects: own.and_then(|own| own.effects.clone()).unwrap_or_else(|| tool.effects.clone()),
-            validate: own.and_then(|own| own.validate.clone()).unwrap_or_else(|| tool.validate.clone()),
+            timeout: self
+                .call_timeout
+                .clone()
+                .unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
+            effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
+            validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
+            facts,
         }
+    }
+}
+
+/// What is said of a function, else of its file, else by itself.
+fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
+    match (own, asked) {
+        (Some(own), _) => own.clone(),
+        (None, Some(asked)) if file.origin == Origin::Default => asked,
+        (None, _) => file.clone(),
     }
 }
 
@@ -174,9 +201,31 @@ impl EffectiveTool {
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));
         }
+        rows.extend(function.facts.shown());
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));
         }
         rows
+    }
+}
+
+impl Facts {
+    /// What is said, for people.
+    fn shown(&self) -> Vec<ShownSetting> {
+        fn row<T>(key: &'static str, said: Option<&Setting<T>>, say: impl Fn(&T) -> String) -> Option<ShownSetting> {
+            said.map(|said| ShownSetting { key, value: say(&said.value), origin: said.origin.clone() })
+        }
+        let modes = |modes: &Vec<Mode>| modes.iter().map(|mode| mode.word()).collect::<Vec<_>>().join(", ");
+        let rows = [
+            row("version", self.version.as_ref(), Clone::clone),
+            row("tags", self.tags.as_ref(), |tags| tags.join(", ")),
+            row("category", self.category.as_ref(), Clone::clone),
+            row("risk_level", self.risk_level.as_ref(), |risk| risk.word().to_owned()),
+            row("allowed_modes", self.allowed_modes.as_ref(), modes),
+            row("requires_approval", self.requires_approval.as_ref(), ToString::to_string),
+            row("requires_sandbox", self.requires_sandbox.as_ref(), ToString::to_string),
+            row("rate_limit_per_hour", self.rate_limit_per_hour.as_ref(), ToString::to_string),
+        ];
+        rows.into_iter().flatten().collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Where keys belong that stand in another table: a key under the wrong head is as common as a misspelt one.
 
+use super::facts::Facts;
+
 /// Keys of a tool that its header may set, and hostler.toml too.
 const OF_TOOLS: [&str; 13] = [
     "timeout",
@@ -24,12 +26,12 @@ const OF_UV: [&str; 6] = ["sources", "index", "exclude-newer", "index-url", "ext
 
 /// Whether a key may stand under `[tool.NAME]`.
 pub(super) fn is_of_packs(key: &str) -> bool {
-    OF_TOOLS.contains(&key) || OF_OPERATORS.contains(&key)
+    OF_TOOLS.contains(&key) || Facts::KEYS.contains(&key) || OF_OPERATORS.contains(&key)
 }
 
 /// Whether a key is one of `[tool.hostler]`.
 pub(crate) fn is_ours(key: &str) -> bool {
-    key == "pack" || OF_TOOLS.contains(&key)
+    key == "pack" || OF_TOOLS.contains(&key) || Facts::KEYS.contains(&key)
 }
 
 /// What other files call the keys of a header.
@@ -55,7 +57,7 @@ pub(super) fn in_header(key: &str) -> Option<String> {
         "hostler" => "the table is called [tool.hostler]".to_owned(),
         "uv" => "the table is called [tool.uv]".to_owned(),
         "project" => "a header has no [project]: `dependencies` and `requires-python` stand at its top".to_owned(),
-        key if OF_TOOLS.contains(&key) => "it belongs under [tool.hostler]".to_owned(),
+        key if is_ours(key) => "it belongs under [tool.hostler]".to_owned(),
         key if OF_OPERATORS.contains(&key) => {
             "a header cannot set it: it belongs under [tool.NAME] in hostler.toml".to_owned()
         }
@@ -73,11 +75,11 @@ pub(super) fn in_file(key: &str) -> Option<String> {
         "max_output" | "max_concurrent_calls" => "it belongs under [limits]",
         "schema_timeout" | "on_schema_failure" => "it belongs under [executables]",
         "ignore" => "it belongs under [check]",
+        "envelope" => "it belongs under [mcp]",
+        "enable" | "disable" | "roots" => "it belongs under [builtin]",
         "pack" | "dependencies" | "requires-python" => "it belongs into the header of the tool file",
         "config" | "env" | "protocol" | "functions" => "it belongs under [tool.NAME], with the name of a pack",
-        key if OF_TOOLS.contains(&key) || OF_OPERATORS.contains(&key) => {
-            "it belongs under [tool] for every tool, or under [tool.NAME] for one"
-        }
+        key if is_of_packs(key) => "it belongs under [tool] for every tool, or under [tool.NAME] for one",
         key if key.contains('_') && key.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
             "variables for uv belong under [environment.env], secrets under [secrets]"
         }

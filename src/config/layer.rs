@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use super::builtin::BuiltinLayer;
 use super::executables::ExecutablesLayer;
+use super::facts::Facts;
+use super::mcp::McpLayer;
 use super::origin::{Place, Setting};
 use super::paths;
 use super::python::PythonWish;
@@ -36,6 +38,8 @@ pub struct FileLayer {
     pub max_output: Option<Setting<ByteCount>>,
     /// How programs are asked what they are.
     pub executables: ExecutablesLayer,
+    /// How MCP clients are answered.
+    pub mcp: McpLayer,
     /// Which tools of hostler's own are on.
     pub builtin: BuiltinLayer,
     /// How many calls may run at once.
@@ -94,6 +98,8 @@ pub struct FunctionLayer {
     pub effects: Option<Setting<Effects>>,
     /// Whether arguments are checked against the schema.
     pub validate: Option<Setting<bool>>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 impl FileLayer {
@@ -131,6 +137,9 @@ impl FileLayer {
         if let Some(section) = top.section("executables") {
             layer.executables = ExecutablesLayer::read(section);
         }
+        if let Some(section) = top.section("mcp") {
+            layer.mcp = McpLayer::read(section);
+        }
         if let Some(section) = top.section("builtin") {
             layer.builtin = BuiltinLayer::read(section, &folder);
         }
@@ -156,6 +165,7 @@ impl FileLayer {
                     timeout: limit(&table, "timeout"),
                     effects: table.take("effects"),
                     validate: table.take("validate"),
+                    facts: Facts::read(&table),
                 };
                 table.finish(false);
                 self.functions.insert(name, function);
@@ -201,6 +211,7 @@ impl FileLayer {
             ignore: over.ignore.or(self.ignore),
             executables: self.executables.under(over.executables),
             builtin: self.builtin.under(over.builtin),
+            mcp: self.mcp.under(over.mcp),
             ..self
         }
     }
@@ -240,6 +251,7 @@ impl FunctionLayer {
             timeout: over.timeout.or(self.timeout),
             effects: over.effects.or(self.effects),
             validate: over.validate.or(self.validate),
+            facts: self.facts.under(over.facts),
         }
     }
 }

@@ -3,10 +3,12 @@
 pub mod builtin;
 pub mod effective;
 pub mod executables;
+pub mod facts;
 pub(crate) mod homes;
 pub mod layer;
 mod limits;
 pub mod load;
+pub mod mcp;
 mod mistaken;
 pub mod origin;
 pub mod paths;

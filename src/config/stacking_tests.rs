@@ -44,7 +44,7 @@ fn a_functions_table_wins_over_its_packs_and_touches_no_other_function() {
         "[tool.a]\neffects = \"pure\"\nvalidate = true\n[tool.\"a.one\"]\neffects = \"idempotent\"\nvalidate = false\n",
     );
     let tool = config.tool("a", None, false);
-    let (one, two) = (config.function("a", "one", &tool), config.function("a", "two", &tool));
+    let (one, two) = (config.function("a", "one", &tool, None), config.function("a", "two", &tool, None));
     assert_eq!((one.effects.value, one.validate.value), (Effects::Idempotent, false));
     assert_eq!((two.effects.value, two.validate.value), (Effects::Pure, true));
 }
@@ -116,11 +116,51 @@ fn a_path_that_begins_with_a_tilde_begins_at_home() {
 fn a_secret_has_one_place_and_a_command_has_a_program() {
     let file = Arc::new(PathBuf::from("/p/hostler.toml"));
     for place in
-        ["{ env = \"A\", file = \"b\" }", "{ command = [] }", "{ command = \"echo x\" }", "{ envs = \"A\" }", "{}"]
+        ["{ env = \"A\", file = \"b\" }", "{ command = [] }", "{}", "{ file = 3 }", "{ env = \"$2b$x\", x = 1 }"]
     {
         let text = format!("[secrets]\nKEY = {place}\n");
         let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
         let told = FileLayer::read(&source).unwrap_err();
         assert!(told[0].to_string().contains("not a place where a secret can be"), "{place}: {told:?}");
     }
+}
+
+#[test]
+fn a_place_that_is_nearly_one_is_told_as_it_is_written() {
+    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
+    for (line, what, fix) in [
+        ("KEY = { env = \"$KEY\" }", "a variable is named without `$`", "write KEY = { env = \"KEY\" }"),
+        ("KEY = { env = \"${A_1}\" }", "a variable is named without `$`", "write KEY = { env = \"A_1\" }"),
+        ("KEY = { path = \"k\" }", "`path` is called `file` here", "write `file` in its place"),
+        ("KEY = { envs = \"A\" }", "`envs` is called `env` here", "write `env` in its place"),
+        (
+            "KEY = { command = \"cat s3cret\" }",
+            "a command is a list of words",
+            "write each of its words in quotes of its own: KEY = { command = [\"cat\", \"…\"] }",
+        ),
+        (
+            "file = \"sec/k\"",
+            "`file` stands where the name of the secret belongs",
+            "the name comes first: API_KEY = { file = \"sec/k\" }",
+        ),
+        (
+            "env = \"s3cret\"",
+            "`env` stands where the name of the secret belongs",
+            "the name comes first: API_KEY = { env = … }",
+        ),
+        (
+            "KEY = { file = sec/k }",
+            "not valid TOML: the quotes are missing",
+            "write exactly `KEY = { file = \"sec/k\" }`",
+        ),
+        ("KEY = { env = $KEY }", "not valid TOML: the quotes are missing", "write exactly `KEY = { env = \"KEY\" }`"),
+    ] {
+        let text = format!("[secrets]\n{line}\n");
+        let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
+        let told = FileLayer::read(&source).unwrap_err()[0].to_string();
+        assert!(told.ends_with(&format!(": {what}; {fix}")), "{line}: {told}");
+    }
+    let source = |text: &str| Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
+    let told = FileLayer::read(&source("[secrets]\nKEY = { file = s3cret }\n")).unwrap_err()[0].to_string();
+    assert!(!told.contains("s3cret"), "it may be one: {told}");
 }

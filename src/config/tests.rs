@@ -139,6 +139,7 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[limits]", "/limits"),
         ("[executables]", "/executables"),
         ("[builtin]", "/builtin"),
+        ("[mcp]", "/mcp"),
         ("[builtin.web_search]", "/builtin/web_search"),
         ("[builtin.fetch_url]", "/builtin/fetch_url"),
         ("[tool]", "/tool"),
@@ -183,9 +184,9 @@ fn the_operator_wins_over_the_header_and_every_value_says_where_it_is_from() {
         (Effects::Pure, "header /t/brave.py:4".to_owned())
     );
     assert_eq!((tool.max_queue.value, &tool.max_queue.origin), (256, &Origin::Default));
-    let search = config.function("brave", "search", &tool);
+    let search = config.function("brave", "search", &tool, None);
     assert_eq!((search.timeout.value, search.timeout.origin.to_string()), (Duration::from_secs(7), place(&file, 6)));
-    assert_eq!(config.function("brave", "other", &tool).timeout.value, Duration::from_mins(1));
+    assert_eq!(config.function("brave", "other", &tool, None).timeout.value, Duration::from_mins(1));
 }
 
 fn place(file: &Path, line: usize) -> String {
@@ -211,7 +212,7 @@ fn a_flag_is_the_last_word() {
     let config = Config::load(&wanted, folder.path()).unwrap();
     assert_eq!(config.tools.value, [folder.path().join("other")]);
     let tool = config.tool("a", None, false);
-    assert_eq!(config.function("a", "b", &tool).timeout.value, Duration::from_secs(1));
+    assert_eq!(config.function("a", "b", &tool, None).timeout.value, Duration::from_secs(1));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
+use super::facts::Facts;
 use super::origin::Setting;
 use super::section::Section;
 use super::value::{ByteCount, Count, FromToml, Limit, Patience, Room, choice};
@@ -128,6 +129,8 @@ pub struct ToolLayer {
     pub secrets: Option<Setting<Vec<String>>>,
     /// That it is kept as a worker that is spoken to so. Only for one file: no two need the same.
     pub protocol: Option<Setting<Protocol>>,
+    /// What is said of it.
+    pub facts: Facts,
 }
 
 impl ToolLayer {
@@ -152,6 +155,7 @@ impl ToolLayer {
             effects: section.take("effects"),
             secrets: section.take("secrets"),
             protocol: None,
+            facts: Facts::read(section),
         }
     }
 }
@@ -184,6 +188,7 @@ impl ToolLayer {
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
             protocol: over.protocol.or(self.protocol),
+            facts: self.facts.under(over.facts),
         }
     }
 }

@@ -8,7 +8,6 @@ mod budget;
 mod cache;
 mod classes;
 mod collisions;
-mod declared;
 mod defaults;
 mod definitions;
 mod docstring;
@@ -45,17 +44,18 @@ mod stored;
 mod syntax;
 mod text;
 mod unsaved;
+mod wishes;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::facts::Declared;
 use crate::pep723::Metadata;
 
 pub use asked::Asked;
 pub use cache::Cache;
 pub use collisions::{resolve_collisions, resolve_overrides};
-pub use declared::Declared;
 pub use docstring::documented_arguments;
 pub use executable::Answer;
 pub use lines::Lines;
@@ -70,6 +70,7 @@ pub use standard_library::{is_behind_the_scenes, is_standard};
 pub use syntax::{Refusal, enough_for, refusal, unknown_to};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
+pub use wishes::Wishes;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -104,8 +105,8 @@ pub struct ToolFile {
     pub rank: usize,
     /// The files whose place it takes.
     pub overrides: Vec<PathBuf>,
-    /// What it asks for, where it has no header to say so in.
-    pub declared: Declared,
+    /// What it asks for as a whole, where it has no header to say so in.
+    pub wishes: Wishes,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -179,6 +180,9 @@ pub struct Function {
     pub is_async: bool,
     /// The 1-based line of its `def`.
     pub line: usize,
+    /// What it asks for, where there is no header to say so in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Box<Declared>>,
 }
 
 impl Function {
@@ -193,6 +197,7 @@ impl Function {
             output_schema: None,
             is_async: false,
             line: 0,
+            declared: None,
         }
     }
 }
@@ -208,12 +213,11 @@ impl ToolFile {
     }
 
     /// A tool that is part of this program, and lies in no folder.
-    pub fn built_in(path: &Path, function: Function, declared: Declared) -> Self {
+    pub fn built_in(path: &Path, function: Function) -> Self {
         Self {
             pack: function.name.clone(),
             description: function.summary.clone(),
             functions: vec![function],
-            declared,
             ..read::blank(path, Kind::Builtin)
         }
     }

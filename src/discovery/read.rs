@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use ruff_python_ast::ModModule;
+use ruff_python_ast::{ModModule, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
@@ -18,7 +18,7 @@ use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
 use super::syntax::{refusal, unreadable};
-use super::{Declared, Kind, Status, ToolFile, Warning};
+use super::{Kind, Status, ToolFile, Warning, Wishes};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are data; one that is this large takes the parser a tenth of a second.
@@ -175,17 +175,29 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         None => {}
     }
     if file.functions.is_empty() && file.is_ready() {
-        module.warn(
-            1,
-            "no-tools",
-            "no public functions; define one without a leading underscore, or name it in `__all__`",
-        );
+        let text = match first_method(parsed.suite()) {
+            Some(method) => format!(
+                "no public functions: methods of a class, such as `{method}`, are no tools; define a function outside of \
+                 the class, without a leading underscore, that calls it"
+            ),
+            None => "no public functions; define one without a leading underscore, or name it in `__all__`".to_owned(),
+        };
+        module.warn(1, "no-tools", text);
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.imports = module.imports.into_iter().collect();
     file.open = module.open.into_inner();
     file.warnings = module.warnings;
     names_its_pack
+}
+
+/// The first public method of a file's classes, as it would be called.
+fn first_method(suite: &[Stmt]) -> Option<String> {
+    suite.iter().filter_map(Stmt::as_class_def_stmt).find_map(|class| {
+        let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+        let method = methods.find(|method| !method.name.starts_with('_'))?;
+        Some(format!("{}.{}", class.name, method.name))
+    })
 }
 
 /// The pack of a file that does not name one itself: the header's word, else the file's name.
@@ -235,6 +247,6 @@ pub(super) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
-        declared: Declared::default(),
+        wishes: Wishes::default(),
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
         line: module.lines.of_node(&function.name),
         summary: docs.summary,
         description: docs.description,
+        declared: None,
     }
 }
 

@@ -21,6 +21,11 @@ impl JsonSchema {
         self.0.get()
     }
 
+    /// The text, as JSON.
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
     /// The schema as values. Empty, which admits everything, should it nest too deeply to be read.
     pub fn read(&self) -> Map<String, Value> {
         serde_json::from_str(self.text()).unwrap_or_default()

@@ -218,11 +218,11 @@ impl Listener for Within {
 fn tools(dispatcher: &Dispatcher) -> Value {
     let catalogue = dispatcher.registry.catalogue();
     let list = catalogue.ready().map(|tool| {
-        json!({
-            "name": tool.name,
-            "description": tool.description(),
-            "input_schema": tool.function().input_schema.read(),
-        })
+        let mut told = tool.settings.facts.as_json();
+        told.insert("name".to_owned(), json!(tool.name));
+        told.insert("description".to_owned(), json!(tool.description()));
+        told.insert("input_schema".to_owned(), json!(tool.function().input_schema));
+        Value::Object(told)
     });
     list.collect()
 }

@@ -1,5 +1,6 @@
 //! The way of a call, the same for every face and every kind of tool: resolve, validate, execute, and the outcome back.
 
+mod deep;
 mod host;
 mod overview;
 mod readable;
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+pub use deep::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use overview::{Overview, Refreshed};
 pub use request::CallRequest;

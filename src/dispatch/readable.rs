@@ -4,6 +4,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::deep::{TOO_DEEP, is_too_deep};
 use crate::outcome::{Code, Fault};
 
 /// Passes a result on, unchanged, when its callers can read it.
@@ -14,11 +15,8 @@ pub(super) fn check(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fau
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(_) => Ok(raw),
         Err(error) => {
-            let error = error.to_string();
-            let message = if error.starts_with("recursion limit") {
-                format!(
-                    "what {tool} returned is nested deeper than about 120 levels, which is as deep as callers read; flatten it"
-                )
+            let message = if is_too_deep(&error) {
+                format!("what {tool} returned is {TOO_DEEP}, which is as deep as callers read; flatten it")
             } else {
                 format!(
                     "what {tool} returned is JSON that its callers cannot read: {error}; return it in a simpler shape"

@@ -98,6 +98,12 @@ async fn what_may_be_missing_is_told_by_what_is_wrong_within_it() {
         (json!({"spots": [{"name": 1}, {"name": "y"}]}), "`spots[1].name` must be integer, and the string \"y\" came"),
         (json!({"spot": {}}), "missing field `spot.name` (integer)"),
         (json!({"spots": 7}), "`spots` must be array or null, and the number 7 came"),
+        (
+            json!({"spots": "[1]"}),
+            "`spots` must be array or null, and the string \"[1]\" came; that string holds JSON: leave out the quotes \
+             around it, and send the list itself",
+        ),
+        (json!({"spots": "{}"}), "`spots` must be array or null, and the string \"{}\" came"),
     ] {
         assert_eq!(mistake("engine.f", arguments).await, told);
     }

@@ -59,7 +59,13 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
             format!("missing {what} {}{kind}", of(name))
         }
         ValidationErrorKind::Type { kind } => {
-            format!("`{place}` must be {}, and {} came", types(kind), came(error.instance()))
+            let of = |one: &str| types(kind).split(" or ").any(|kind| kind == one);
+            format!(
+                "`{place}` must be {}, and {} came{}",
+                types(kind),
+                came(error.instance()),
+                held(error.instance(), of)
+            )
         }
         ValidationErrorKind::Enum { options } => {
             format!("`{place}` must be one of {options}, and {} came", came(error.instance()))
@@ -80,7 +86,23 @@ fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationEr
     }
     let mut kinds: Vec<String> = branches.iter().flatten().filter_map(kind_of).collect();
     kinds.dedup();
-    format!("`{}` must be {}, and {} came", place(&here.to_string()), kinds.join(" or "), came(error.instance()))
+    let held = held(error.instance(), |kind| kinds.iter().any(|one| one == kind));
+    let came = came(error.instance());
+    format!("`{}` must be {}, and {came} came{held}", place(&here.to_string()), kinds.join(" or "))
+}
+
+/// What is said of a string that holds, as JSON, what was wanted.
+fn held(value: &Value, is_wanted: impl Fn(&str) -> bool) -> &'static str {
+    let inner = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    match inner {
+        Some(Value::Array(_)) if is_wanted("array") => {
+            "; that string holds JSON: leave out the quotes around it, and send the list itself"
+        }
+        Some(Value::Object(_)) if is_wanted("object") => {
+            "; that string holds JSON: leave out the quotes around it, and send the object itself"
+        }
+        _ => "",
+    }
 }
 
 /// What one branch of an `anyOf` asked for.

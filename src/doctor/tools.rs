@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Sign, State};
 use crate::app::App;
+use crate::executor::named_itself;
 
 pub(super) fn folders(app: &App) -> Sign {
     let catalogue = app.dispatcher.registry.catalogue();
@@ -49,21 +50,27 @@ pub(super) async fn secrets(app: &App) -> Vec<Sign> {
     for (name, packs) in wanted {
         let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
         let configured = app.config.layer.secrets.contains_key(&name);
-        signs.push(match app.dispatcher.pools.secret(&name).await {
+        let sign = |state, found: String, fix: String| Sign::new("secret", state, found, fix);
+        let pools = &app.dispatcher.pools;
+        signs.push(match pools.secret(&name).await {
+            Ok(Some(value)) if let Some((what, fix)) = named_itself(&name, &value) => {
+                sign(State::Bad, format!("{what} ({packs})"), fix)
+            }
             Ok(Some(_)) if configured => Sign::good("secret", format!("{name} is set ({packs})")),
-            Ok(Some(_)) => Sign::new(
-                "secret",
+            Ok(Some(_)) => sign(
                 State::Doubtful,
                 format!("{name} is set here ({packs}), and MCP clients start servers without it"),
-                format!("add `{name} = {{ file = \"…\" }}` under [secrets] in hostler.toml"),
+                format!("add `{name} = {{ file = \"/path/to/it\" }}` under [secrets] in hostler.toml"),
             ),
-            Ok(None) => Sign::new(
-                "secret",
-                State::Doubtful,
-                format!("{name} is not set ({packs})"),
-                format!("add `{name} = {{ file = \"…\" }}` under [secrets] in hostler.toml"),
-            ),
-            Err(fault) => Sign::new("secret", State::Bad, fault.message, "correct its line in [secrets]"),
+            Ok(None) => {
+                // Nobody but this configuration says where it is; what it says nothing of, a client may bring.
+                let state = if configured { State::Bad } else { State::Doubtful };
+                sign(state, format!("{name} is not set ({packs})"), pools.why_missing(&name))
+            }
+            Err(fault) => match fault.message.rsplit_once("; ") {
+                Some((found, fix)) => sign(State::Bad, found.to_owned(), fix.to_owned()),
+                None => sign(State::Bad, fault.message, "correct its line in [secrets]".to_owned()),
+            },
         });
     }
     signs

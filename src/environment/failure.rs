@@ -3,7 +3,7 @@
 use super::circumstances::{is_full, known_advice};
 use super::pythons::Minor;
 use super::settings::EnvironmentSettings;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, without_password};
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
 use crate::pep723::{Hindrance, package_of};
@@ -22,7 +22,7 @@ pub(super) fn build_fault(
     let trouble = Trouble { file: &spec.file, is_locked, header, settings, pythons, reason: &reason, stderr };
     let message = format!("the environment of {} could not be built: {}", spec.name, ours(&trouble));
     let code = if is_full(stderr) { Code::ResourceExhausted } else { Code::EnvironmentFailed };
-    let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
+    let stderr = Some(without_password(stderr.trim())).filter(|text| !text.is_empty());
     Fault::new(code, message).with(Details { stderr, ..Details::default() })
 }
 
@@ -63,8 +63,10 @@ fn ours(trouble: &Trouble<'_>) -> String {
     // What keeps uv from working is no fault of the header, whichever package it met it at.
     match known_advice(trouble.stderr, trouble.settings, trouble.header).or_else(|| trouble.told()) {
         Some(told) if is_enough(&told) => format!("{told}; {again}"),
-        Some(told) => format!("{told}; {again}. uv said: {}", cut(trouble.reason)),
-        None => format!("{}. Correct the header of {}; {again}", trouble.reason, trouble.file.display()),
+        Some(told) => format!("{told}; {again}. uv said: {}", cut(&without_password(trouble.reason))),
+        None => {
+            format!("{}. Correct the header of {}; {again}", without_password(trouble.reason), trouble.file.display())
+        }
     }
 }
 

@@ -93,3 +93,15 @@ fn a_lock_that_does_not_fit_the_index_is_told_with_the_command_that_mends_it() {
     let stale = "error: The lockfile at `script.py.lock` needs to be updated, but `--locked` was provided.\n";
     assert!(told(true, stale).contains("Run `uv lock --script '/my tools/a.py'`"), "{}", told(true, stale));
 }
+
+#[test]
+fn no_part_of_a_fault_tells_a_password() {
+    for stderr in [
+        "error: Something new\n  cause: for url (https://me:pw@e.org/simple) and https://you:pw@f.org\n",
+        "error: HTTP status client error (403 Forbidden) for url (http://me:pw@e.org/simple/x/)\n",
+    ] {
+        let fault = fault(stderr);
+        let told = format!("{} {}", fault.message, fault.details.stderr.unwrap());
+        assert!(told.contains("://****@e.org/simple") && !told.contains("pw"), "{told}");
+    }
+}

@@ -1,8 +1,9 @@
-//! What keeps uv from its packages and is no fault of the header: no network by request, an index that refuses, one that
-//! is broken, an address that is none. uv tells some of it in a hint only and says first that a package was not found.
+//! What keeps uv from its packages and is no fault of the header: no network by request, a proxy or an index that refuses,
+//! one that is broken, an address that is none. uv tells some of it in a hint only and says first that a package was not found.
 
 use super::failure::reason;
 use super::settings::{EnvironmentSettings, Variable};
+use super::trouble::without_password;
 use crate::pep723::Metadata;
 
 /// The variables that name indexes.
@@ -13,7 +14,14 @@ pub(super) fn advice(stderr: &str, settings: &EnvironmentSettings, header: Optio
     // Older versions of uv break their lines anywhere.
     let text = &reason(stderr);
     let index = Index { text, settings, header };
-    let rules = [Index::offline, Index::refuses, Index::is_broken, Index::is_none, Index::is_no_address];
+    let rules = [
+        Index::offline,
+        Index::is_behind_proxy,
+        Index::refuses,
+        Index::is_broken,
+        Index::is_none,
+        Index::is_no_address,
+    ];
     rules.iter().find_map(|rule| rule(&index))
 }
 
@@ -39,6 +47,27 @@ impl Index<'_> {
         ))
     }
 
+    /// The proxy before an index wants to know who asks; the index itself was never reached.
+    fn is_behind_proxy(&self) -> Option<String> {
+        let refused = http_error(self.text, "client").filter(|(_, status)| status.starts_with("407"));
+        let address = match refused {
+            Some((address, _)) => address,
+            None if self.text.contains("proxy authorization required") => {
+                self.text.split_once("for url (")?.1.split(')').next()?
+            }
+            None => return None,
+        };
+        let what = "the proxy wants a name and a password, or refused those it got (407)";
+        let Some(proxy) = self.settings.proxy(Some(address)) else {
+            let cure = "set HTTPS_PROXY = \"http://USER:PASSWORD@HOST:PORT\" under [environment.env] in hostler.toml";
+            return Some(format!("{what}. Ask for its address, and {cure}"));
+        };
+        let (scheme, rest) = proxy.value.split_once("://").unwrap_or(("http", &proxy.value));
+        let host = rest.rsplit('@').next().unwrap_or(rest);
+        let right = format!("{} = \"{scheme}://USER:PASSWORD@{host}\"", proxy.name);
+        Some(format!("{what}. Correct {} in {}: {right}", proxy.name, proxy.place))
+    }
+
     /// An index that wants to know who asks. Some answer 403 also for names that they do not have.
     fn refuses(&self) -> Option<String> {
         let hint = |mark: &str| self.text.split_once(mark)?.1.split(')').next();
@@ -51,10 +80,10 @@ impl Index<'_> {
                 None => http_error(self.text, "client").filter(|_| !self.text.contains(" @ "))?,
             },
         };
-        if !["401", "403", "407"].iter().any(|number| status.starts_with(number)) {
+        if !["401", "403"].iter().any(|number| status.starts_with(number)) {
             return None;
         }
-        let cure = self.credentials(address);
+        let (cure, address) = (self.credentials(address), without_password(address));
         let also = match missing_package(self.text).filter(|_| status.starts_with("403")) {
             Some(package) => {
                 format!(

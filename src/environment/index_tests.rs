@@ -61,6 +61,31 @@ fn no_password_is_told() {
     let told = [
         told("", &[("UV_INDEX", "https://i.org me:pw@i.org/simple")]),
         told("hint: An index URL (https://i.org/s) could", &[("UV_INDEX", "https://me:pw@i.org/s")]),
+        told("  cause: HTTP status client error (403 Forbidden) for url (http://me:pw@i.org/simple/x/)", &[]),
+        told("hint: An index URL (https://me:pw@i.org/s) could", &[]),
     ];
     assert!(told.iter().all(|told| told.contains("i.org") && !told.contains("pw")), "{told:?}");
+}
+
+#[test]
+fn a_proxy_that_refuses_is_not_taken_for_the_index() {
+    let plain =
+        "  cause: HTTP status client error (407 Proxy Authentication Required) for url (http://me:pw@i.org/simple/x/)";
+    let tunnel = "  cause: error sending request for url (https://i.org/simple/x/)\n  cause: client error (Connect)\n  \
+                  cause: tunnel error: proxy authorization required";
+    let what = "the proxy wants a name and a password, or refused those it got (407)";
+    let right = "HTTP_PROXY = \"http://USER:PASSWORD@p:80\"";
+    for value in ["http://p:80", "p:80", "http://me:pw@p:80/", "me:pw@p:80"] {
+        let told = told(plain, &[("HTTP_PROXY", value)]);
+        let slash = if value.ends_with('/') { "p:80/\"" } else { "p:80\"" };
+        let right = right.replace("p:80\"", slash);
+        assert_eq!(told, format!("{what}. Correct HTTP_PROXY in /p/hostler.toml:3: {right}"), "{value}");
+    }
+    let told_of_tunnel = told(tunnel, &[("HTTPS_PROXY", "http://p:80")]);
+    assert_eq!(
+        told_of_tunnel,
+        format!("{what}. Correct HTTPS_PROXY in /p/hostler.toml:3: HTTPS_PROXY = \"http://USER:PASSWORD@p:80\"")
+    );
+    let told = told(plain, &[]);
+    assert!(told.contains("set HTTPS_PROXY = \"http://USER:PASSWORD@HOST:PORT\"") && !told.contains("netrc"), "{told}");
 }

@@ -8,6 +8,7 @@ use super::circumstances::{NO_ANSWER, known_advice};
 use super::failure::reason;
 use super::probe::asking;
 use super::store::Environments;
+use super::trouble::without_password;
 use crate::process::{Finished, run};
 
 /// Reaching an index takes this long at most.
@@ -77,7 +78,7 @@ impl Environments {
             Ok(done) if done.exit.is_none() => no(format!("{NO_ANSWER} {} s", INDEX_LIMIT.as_secs())),
             Ok(done) => {
                 let advice = known_advice(&done.stderr, &self.settings, None).or_else(|| self.doubted_index());
-                Reached::No { reason: reason(&done.stderr), advice }
+                Reached::No { reason: without_password(&reason(&done.stderr)), advice }
             }
             Err(error) => no(error.to_string()),
         }

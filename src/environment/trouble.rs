@@ -121,14 +121,15 @@ impl Trouble<'_> {
     }
 }
 
-/// A requirement as it may be told: an address can hold a name and a password.
-pub(super) fn without_password(wish: &str) -> String {
-    let Some((before, rest)) = wish.split_once("://") else { return wish.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{before}://****{}", &rest[at..]),
-        None => wish.to_owned(),
-    }
+/// A text as it may be told: every address in it can hold a name and a password.
+pub(super) fn without_password(text: &str) -> String {
+    let mut pieces = text.split("://");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    let bare = |piece: &str| {
+        let end = piece.find(|c: char| c.is_whitespace() || "/`\"".contains(c)).unwrap_or(piece.len());
+        piece[..end].rfind('@').map_or_else(|| piece.to_owned(), |at| format!("****{}", &piece[at..]))
+    };
+    pieces.fold(first, |told, piece| told + "://" + &bare(piece))
 }
 
 pub(super) fn word_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::modules::missing_module;
 use super::newer::newer_syntax;
+use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
@@ -25,10 +26,7 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
         }
         _ => {
             let told = match &fault.details.lack {
-                Some(Lack::Secret(name)) => {
-                    let near = config.layer.secrets.keys().find(|other| is_slip_of(other, name));
-                    Some(missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value), near))
-                }
+                Some(Lack::Secret(name)) => Some(why_missing(name, config)),
                 Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
                 Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
                 Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
@@ -105,11 +103,18 @@ fn memory(tool: &Tool) -> Option<String> {
     Some(format!("Give it less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
 }
 
+/// Why a secret is not set, and what to do: as calls tell it.
+pub(super) fn why_missing(name: &str, config: &Config) -> String {
+    let secrets = &config.layer.secrets;
+    let near = secrets.keys().find(|other| is_slip_of(other, name));
+    missing_secret(name, secrets.get(name).map(|setting| &setting.value), near)
+}
+
 fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&String>) -> String {
     match source {
         Some(SecretSource::File(path)) => {
-            let why = if path.exists() { "is empty" } else { "does not exist" };
-            format!("[secrets] in hostler.toml looks for it in {}, which {why}: put it there", path.display())
+            let why = lack_of(path);
+            format!("[secrets] in hostler.toml looks for it in {}, which {why}: {}", path.display(), how_to_fill(path))
         }
         Some(SecretSource::Environment(variable)) => format!(
             "[secrets] in hostler.toml looks for it in the variable {variable} of hostler's environment, which is not set \

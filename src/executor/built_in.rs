@@ -10,8 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::advice;
 use super::pooled::Prepared;
+use super::secrets::look_up;
 use super::turns::Turns;
-use crate::builtin::{Builtins, Call};
+use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{Settled, Shared};
@@ -55,10 +56,20 @@ impl BuiltIns {
         self.turns.keep_those_of(catalogue);
     }
 
+    fn secrets(&self) -> LookUp {
+        let config = Arc::clone(&self.config);
+        Arc::new(move |name| {
+            let source = config.layer.secrets.get(name).map(|setting| setting.value.clone());
+            let name = name.to_owned();
+            Box::pin(async move { look_up(&name, source.as_ref()).await })
+        })
+    }
+
     async fn run(&self, tool: &Tool, prepared: Prepared) -> Result<Box<RawValue>, Fault> {
         let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
         let most = self.config.limits.max_output.value.0;
-        let call = Call { id: call_id, timeout, most, env: Arc::clone(&self.env), listener, host };
+        let secrets = self.secrets();
+        let call = Call { id: call_id, timeout, most, env: Arc::clone(&self.env), secrets, listener, host };
         let (tools, name) = (self.tools.clone(), tool.function().name.clone());
         let mut task = Aborts(tokio::spawn(async move { tools.call(&name, kwargs, call).await }));
         let late = || {

@@ -17,4 +17,5 @@ pub use built_in::BuiltIns;
 pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{Pools, Prepared};
+pub use secrets::{named_itself, trouble_of_secret};
 pub use status::{FileStatus, Status};

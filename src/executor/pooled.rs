@@ -130,6 +130,11 @@ impl Pools {
         look_up(name, self.config.layer.secrets.get(name).map(|setting| &setting.value)).await
     }
 
+    /// Why a secret is not set, and what to do about it.
+    pub fn why_missing(&self, name: &str) -> String {
+        advice::why_missing(name, &self.config)
+    }
+
     /// The environments these pools build.
     pub fn environments(&self) -> &Environments {
         &self.makers.environments

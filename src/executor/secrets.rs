@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::secrets::SecretSource;
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, inherited_environment, run};
+use crate::process::{Launch, inherited_environment, run, shell_word};
 
 /// The longest a secret's file may take.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
@@ -50,11 +50,51 @@ fn read_now(path: &Path) -> Result<Option<String>, String> {
         return Err(format!("{} is no regular file; put the secret into one", path.display()));
     }
     if metadata.mode() & 0o077 != 0 {
-        return Err(format!("others may read {}; run `chmod 600` on it", path.display()));
+        return Err(format!("others may read {}; run {}", path.display(), chmod(path)));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // An empty one is a placeholder that nobody filled.
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// What keeps a tool from a secret in a file, and what to do about it.
+pub fn trouble_of_secret(name: &str, path: &Path) -> Option<(String, String)> {
+    match read_now(path) {
+        Err(reason) => Some(reason.rsplit_once("; ").map_or_else(
+            || (reason.clone(), "correct its line in [secrets]".to_owned()),
+            |(what, fix)| (what.to_owned(), fix.to_owned()),
+        )),
+        Ok(None) => {
+            Some((format!("{name} is looked for in {}, which {}", path.display(), lack_of(path)), how_to_fill(path)))
+        }
+        Ok(Some(text)) => named_itself(name, &text),
+    }
+}
+
+/// What to do about a file that holds none. Whoever writes it anew is not to be told of its mode after that.
+pub(super) fn how_to_fill(path: &Path) -> String {
+    format!("write the value alone into it, and run {}", chmod(path))
+}
+
+fn chmod(path: &Path) -> String {
+    format!("`chmod 600 {}`", shell_word(&path.to_string_lossy()))
+}
+
+/// Why a file holds no secret.
+pub(super) fn lack_of(path: &Path) -> &'static str {
+    if path.exists() { "is empty" } else { "does not exist" }
+}
+
+/// A line of an `.env` file where the value alone belongs.
+pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
+    let line = value.strip_prefix("export ").unwrap_or(value);
+    let is_named = line.strip_prefix(name)?.trim_start().starts_with('=');
+    let what = format!("the value of {name} begins with `{name}=`, and tools get that as a part of it");
+    let fix = format!(
+        "leave `{}{name}=` out: only the value itself stands there, without quotes",
+        &value[..value.len() - line.len()]
+    );
+    is_named.then_some((what, fix))
 }
 
 async fn run_command(words: &[String]) -> Result<Option<String>, String> {
@@ -70,4 +110,38 @@ async fn run_command(words: &[String]) -> Result<Option<String>, String> {
         return Err(format!("`{program}` {end}; run it by hand to see why"));
     }
     Ok(done.stdout.lines().next().filter(|line| !line.is_empty()).map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_tool_from_a_secret_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my key");
+        let shown = path.display();
+        let told = || trouble_of_secret("KEY", &path).map(|(what, fix)| format!("{what}; {fix}"));
+        let fill = format!("write the value alone into it, and run `chmod 600 '{shown}'`");
+        let looked = format!("KEY is looked for in {shown}, which ");
+        assert_eq!(told(), Some(format!("{looked}does not exist; {fill}")));
+        let write = |text: &str, mode| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        };
+        write("\n", 0o600);
+        assert_eq!(told(), Some(format!("{looked}is empty; {fill}")));
+        write("k-1\n", 0o644);
+        assert_eq!(told(), Some(format!("others may read {shown}; run `chmod 600 '{shown}'`")));
+        write("k-1\n", 0o600);
+        assert_eq!(told(), None);
+        for (text, head) in [("KEY=k-1\n", "KEY="), ("export KEY=k-1", "export KEY=")] {
+            write(text, 0o600);
+            let told = told().unwrap();
+            assert!(told.contains(&format!("leave `{head}` out")) && !told.contains("k-1"), "{told}");
+        }
+        assert_eq!((named_itself("KEY", "KEYS=1"), named_itself("KEY", "KEY1")), (None, None));
+    }
 }

@@ -6,14 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::content::taken_apart;
 use super::reply::rest;
-use crate::outcome::{Code, Fault, Outcome};
+use crate::outcome::{Code, Fault, Outcome, fault_in_envelope, in_envelope};
 
 /// The key of the outcome in `_meta`.
 const META_KEY: &str = "hostler/outcome";
 
 /// Makes the result. An unknown tool is an error of the protocol; every other failure is a result that says so.
-pub(super) fn result(mut outcome: Outcome) -> Result<CallToolResult, ErrorData> {
+pub(super) fn result(mut outcome: Outcome, envelope: bool) -> Result<CallToolResult, ErrorData> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
+    let ended = if envelope { ended.map(|raw| in_envelope(&raw)) } else { ended };
     let read = ended.and_then(|raw| {
         if let Some(apart) = taken_apart(&outcome.call_id, raw.get()) {
             let text = apart.result.to_string();
@@ -36,9 +37,12 @@ pub(super) fn result(mut outcome: Outcome) -> Result<CallToolResult, ErrorData> 
             result.meta = Some(meta(&outcome, None));
             Ok(result)
         }
-        Err(fault) if fault.code == Code::ToolNotFound => Err(not_found(&fault)),
+        Err(fault) if !envelope && fault.code == Code::ToolNotFound => Err(not_found(&fault)),
         Err(fault) => {
-            let mut result = CallToolResult::error(vec![ContentBlock::text(fault.to_string())]);
+            let worn = envelope.then(|| fault_in_envelope(&fault));
+            let text = worn.as_ref().map_or_else(|| fault.to_string(), |worn| worn.get().to_owned());
+            let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+            result.structured_content = worn.and_then(|worn| serde_json::from_str(worn.get()).ok());
             result.meta = Some(meta(&outcome, Some(&fault)));
             Ok(result)
         }

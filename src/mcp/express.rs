@@ -143,7 +143,7 @@ impl Express {
         let task = tokio::spawn(async move {
             // Boxed: the future of a call is large, and spawning copies a task several times.
             let outcome = Box::pin(this.face.call(request, hearing)).await;
-            let _ = this.outbox.send(reply::line(&id, outcome, kind));
+            let _ = this.outbox.send(reply::line(&id, outcome, kind, this.face.wears_envelope()));
             this.running.lock().remove(&id);
             this.ended.notify_waiters();
         });

@@ -55,6 +55,11 @@ impl Face {
         self.dispatcher.registry.catalogue()
     }
 
+    /// Whether results are answered in envelopes.
+    pub fn wears_envelope(&self) -> bool {
+        self.dispatcher.config.layer.mcp.wears_envelope()
+    }
+
     /// A call as dispatch wants it, and who hears of it.
     pub fn request(
         &self,
@@ -120,7 +125,7 @@ impl ServerHandler for Handler {
         // Boxed, because rmcp moves the future of a request several times before it runs, and this is a large one.
         let work = Box::pin(self.0.call(request, hearing));
         tokio::select! {
-            outcome = work => answer::result(outcome).map(CallToolResponse::from),
+            outcome = work => answer::result(outcome, self.0.wears_envelope()).map(CallToolResponse::from),
             // The call goes with its future. The client that cancelled reads no answer.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("CANCELLED: the client withdrew the call", None)),
         }

@@ -36,7 +36,7 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for List
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let sending = match item {
             JsonRpcMessage::Response(JsonRpcResponse { id, result: ServerResult::ListToolsResult(around), .. }) => {
-                Err(self.outbox.send(line(&id, around, &self.face.catalogue())))
+                Err(self.outbox.send(line(&id, around, &self.face.catalogue(), self.face.wears_envelope())))
             }
             other => Ok(self.inner.send(other)),
         };
@@ -81,10 +81,10 @@ struct List<'a> {
     tools: Vec<Shown<'a>>,
 }
 
-fn line(id: &RequestId, around: ListToolsResult, catalogue: &Catalogue) -> Vec<u8> {
+fn line(id: &RequestId, around: ListToolsResult, catalogue: &Catalogue, envelope: bool) -> Vec<u8> {
     // Named one by one: a field that a later rmcp adds must be looked at here.
     let ListToolsResult { result_type, meta, next_cursor, ttl_ms, cache_scope, tools: _ } = around;
-    let tools = tools::list(catalogue);
+    let tools = tools::list(catalogue, envelope);
     let result = List { result_type, meta, next_cursor, ttl_ms, cache_scope, tools };
     let mut line = serde_json::to_vec(&Reply { jsonrpc: "2.0", id, result }).unwrap_or_default();
     line.push(b'\n');
@@ -154,7 +154,7 @@ mod tests {
         };
         for (id, result) in [(RequestId::Number(7), modern()), (RequestId::String("a \"b\"".into()), legacy())] {
             let ServerResult::ListToolsResult(around) = result else { panic!("it is a list") };
-            let ours = line(&id, around.clone(), &catalogue);
+            let ours = line(&id, around.clone(), &catalogue, false);
             let result = ServerResult::ListToolsResult(ListToolsResult { tools: tools.clone(), ..around });
             let message: TxJsonRpcMessage<RoleServer> =
                 JsonRpcMessage::Response(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result });

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::answer::not_found;
 use super::content::{Apart, taken_apart};
-use crate::outcome::{Code, Fault, Metadata, Outcome, milliseconds};
+use crate::outcome::{Code, Fault, Metadata, Outcome, fault_in_envelope, in_envelope, milliseconds};
 
 /// Whether results say of what type they are, as they must since there is more than one type of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,15 @@ pub(super) enum Kind {
     Complete,
 }
 
-/// The reply to a request.
-pub(super) fn line(id: &RequestId, mut outcome: Outcome, kind: Kind) -> Vec<u8> {
+/// The reply to a request, in the dress that the configuration wants.
+pub(super) fn line(id: &RequestId, mut outcome: Outcome, kind: Kind, envelope: bool) -> Vec<u8> {
     let ended = std::mem::replace(&mut outcome.ended, Err(Fault::new(Code::SystemError, "")));
+    let ended = if envelope { ended.map(|raw| in_envelope(&raw)) } else { ended };
     let apart = ended.as_ref().ok().and_then(|raw| taken_apart(&outcome.call_id, raw.get()));
     let (answer, error) = match (&ended, apart) {
         (Ok(_), Some(apart)) => (Some(with_files(apart, &outcome, kind)), None),
         (Ok(raw), None) => (Some(success(raw, &outcome, kind)), None),
+        (Err(fault), _) if envelope => (Some(failure_in_envelope(fault, &outcome, kind)), None),
         (Err(fault), _) if fault.code == Code::ToolNotFound => (None, Some(not_found(fault))),
         (Err(fault), _) => (Some(failure(fault, &outcome, kind)), None),
     };
@@ -156,6 +158,16 @@ fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome, kind: Kind) -> Answer<'a>
     }
 }
 
+fn failure_in_envelope<'a>(fault: &'a Fault, outcome: &'a Outcome, kind: Kind) -> Answer<'a> {
+    let worn = fault_in_envelope(fault);
+    let structured = serde_json::from_str(worn.get()).unwrap_or_default();
+    Answer {
+        content: vec![Block::Text(Text { text: Content::Quoted(worn.get().to_owned().into()) })],
+        structured_content: Some(Structured::Apart(structured)),
+        ..failure(fault, outcome, kind)
+    }
+}
+
 pub(super) fn rest<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Rest<'a> {
     Rest {
         call_id: &outcome.call_id,
@@ -186,10 +198,10 @@ mod tests {
         }
     }
 
-    fn both(ended: &Result<&str, Fault>, kind: Kind) -> (Value, Value) {
+    fn both(ended: &Result<&str, Fault>, kind: Kind, envelope: bool) -> (Value, Value) {
         let id = RequestId::Number(7);
-        let ours: Value = serde_json::from_slice(&line(&id, outcome(ended.clone()), kind)).unwrap();
-        let theirs = match super::super::answer::result(outcome(ended.clone())) {
+        let ours: Value = serde_json::from_slice(&line(&id, outcome(ended.clone()), kind, envelope)).unwrap();
+        let theirs = match super::super::answer::result(outcome(ended.clone()), envelope) {
             Ok(mut result) => {
                 if kind == Kind::Plain {
                     // As rmcp does for revisions with a handshake.
@@ -218,16 +230,31 @@ mod tests {
         ];
         for ended in ends {
             for kind in [Kind::Plain, Kind::Complete] {
-                let (ours, theirs) = both(&ended, kind);
-                assert_eq!(ours, theirs, "{ended:?}");
+                for envelope in [false, true] {
+                    let (ours, theirs) = both(&ended, kind, envelope);
+                    assert_eq!(ours, theirs, "{ended:?}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn in_an_envelope_every_outcome_has_one_shape() {
+        let worn = |ended| both(&ended, Kind::Plain, true).0["result"].clone();
+        let ran = worn(Ok("{\"exit_code\":127}"));
+        assert_eq!(ran["structuredContent"], json!({"tool_success": true, "result": {"exit_code": 127}}));
+        assert_eq!(ran["content"][0]["text"], "{\"tool_success\":true,\"result\":{\"exit_code\":127}}");
+        for code in [Code::ToolCrashed, Code::ToolNotFound] {
+            let failed = worn(Err(Fault::new(code, "it died")));
+            let expected = json!({"tool_success": false, "error": "it died", "error_code": code.word()});
+            assert_eq!((&failed["structuredContent"], &failed["isError"]), (&expected, &json!(true)));
         }
     }
 
     #[test]
     fn long_integers_stay_what_they_are() {
         let outcome = outcome(Ok("{\"n\":36893488147419103233}"));
-        let line = String::from_utf8(line(&RequestId::String("x".into()), outcome, Kind::Plain)).unwrap();
+        let line = String::from_utf8(line(&RequestId::String("x".into()), outcome, Kind::Plain, false)).unwrap();
         assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
         assert!(line.ends_with("}\n") && line.contains("\"id\":\"x\""));
     }

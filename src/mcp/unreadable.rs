@@ -4,6 +4,8 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::dispatch::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
+
 /// JSON-RPC's word for it.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_PARAMS: i64 = -32602;
@@ -18,10 +20,17 @@ pub(super) fn answer(line: &[u8]) -> Option<Vec<u8>> {
         Ok(message) => return by_place(&message),
         Err(error) => error,
     };
-    let message = format!(
-        "this message cannot be read as JSON: {error}. Send UTF-8 without halves of characters, numbers that fit a double, \
-         and no more than a hundred levels"
-    );
+    let message = if is_too_deep(&error) {
+        match &keys_to_the_depth(line, 3)[..] {
+            [params, arguments, name] if params == "params" && arguments == "arguments" => deep_argument(name),
+            _ => format!("this message is {TOO_DEEP}; flatten it"),
+        }
+    } else {
+        format!(
+            "this message cannot be read as JSON: {error}. Send UTF-8 without halves of characters, and numbers that fit a \
+             double"
+        )
+    };
     let answer = json!({"jsonrpc": "2.0", "id": id(line), "error": {"code": PARSE_ERROR, "message": message}});
     Some((answer.to_string() + "\n").into_bytes())
 }
@@ -90,6 +99,16 @@ mod tests {
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(PARSE_ERROR)), "{line}");
         }
         assert!(answer(b"{\"id\":3,\"x\":\"\xff\"}").is_some());
+    }
+
+    #[test]
+    fn what_is_too_deep_is_told_with_the_name_of_the_argument() {
+        let deep = format!("{}{}", "[".repeat(125), "]".repeat(125));
+        let call = format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"f","arguments":{{"x":{deep}}}}}}}"#);
+        let told = |line: &str| answered(line).unwrap()["error"]["message"].clone();
+        assert_eq!(told(&call), "`x` is nested deeper than about 120 levels; flatten it");
+        let other = format!(r#"{{"id":1,"params":{{"_meta":{{"x":[{deep}]}}}}}}"#);
+        assert_eq!(told(&other), "this message is nested deeper than about 120 levels; flatten it");
     }
 
     #[test]

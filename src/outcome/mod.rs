@@ -1,11 +1,13 @@
 //! What every call ends with: a result, or a fault with a code. Shapes only; sentences are written where a fault is raised.
 
 mod code;
+mod envelope;
 mod fault;
 mod file;
 mod scrub;
 
 pub use code::Code;
+pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
 pub use fault::{Details, Fault, Lack};
 pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use scrub::Scrub;

@@ -5,6 +5,7 @@
 //! written otherwise may be an example of one.
 
 use super::block::Block;
+use super::mistake::rest_of_header;
 use super::{CLOSING, HeaderError, OPENING, SCRIPT};
 
 type Line<'s> = (usize, &'s str);
@@ -92,9 +93,6 @@ fn wrong_with(line: &str, after: &[Line<'_>]) -> Option<String> {
 
 /// The opening as it must be, and the closing if it is wrong as well.
 fn write_instead(run: &[Line<'_>]) -> String {
-    let is_end = |line: &str| {
-        line.trim().trim_start_matches('#').trim().len() >= 2 && line.trim().chars().all(|c| "#/ ".contains(c))
-    };
     let indented = run[0].1.starts_with(char::is_whitespace);
     if indented && run.len() > 1 {
         let (first, last) = (run[0].0, run[run.len() - 1].0);
@@ -106,10 +104,7 @@ fn write_instead(run: &[Line<'_>]) -> String {
         let (first, last) = (run[0].0, run[run.len() - 1].0);
         return format!("write one `#` at the beginning of each of the lines {first} to {last}: `{OPENING}`");
     }
-    match run[1..].iter().find(|line| is_end(line.1)).filter(|line| line.1 != CLOSING) {
-        Some((number, _)) => format!("write exactly `{OPENING}`, and line {number} as `{CLOSING}`"),
-        None => format!("write exactly `{OPENING}`"),
-    }
+    format!("write exactly `{OPENING}`{}", rest_of_header(&run[1..]))
 }
 
 /// Whether a comment is a line of a header, and little else.

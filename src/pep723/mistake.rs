@@ -58,7 +58,8 @@ fn judge(source: &str, blocks: &[Block<'_>], number: usize, line: &str) -> Heade
         }
         None if line != OPENING => {
             let reason = format!("this looks like a header and {}", difference(line));
-            HeaderError::new(number, reason, write_instead(OPENING))
+            let below: Vec<(usize, &str)> = numbered(source).skip(number).collect();
+            HeaderError::new(number, reason, write_instead(OPENING) + &rest_of_header(&below))
         }
         None => unclosed(source, number),
     }
@@ -79,11 +80,13 @@ fn difference(line: &str) -> &'static str {
 
 /// Why the right opening on line `opening` begins no block.
 fn unclosed(source: &str, opening: usize) -> HeaderError {
-    let after = source.split('\n').enumerate().map(|(index, line)| (index + 1, line)).skip(opening);
     let mut interruption = None;
-    for (number, line) in after {
+    for (number, line) in numbered(source).skip(opening) {
         if looks_like_closing(line) {
-            return misplaced_closing(opening, number, line, interruption);
+            let mut error = misplaced_closing(opening, number, line, interruption);
+            let below: Vec<(usize, &str)> = numbered(source).skip(error.line).take(number - error.line).collect();
+            error.fix += &rest_of_header(&below);
+            return error;
         }
         // A header's first line that is no comment ends it; look no further than the code it runs into.
         if !is_comment(line) && interruption.is_none() {
@@ -139,6 +142,33 @@ fn misplaced_closing(opening: usize, number: usize, line: &str, interruption: Op
     }
     let fix = "put at least one line into it: `# dependencies = []`";
     HeaderError::new(opening, "this header is empty, so it counts as none", fix)
+}
+
+fn numbered(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    source.split('\n').enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// What else a header wants corrected below a wrong line, up to its closing, so that it is all told at once.
+pub(super) fn rest_of_header(below: &[(usize, &str)]) -> String {
+    let is_end = |line: &str| {
+        let words = line.trim().trim_start_matches('#').trim();
+        words.len() >= 2 && words.chars().all(|c| c == '/')
+    };
+    let Some(end) = below.iter().take_while(|(_, line)| line.starts_with('#')).position(|line| is_end(line.1)) else {
+        return String::new();
+    };
+    let tight: Vec<String> =
+        below[..end].iter().filter(|(_, line)| !is_comment(line)).map(|(number, _)| number.to_string()).collect();
+    let told = match tight.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!(", put a blank after the `#` of line {only}"),
+        Some((last, more)) => format!(", put a blank after the `#` of lines {} and {last}", more.join(", ")),
+    };
+    let write = if told.is_empty() { "" } else { "write " };
+    match below[end] {
+        (_, CLOSING) => told,
+        (number, _) => format!("{told}, and {write}line {number} as `{CLOSING}`"),
+    }
 }
 
 fn write_instead(line: &str) -> String {

@@ -104,6 +104,31 @@ fn what_was_meant_as_a_header_is_answered_with_the_right_line() {
 }
 
 #[test]
+fn all_lines_of_a_header_without_blanks_are_told_at_once() {
+    for (source, fix) in [
+        (
+            "#/// script\n#dependencies = []\n#///\n",
+            "write exactly `# /// script`, put a blank after the `#` of line 2, and write line 3 as `# ///`",
+        ),
+        (
+            "#/// script\n#dependencies = [\n#]\n#\n# [tool.uv]\n#x = 1\n# ///\n",
+            "write exactly `# /// script`, put a blank after the `#` of lines 2, 3 and 6",
+        ),
+        (
+            "# /// script\n#dependencies = []\n#x = 1\n#///\n",
+            "begin it with `# `: write exactly `# dependencies = []`, put a blank after the `#` of line 3, and write line 4 as `# ///`",
+        ),
+        (
+            "# // script\n#dependencies = []\n# //\n",
+            "write exactly `# /// script`, put a blank after the `#` of line 2, and write line 3 as `# ///`",
+        ),
+        ("#/// script\n# dependencies = []\nimport os\n#///\n", "write exactly `# /// script`"),
+    ] {
+        assert_eq!(read(source).unwrap_err().fix, fix, "{source}");
+    }
+}
+
+#[test]
 fn what_is_wrong_inside_is_told_with_its_line_in_the_file() {
     let cases = [
         "dependencies = [\n\"httpx\"",

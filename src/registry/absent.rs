@@ -31,16 +31,15 @@ impl Catalogue {
             (false, _) => None,
             (true, []) if !self.files.is_empty() => None,
             (true, []) => Some("give a folder with --tools DIR, or put Python files into ./tools".to_owned()),
-            (true, [one]) if self.files.len() == 1 => {
-                Some(format!("{one} has no public function; see `hostler check`"))
-            }
+            (true, [one]) if self.files.len() == 1 => Some(silent_file(one)),
             (true, some) => Some(format!("no file has a public function ({}); see `hostler check`", some.join(", "))),
         }
     }
 
     /// Why nothing has this name.
     pub(super) fn not_found(&self, name: &str) -> NotFound {
-        let meant = by_path(name);
+        let meant =
+            by_path(name).or_else(|| self.files.iter().any(|entry| entry.file.pack == name).then(|| name.to_owned()));
         let name = meant.as_deref().unwrap_or(name);
         // Of a broken file some functions may be known and others lost. `a_b.c` is rather of `a_b` than of `a`.
         let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
@@ -53,6 +52,11 @@ impl Catalogue {
         }
         if let Some(advice) = self.helper(name) {
             return NotFound::Unknown { near: Vec::new(), advice };
+        }
+        if let Some(entry) = pack.filter(|entry| entry.serving().has_environment() && is_in(name, &entry.file.pack))
+            && self.of_pack(&entry.file.pack).is_empty()
+        {
+            return NotFound::Unknown { near: Vec::new(), advice: silent_file(&file_name(&entry.file.path)) };
         }
         let near = if meant.is_some() { self.of_pack(name) } else { self.near(name) };
         let advice = match near.split_first() {
@@ -119,6 +123,15 @@ fn is_of(name: &str, pack: &str) -> bool {
     let is_of =
         |pack: &str| name.strip_prefix(pack).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']));
     is_of(pack) || is_of(&nearest_identifier(pack))
+}
+
+/// Whether a name can be of no pack but this one: `a.b` is of `a`, and `a_b.c` may be misspelt.
+fn is_in(name: &str, pack: &str) -> bool {
+    name.split_once('.').is_none_or(|(own, _)| own == pack || own == nearest_identifier(pack))
+}
+
+fn silent_file(name: &str) -> String {
+    format!("{name} has no public function; see `hostler check`")
 }
 
 fn stem(path: &Path) -> String {

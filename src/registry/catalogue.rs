@@ -117,8 +117,8 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
 /// What is in force for a file.
 fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-    let declared = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
+    let wishes = file.wishes.layer();
+    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)
 }
 
@@ -247,7 +247,7 @@ impl Catalogue {
             self.tools.push(Arc::new(Tool {
                 name,
                 mcp_name,
-                settings: config.function(pack, &function.name, &entry.settings),
+                settings: config.function(pack, &function.name, &entry.settings, function.declared.as_deref()),
                 entry: Arc::clone(&entry),
                 place,
                 input: Compiled::default(),

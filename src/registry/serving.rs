@@ -45,13 +45,16 @@ impl Serving {
     }
 }
 
+/// The words for what a tool file is.
+pub const KIND_WORDS: [&str; 5] = ["python", "internal", "executable", "worker", "builtin"];
+
 impl FileEntry {
     /// How its calls are made.
     pub fn serving(&self) -> Serving {
         Serving::of(self.file.kind, &self.settings)
     }
 
-    /// The word for what it is.
+    /// The word for what it is, one of [`KIND_WORDS`].
     pub fn kind_word(&self) -> &'static str {
         match (self.file.kind, self.serving()) {
             (_, Serving::Program(_)) => "worker",

@@ -39,6 +39,26 @@ fn both_names_find_a_tool_and_a_wrong_one_is_answered_with_near_ones() {
 }
 
 #[test]
+fn a_file_that_offers_nothing_is_named_and_one_that_offers_something_tells_what() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "greet.py", TOOL);
+    write(folder.path(), "client.py", "class Client:\n    def hello(self): ...\n");
+    let registry = open(folder.path());
+    let told = |name: &str| match registry.find(name).unwrap_err() {
+        NotFound::Unknown { advice, .. } => advice,
+        NotFound::Broken(..) => panic!("nothing is broken"),
+    };
+    for name in ["client.hello", "client_hello", "client", "client.py"] {
+        assert_eq!(told(name), "client.py has no public function; see `hostler check`", "{name}");
+    }
+    for name in ["greet", "greet.py", "tools/greet.py"] {
+        let right = "a tool is called by its name, FILE.FUNCTION: greet.hello";
+        assert_eq!(told(name), right, "{name}");
+    }
+    assert_eq!(told("client_well.hello"), "did you mean greet.hello?", "another file may be meant");
+}
+
+#[test]
 fn changed_new_and_removed_files_are_seen_at_the_next_call() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);

@@ -118,6 +118,22 @@ class Doctor(unittest.TestCase):
         self.one(signs, "python", "future wants >=3.37")
         self.one(signs, "secret", "E2E_SECRET is not set (locked)", "[secrets]")
         self.one(signs, "tools", "broken", "`hostler check`")
+        key = tools.parent / "key"
+        config = config_file(tools.parent, '[secrets]\nE2E_SECRET = { file = "key" }\n')
+        for text, mode, found, fix in [
+            (None, 0, "E2E_SECRET is not set (locked)", f"looks for it in {key}, which does not exist: write the value alone into it, and run `chmod 600 {key}`"),
+            ("", 0o600, "E2E_SECRET is not set (locked)", f"looks for it in {key}, which is empty: write the value alone into it, and run `chmod 600 {key}`"),
+            ("k-1", 0o644, f"others may read {key}", f"run `chmod 600 {key}`"),
+            ("E2E_SECRET=k-1", 0o600, "begins with `E2E_SECRET=`", "leave `E2E_SECRET=` out"),
+        ]:
+            if text is not None:
+                key.write_text(text)
+                key.chmod(mode)
+            sign = self.one(self.signs("--tools", tools, "--config", config, status=1), "secret", found, fix)
+            self.assertEqual(sign["state"], "bad", "a tool cannot run without it")
+            told = run("check", "--config", config, "--json").stdout
+            self.assertIn("secret-file", told)
+            self.assertIn(fix.split(": ")[-1], told)
         self.one(self.signs("--tools", tools, status=1, E2E_SECRET="x"), "secret", "MCP clients start servers without it")
 
     def test_a_name_that_runs_nothing_is_no_python(self):

@@ -42,7 +42,7 @@ class Examples:
         self.assertEqual(len(set(lists)), 1)
         tools = json.loads(lists[0])
         self.assertEqual([tool["name"] for tool in tools], sorted(tool["name"] for tool in tools))
-        self.assertEqual(len(tools), 31)
+        self.assertEqual(len(tools), 33)
         for tool in tools:
             self.assertRegex(tool["name"], r"^[a-zA-Z0-9_-]{1,64}$")
             self.assertEqual(tool["input_schema"]["type"], "object")
@@ -179,6 +179,21 @@ class Examples:
             self.assertEqual(claims["exp"] - claims["iat"], 60)
             forged = await hostler.value("signing_verify", token=token[:-4] + "AAAA")
             self.assertFalse(forged["valid"])
+
+    async def test_code(self):
+        folder = scratch(self)
+        (folder / "sums.py").write_text("import os\n\n\ndef add(a: int, b: int) -> str:\n    return a + b\n")
+        (folder / "test_sums.py").write_text("from sums import add\n\n\ndef test_add():\n    assert add(1, 2) == 4\n")
+        async with self.connect() as hostler:
+            linted = await hostler.value("code_run_linter", path=str(folder / "sums.py"))
+            self.assertIn(("sums.py", 1, "F401"), {(found["file"], found["line"], found["rule"]) for found in linted["problems"]})
+            typed = await hostler.value("code_run_linter", path=str(folder / "sums.py"), checker="mypy")
+            self.assertEqual([(found["line"], found["rule"]) for found in typed["problems"]], [(5, "return-value")])
+            tested = await hostler.value("code_run_tests", path=str(folder))
+            self.assertEqual((tested["passed"], tested["exit_code"]), (False, 1))
+            self.assertIn("assert 3 == 4", tested["output"])
+            (folder / "test_sums.py").write_text("def test_nothing():\n    pass\n")
+            self.assertTrue((await hostler.value("code_run_tests", path=str(folder)))["passed"])
 
     async def test_text(self):
         async with self.connect() as hostler:

@@ -225,7 +225,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             (folder / "key").chmod(0o600)
             empty = await hostler.call("peek_secret_length")
             self.assertEqual(empty.code, "MISSING_CREDENTIALS")
-            self.assertIn("key, which is empty: put it there", empty.message)
+            self.assertIn("key, which is empty: write the value alone into it, and run `chmod 600 ", empty.message)
             (folder / "key").write_text("12345\n")
             (folder / "key").chmod(0o644)
             open_to_all = await hostler.call("peek_secret_length")

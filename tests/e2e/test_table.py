@@ -69,6 +69,8 @@ ARGUMENTS = [
     ("wants", {"count": 1, "load": {**LOAD, "tonns": 2}}, "INVALID_PARAMS", ["unknown field `load.tonns`, did you mean `tons`?"], SAME),
     ("wants", {"count": 1, "load": {**LOAD, "tons": "many"}}, "INVALID_PARAMS", ["`load.tons` must be number"], SAME),
     ("wants", {"count": 1, "load": LOAD, "names": ["a", 2]}, "INVALID_PARAMS", ["`names[1]` must be string"], SAME),
+    ("wants", {"count": 1, "load": LOAD, "names": '["a"]'}, "INVALID_PARAMS", ["that string holds JSON: leave out the quotes around it, and send the list itself"], SAME),
+    ("wants", {"count": 1, "load": json.dumps(LOAD)}, "INVALID_PARAMS", ["that string holds JSON: leave out the quotes around it, and send the object itself"], SAME),
 ]
 SECRETS = [
     ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
@@ -256,6 +258,7 @@ FILES = {
     "colon": toml('dependencies: ["httpx"]'),
     "yaml_list": toml("dependencies:", "  - six"),
     "bare_list": toml("dependencies = idna, six"),
+    "bare_lines": toml("dependencies = (", "  idna,", "  six", ")"),
     "c_comment": toml("dependencies = [", '  "six",   // http', '  "idna",', "]"),
     "list_in_braces": toml("dependencies = {", '  "six",', "}"),
     "half_a_head": toml("tool.hostler]", 'timeout = "3s"'),

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call, Roots};
+use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct DeleteFile(pub Roots);
@@ -33,6 +34,7 @@ impl Builtin for DeleteFile {
             "delete_file",
             "Delete one file, for good.\n\nOf a link the link is deleted, not what it leads to. Folders are refused.",
         )
+        .risk("system_write", Risk::High)
         .timeout(Duration::from_secs(30))
     }
 

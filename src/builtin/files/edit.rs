@@ -9,6 +9,7 @@ use similar::TextDiff;
 
 use super::{open_to_read, place};
 use crate::builtin::{About, Builtin, Call, Roots};
+use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct FileEdit(pub Roots);
@@ -53,6 +54,7 @@ impl Builtin for FileEdit {
             "Replace a piece of a text file by another, exactly, and show what changed.\n\nThe old text must stand in the file \
              once, unless `replace_all` is given.",
         )
+        .risk("system_write", Risk::High)
         .timeout(Duration::from_secs(30))
     }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::Fault;
 
@@ -81,6 +82,7 @@ impl Builtin for ListDirectory {
     fn about(&self) -> About {
         About::new("list_directory", "List what is in a folder: names, kinds, sizes, times of the last change.")
             .effects(Effects::Pure)
+            .risk("read_only", Risk::Low)
             .timeout(Duration::from_secs(30))
     }
 

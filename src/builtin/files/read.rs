@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::open_to_read;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -74,6 +75,7 @@ impl Builtin for ReadFile {
              Binary files are refused.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_secs(30))
     }
 

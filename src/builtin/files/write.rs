@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place;
 use crate::builtin::{About, Builtin, Call, Located, Roots};
+use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct WriteFile(pub Roots);
@@ -26,7 +27,7 @@ pub(super) struct Wanted {
     pub mode: Mode,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
     /// Refuse to touch it.
@@ -58,6 +59,7 @@ impl Builtin for WriteFile {
             "Write a text file: a new one, or in the place of one that is there (overwrite), or at its end (append).\n\nA file \
              is put in its place whole; a failure leaves what was there. To change a part of a file, use file_edit.",
         )
+        .risk("system_write", Risk::High)
         .timeout(Duration::from_secs(30))
     }
 

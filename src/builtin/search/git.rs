@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call, Roots};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
@@ -77,6 +78,7 @@ impl Builtin for GitStatus {
             "Say what git says of a folder: branch, commit, what is changed, staged, new or in conflict.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(LIMIT)
     }
 

@@ -1,15 +1,17 @@
 //! `glob`
 
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::walk::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -61,6 +63,7 @@ impl Builtin for Glob {
             "Find files by their names.\n\nWhat .gitignore names and hidden files are left out, and links are not followed.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 
@@ -72,22 +75,25 @@ impl Builtin for Glob {
 
 /// A pattern of names or of paths.
 pub(super) struct Pattern {
-    glob: GlobMatcher,
+    /// A set of one: it knows short ways for the common forms.
+    glob: GlobSet,
     is_of_names: bool,
 }
 
 impl Pattern {
     pub fn new(text: &str) -> Result<Self, Fault> {
         let whole = text.strip_prefix("./").unwrap_or(text);
-        let glob = GlobBuilder::new(whole).literal_separator(true).build().map_err(|error| {
+        let wrong = |error: globset::Error| {
             Fault::new(Code::InvalidParams, format!("`{text}` is no pattern of files: {}", error.kind()))
-        })?;
-        Ok(Self { glob: glob.compile_matcher(), is_of_names: !whole.contains('/') })
+        };
+        let glob = GlobBuilder::new(whole).literal_separator(true).build().map_err(wrong)?;
+        let glob = GlobSetBuilder::new().add(glob).build().map_err(wrong)?;
+        Ok(Self { glob, is_of_names: !whole.contains('/') })
     }
 
-    pub fn fits(&self, path: &Path) -> bool {
-        let name = if self.is_of_names { path.file_name().map(Path::new) } else { Some(path) };
-        name.is_some_and(|name| self.glob.is_match(name))
+    /// Whether a file is meant: by its path below the start, or by its name alone.
+    pub fn fits(&self, below: &Path, name: &OsStr) -> bool {
+        if self.is_of_names { self.glob.is_match(name) } else { self.glob.is_match(below) }
     }
 }
 
@@ -95,28 +101,33 @@ fn find(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Files, Fault> {
     let pattern = Pattern::new(&wanted.pattern)?;
     let mut walk = Walk::at(roots, roots.locate(&wanted.path)?)?;
     (walk.hidden, walk.ignored) = (wanted.hidden, wanted.ignored);
-    let found: Mutex<Vec<PathBuf>> = Mutex::default();
+    let found: Mutex<Vec<OsString>> = Mutex::default();
     walk.each(stop, || {
         let mut own = Handed { own: Vec::new(), to: &found };
         let pattern = &pattern;
-        move |below: &Path, _: &_| {
-            if pattern.fits(below) {
-                own.own.push(below.to_owned());
+        move |below: &Path, name: &OsStr| {
+            if pattern.fits(below, name) {
+                own.own.push(below.as_os_str().to_owned());
             }
         }
     });
     let mut found = found.into_inner();
     let total = found.len();
+    // As bytes: taking paths apart to compare them would take longer than finding them.
+    let limit = wanted.limit.max(1);
+    if limit < total {
+        found.select_nth_unstable(limit);
+        found.truncate(limit);
+    }
     found.sort_unstable();
-    found.truncate(wanted.limit.max(1));
-    let files = found.iter().map(|below| walk.shown(below)).collect();
+    let files = found.iter().map(|below| walk.shown(Path::new(below))).collect();
     Ok(Files { files, total })
 }
 
 /// What one thread found, handed over when it is done.
 struct Handed<'a> {
-    own: Vec<PathBuf>,
-    to: &'a Mutex<Vec<PathBuf>>,
+    own: Vec<OsString>,
+    to: &'a Mutex<Vec<OsString>>,
 }
 
 impl Drop for Handed<'_> {

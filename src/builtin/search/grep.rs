@@ -1,5 +1,6 @@
 //! `grep`
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::glob::Pattern;
 use super::hits::{Hits, Lines};
 use super::walk::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::config::facts::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
@@ -64,7 +66,7 @@ fn usual() -> usize {
     200
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Output {
     /// The lines.
@@ -109,6 +111,7 @@ impl Builtin for Grep {
              are not followed. Any pattern is searched for in time proportional to the text.",
         )
         .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 
@@ -128,8 +131,8 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
     walk.each(stop, || {
         let (mut searcher, matcher, walk) = (searcher(wanted), matcher.clone(), &walk);
         let (only, hits) = (only.as_ref().filter(|_| !is_one_file), &hits);
-        move |below: &Path, _: &_| {
-            if only.is_none_or(|only| only.fits(below)) {
+        move |below: &Path, name: &OsStr| {
+            if only.is_none_or(|only| only.fits(below, name)) {
                 in_file(walk, below, &matcher, &mut searcher, hits, wanted);
             }
         }

@@ -1,10 +1,12 @@
 //! The files below a folder, found on all processors: what `.gitignore` names, hidden ones and links are left out, as a person
 //! searching a tree of code wants it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore::{WalkBuilder, WalkState};
 
 use crate::builtin::{Located, Roots, Stop};
 use crate::outcome::Fault;
@@ -21,6 +23,12 @@ pub(super) struct Walk {
     pub hidden: bool,
     /// What ignore files name, too.
     pub ignored: bool,
+}
+
+/// What a path is below the one that the walk began at. Every path that is found begins with that.
+fn below<'p>(start: &Path, path: &'p Path) -> &'p Path {
+    let bytes = path.as_os_str().as_bytes().get(start.as_os_str().len()..).unwrap_or_default();
+    Path::new(OsStr::from_bytes(bytes.strip_prefix(b"/").unwrap_or(bytes)))
 }
 
 impl Walk {
@@ -42,10 +50,11 @@ impl Walk {
         !self.start.as_os_str().is_empty() && self.root.metadata(&self.start).is_ok_and(|metadata| metadata.is_file())
     }
 
-    /// Visits every file, on several threads, each with a visitor of its own. The path is the one below the start.
+    /// Visits every file, on several threads, each with a visitor of its own, which is told the path below the start and the
+    /// name.
     pub fn each<V>(&self, stop: &Stop, visitor: impl Fn() -> V + Sync)
     where
-        V: FnMut(&Path, &DirEntry) + Send,
+        V: FnMut(&Path, &OsStr) + Send,
     {
         let start = self.whole_start();
         let mut builder = WalkBuilder::new(&start);
@@ -64,8 +73,7 @@ impl Walk {
                 if let Ok(entry) = entry
                     && entry.file_type().is_some_and(|kind| kind.is_file())
                 {
-                    let below = entry.path().strip_prefix(start).unwrap_or(entry.path());
-                    visit(below, &entry);
+                    visit(below(start, entry.path()), entry.file_name());
                 }
                 WalkState::Continue
             })

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{About, Builtin, Builtins, Call, Roots, Unregistered};
+use crate::config::facts::Risk;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
 
@@ -69,6 +70,7 @@ impl Builtin for Bash {
             "Run a command in a shell and return what it wrote and how it ended.\n\nEach call is a shell of its own, without \
              input. A command that fails is a result with its exit_code. What is started in the background ends with it.",
         )
+        .risk("system_write", Risk::High)
         .timeout(Duration::from_hours(1))
     }
 

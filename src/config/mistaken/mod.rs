@@ -9,6 +9,7 @@ mod private;
 mod repair;
 mod scan;
 mod several;
+mod spread;
 mod twice;
 
 use toml::de::{DeTable, Error};

@@ -23,6 +23,10 @@ pub(super) fn line(text: &str, at: usize) -> Option<Line<'_>> {
 pub(super) fn explain(line: Line<'_>, open: Option<&Open>, margin: &str) -> Mistake {
     let value = line.text.split_once('=').map_or("", |(_, value)| value.trim());
     let has_braces = value.starts_with('{');
+    if let (None, Some(place)) = (open, unquoted(value)) {
+        let fix = format!("write exactly `{margin}{} = {place}`", key_of(line.text));
+        return Mistake { at: line.start, what: "the quotes are missing".to_owned(), fix };
+    }
     // The values of a table that is no secret's place may be secrets: their keys alone are told.
     let dense: String = value.split_whitespace().collect();
     let is_place = ["file=", "env=", "command="].iter().any(|word| dense.contains(word));
@@ -44,6 +48,20 @@ pub(super) fn explain(line: Line<'_>, open: Option<&Open>, margin: &str) -> Mist
          `{margin}{key} = {{ file = \"/path/to/it\" }}` under [secrets] in hostler.toml"
     );
     Mistake { at: line.start, what, fix }
+}
+
+/// A place as `{ file = a/b }` and `{ env = KEY }` were meant. Anything else may be a secret.
+fn unquoted(value: &str) -> Option<String> {
+    let (key, bare) = value.strip_prefix('{')?.strip_suffix('}')?.split_once('=')?;
+    let (key, bare) = (key.trim(), bare.trim());
+    let name = bare.strip_prefix('$').unwrap_or(bare);
+    let is_variable = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let is_path = bare.contains(['/', '.']) && bare.chars().all(|c| c.is_ascii_alphanumeric() || "~/._-".contains(c));
+    match key {
+        "env" if is_variable && !name.is_empty() => Some(format!("{{ env = \"{name}\" }}")),
+        "file" if is_path => Some(format!("{{ file = \"{bare}\" }}")),
+        _ => None,
+    }
 }
 
 /// What can be a key at the beginning of a line; anything else may be a value.

@@ -1,6 +1,6 @@
 //! Right lines that a wrong one may have been meant to be. Each is tried before it is told.
 
-use super::{braces, list, several};
+use super::{braces, list, spread};
 
 type Candidate = (&'static str, String);
 
@@ -75,8 +75,8 @@ fn of_value(key: &str, value: &str) -> Vec<Candidate> {
         "" | "None" | "null" | "nil" => return found,
         _ => {}
     }
-    if let Some(line) = several::bare_list(key, value) {
-        found.push(("a list stands in square brackets, and each of its texts in quotes", line));
+    if let Some(line) = spread::bare_list(key, value) {
+        found.push((spread::BARE, line));
     }
     if let Some((first, second)) = two_settings(value) {
         found.push(("two settings stand on one line", format!("{key} = {first}\n{second}")));
@@ -219,7 +219,8 @@ pub(super) fn known(line: &str, margin: &str) -> Option<(String, String)> {
     if matches!(value, "None" | "null" | "nil") {
         return Some((format!("TOML has no {value}"), format!("delete the line: without `{key}` its default holds")));
     }
-    if value.is_empty() && !key.is_empty() && !key.starts_with('[') {
+    let is_key = key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if value.is_empty() && !key.is_empty() && is_key {
         let fix = format!("write a value, like `{margin}{key} = {}`, or delete the line", example(key));
         return Some((format!("`{key}` has no value"), fix));
     }

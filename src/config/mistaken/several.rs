@@ -1,31 +1,11 @@
-//! Mistakes that are spread over several lines: a list as YAML has it, a list in braces, a comment as C has it within a list.
+//! Mistakes that are spread over several lines: a list in braces, a comment as C has it within a list.
 
-use super::{Line, Mistake, Trial, list, repair};
+use super::{Line, Mistake, Trial, repair};
 
 impl<'t> Trial<'t> {
     /// The mistake of several lines that reading stopped in, if it is one of these.
     pub(super) fn several(&self, stopped: Line<'t>) -> Option<Mistake> {
-        self.yaml(stopped).or_else(|| self.braces(stopped)).or_else(|| self.comment(stopped))
-    }
-
-    /// `dependencies:` and below it `- six`, or `dependencies =` and below it `"six"`.
-    fn yaml(&self, stopped: Line<'t>) -> Option<Mistake> {
-        let is_yaml = |line: &Line<'_>| line.text.trim_start().starts_with("- ");
-        let is_item = |line: &Line<'_>| is_yaml(line) || is_quoted(line.text.trim().trim_end_matches(','));
-        let head = if is_item(&stopped) { self.above_all(stopped, is_item)? } else { stopped };
-        let key = head.text.trim().strip_suffix([':', '='])?.trim_end();
-        let items: Vec<Line<'t>> = self.below(head).take_while(is_item).collect();
-        let last = items.last()?;
-        let bare = |line: &Line<'t>| {
-            let words = line.text.trim_start().trim_start_matches("- ").trim().trim_end_matches(',');
-            format!("\"{}\"", words.trim_matches(['"', '\'']))
-        };
-        let instead = format!("{key} = [{}]", items.iter().map(bare).collect::<Vec<_>>().join(", "));
-        let (from, to) = (self.source.line_at(head.start), self.source.line_at(last.start));
-        let fix = format!("in the place of lines {from} to {to}, write exactly `{}`", self.shown(&instead));
-        let what = if is_yaml(last) { "a list is written as YAML has it" } else { "a list stands in square brackets" };
-        let what = what.to_owned();
-        self.passes(head.start, last.end(), &instead).then_some(Mistake { at: head.start, what, fix })
+        self.spread(stopped).or_else(|| self.braces(stopped)).or_else(|| self.comment(stopped))
     }
 
     /// `dependencies = {`, items, `}`.
@@ -53,18 +33,18 @@ impl<'t> Trial<'t> {
     }
 
     /// The first line above for which something does not hold.
-    fn above_all(&self, line: Line<'t>, holds: impl Fn(&Line<'t>) -> bool) -> Option<Line<'t>> {
+    pub(super) fn above_all(&self, line: Line<'t>, holds: impl Fn(&Line<'t>) -> bool) -> Option<Line<'t>> {
         std::iter::successors(line.above(self.text), |line| line.above(self.text)).take(MOST).find(|line| !holds(line))
     }
 
-    fn below(&self, line: Line<'t>) -> impl Iterator<Item = Line<'t>> {
+    pub(super) fn below(&self, line: Line<'t>) -> impl Iterator<Item = Line<'t>> {
         let text = self.text;
         let next = move |line: &Line<'t>| (line.end() < text.len()).then(|| Line::at(text, line.end() + 1));
         std::iter::successors(next(&line), next).take(MOST)
     }
 
     /// Whether reading gets past a part of the text when this stands in its place.
-    fn passes(&self, from: usize, to: usize, instead: &str) -> bool {
+    pub(super) fn passes(&self, from: usize, to: usize, instead: &str) -> bool {
         let text = format!("{}{instead}{}", &self.text[..from], &self.text[to..]);
         let past = from + instead.len();
         match toml::de::DeTable::parse(&text) {
@@ -76,18 +56,5 @@ impl<'t> Trial<'t> {
     }
 }
 
-fn is_quoted(text: &str) -> bool {
-    let inner = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    ['"', '\''].into_iter().any(|quote| inner(quote).is_some_and(|inner| !inner.is_empty() && !inner.contains(quote)))
-}
-
 /// Lists that are longer are not looked through.
 const MOST: usize = 100;
-
-/// A list that a key wants and that has no brackets: `dependencies = idna, six`.
-pub(super) fn bare_list(key: &str, value: &str) -> Option<String> {
-    let lists = ["dependencies", "secrets", "tools", "ignore", "pass_env"];
-    let is_bare = !value.starts_with(['[', '(', '{']) && !value.ends_with(']');
-    let is_list = lists.contains(&key) && is_bare && !value.contains([':', '#']) && !value.contains(" = ");
-    is_list.then(|| list::rewritten(key, &format!("[{value}]"))).flatten()
-}

@@ -38,6 +38,50 @@ fn what_is_never_closed_is_told_where_it_is_opened() {
     insta::assert_snapshot!(all(&texts));
 }
 
+/// Whoever is told of one line only loses the packages of the others.
+#[test]
+fn a_list_without_brackets_is_told_with_all_of_its_lines() {
+    let bare = "a list stands in square brackets, and each of its texts in quotes";
+    let plain = "a list stands in square brackets";
+    for (text, what, to) in [
+        ("dependencies = requests\n  rich", bare, 3),
+        ("dependencies = requests\nrich", bare, 3),
+        ("dependencies = requests, \n\n  rich # the terminal\nrequires-python = \">=3.9\"", bare, 4),
+        ("dependencies = \"requests\",\n  \"rich\",", plain, 3),
+        ("dependencies = \"requests\"\n  \"rich\"", plain, 3),
+        ("dependencies = 'requests', 'rich',\n", "", 0),
+        ("dependencies =\nrequests\nrich\n[tool.hostler]", bare, 4),
+        ("dependencies:\n  requests\n  # it colours\n  rich", bare, 5),
+        ("dependencies = (\n\"requests\",\n\"rich\",\n)", plain, 5),
+        ("dependencies = (\n  requests,\n  rich\n)\nrequires-python = \">=3.9\"", bare, 5),
+        ("dependencies = (\"requests\",\n\"rich\")", plain, 3),
+        ("dependencies =\n\"requests\",\n\"rich\",\n]", plain, 5),
+        ("dependencies:\n  - requests\n  - rich", "a list is written as YAML has it", 4),
+    ] {
+        let place = format!("in the place of lines 2 to {to}, ");
+        let place = if to == 0 { "" } else { &place };
+        let what = if what.is_empty() { bare } else { what };
+        let right = format!("2: {what}; {place}write exactly `# dependencies = [\"requests\", \"rich\"]`");
+        assert_eq!(told(text), right, "{text}");
+    }
+    let versions = told("dependencies = requests>=2,<3\nrich == 13.*\nhttpx[http2] ~=0.27");
+    assert!(
+        versions.ends_with("`# dependencies = [\"requests>=2,<3\", \"rich == 13.*\", \"httpx[http2] ~=0.27\"]`"),
+        "{versions}"
+    );
+    let marked = told("dependencies =\n\"six; python_version < '3'\"\n'x; y == \"z\"'");
+    assert!(marked.ends_with("`# dependencies = [\"six; python_version < '3'\", 'x; y == \"z\"']`"), "{marked}");
+}
+
+#[test]
+fn no_value_is_asked_for_what_is_no_key() {
+    for text in ["x = 1\n)", "x = 1\n\"rich\",", "x = 1\n(", "timeout =\nsix seven", "dependencies = six\nwhat it does"]
+    {
+        let told = told(text);
+        assert!(!told.contains(") = ") && !told.contains("\", = ") && !told.contains("( ="), "{text}: {told}");
+    }
+}
+
 #[test]
 fn a_line_is_told_as_it_was_meant() {
     let texts = [

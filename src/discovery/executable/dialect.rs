@@ -2,17 +2,18 @@
 
 use serde_json::{Map, Value};
 
+use super::declared;
 use super::schema::{input_of, output_of};
-use super::wishes::declared;
+use super::wishes;
 use crate::discovery::text::JsonSchema;
-use crate::discovery::{Declared, Function};
+use crate::discovery::{Function, Wishes};
 use crate::pep723::is_identifier;
 
 /// More tools than any one program has.
 const MOST: usize = 256;
 
 /// The tools that an executable says it holds, or why that could not be understood. A single one goes by the file's name.
-pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Declared), String> {
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "what `--schema` prints is not UTF-8".to_owned())?;
     if text.trim().is_empty() {
         return Err("`--schema` prints nothing".to_owned());
@@ -20,7 +21,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Declared)
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("what `--schema` prints is not JSON: {error}"))?;
     match value {
-        Value::Object(tool) => Ok((vec![function(&tool, name.to_owned())?], declared(std::slice::from_ref(&tool))?)),
+        Value::Object(tool) => Ok((vec![function(&tool, name.to_owned())?], wishes::of(std::slice::from_ref(&tool))?)),
         Value::Array(tools) if tools.is_empty() => Err("`--schema` prints a list without a tool".to_owned()),
         Value::Array(tools) if tools.len() > MOST => Err(format!("`--schema` prints more than {MOST} tools")),
         Value::Array(tools) => several(tools),
@@ -28,7 +29,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Declared)
     }
 }
 
-fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Declared), String> {
+fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Wishes), String> {
     let (mut found, mut said): (Vec<Function>, _) = (Vec::new(), Vec::new());
     for (place, tool) in tools.into_iter().enumerate() {
         let Value::Object(tool) = tool else {
@@ -44,7 +45,7 @@ fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Declared), String> {
         found.push(function(&tool, name)?);
         said.push(tool);
     }
-    Ok((found, declared(&said)?))
+    Ok((found, wishes::of(&said)?))
 }
 
 fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String> {
@@ -58,6 +59,7 @@ fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String>
         output_schema: output.as_ref().map(JsonSchema::of),
         is_async: false,
         line: 0,
+        declared: declared::of(tool),
         name,
     })
 }
@@ -70,9 +72,13 @@ fn first_paragraph(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
+    use crate::config::facts::{Declared, Mode, Risk};
+    use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
         let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
@@ -120,6 +126,31 @@ mod tests {
         let text = json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
         let list = schemas(&json!({"returns": {"type": "string"}})).1.unwrap();
         assert_eq!(list["anyOf"], json!([text, failed]));
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_kept_and_what_nobody_understands_is_left_out() {
+        let printed = json!({
+            "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
+            "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
+            "requires_sandbox": "maybe",
+        });
+        let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let declared = found[0].declared.as_deref().unwrap();
+        let expected = Declared {
+            timeout: Some(Duration::from_secs(5)),
+            effects: Some(Effects::Pure),
+            version: Some("1.2.0".to_owned()),
+            tags: Some(vec!["web".to_owned()]),
+            category: Some("network".to_owned()),
+            risk_level: Some(Risk::Medium),
+            allowed_modes: Some(vec![Mode::Normal, Mode::Alert]),
+            requires_approval: Some(true),
+            requires_sandbox: None,
+            rate_limit_per_hour: Some(60),
+        };
+        assert_eq!(*declared, expected);
+        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().0[0].declared, None);
     }
 
     #[test]

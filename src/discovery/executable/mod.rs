@@ -1,6 +1,7 @@
 //! Executables in tool folders: which files are meant, and what they say of themselves. Nothing is run here: who asks them
 //! hands in the answers.
 
+mod declared;
 mod dialect;
 mod machine;
 mod schema;
@@ -104,8 +105,8 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     };
     match said {
-        Ok((functions, declared)) => {
-            file.declared = declared;
+        Ok((functions, wishes)) => {
+            file.wishes = wishes;
             file.description = functions.first().and_then(|function| function.summary.clone());
             file.functions = functions;
             file.status = Status::Ready;

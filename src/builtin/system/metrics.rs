@@ -1,0 +1,167 @@
+//! `system_metrics_snapshot`
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sysinfo::{CpuRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, MemoryRefreshKind, RefreshKind, System};
+
+use crate::builtin::{About, Builtin, Call};
+use crate::config::facts::Risk;
+use crate::config::tool::Effects;
+use crate::outcome::{Code, Fault};
+use crate::process::{End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
+
+pub(super) struct Snapshot;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Metrics {
+    /// The processors.
+    cpu: Cpu,
+    /// Main memory, in bytes.
+    memory: Memory,
+    /// What is mounted where.
+    disks: Vec<Disk>,
+    /// Graphics processors, where one answers.
+    gpus: Vec<Gpu>,
+    /// For how many seconds the machine has run.
+    uptime_s: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Cpu {
+    /// How many there are.
+    count: usize,
+    /// How much of all of them was used in the last fifth of a second, in percent.
+    used_percent: f32,
+    /// How many tasks ran or waited to, over 1, 5 and 15 minutes.
+    load: [f64; 3],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Memory {
+    total: u64,
+    used: u64,
+    /// What programs can get without anything being swapped out.
+    available: u64,
+    swap_total: u64,
+    swap_used: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Disk {
+    /// Where it is mounted.
+    path: String,
+    /// In bytes.
+    total: u64,
+    /// In bytes.
+    available: u64,
+    /// How it is written.
+    file_system: String,
+}
+
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Gpu {
+    name: String,
+    /// In percent.
+    used_percent: f32,
+    /// In bytes.
+    memory_total: u64,
+    /// In bytes.
+    memory_used: u64,
+    /// In degrees Celsius.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+}
+
+impl Builtin for Snapshot {
+    type Params = Nothing;
+    type Answer = Metrics;
+
+    fn about(&self) -> About {
+        About::new("system_metrics_snapshot", "Say how busy the machine is: processors, load, memory, disks, graphics.")
+            .effects(Effects::Pure)
+            .risk("read_only", Risk::Low)
+            .timeout(Duration::from_secs(20))
+    }
+
+    async fn call(&self, _nothing: Nothing, call: Call) -> Result<Metrics, Fault> {
+        let (gpus, metrics) = tokio::join!(gpus(&call), measured(&call));
+        Ok(Metrics { gpus, ..metrics? })
+    }
+}
+
+async fn measured(call: &Call) -> Result<Metrics, Fault> {
+    let wanted = || RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_usage());
+    let mut system = System::new_with_specifics(wanted().with_memory(MemoryRefreshKind::everything()))
+        .map_err(|error| silent(&error))?;
+    // Use is what happens between two looks.
+    tokio::time::sleep(MINIMUM_CPU_UPDATE_INTERVAL).await;
+    // A disk of another machine may take its time.
+    call.blocking(move |_| {
+        system.refresh_specifics(wanted());
+        let load = System::load_average().map_err(|error| silent(&error))?;
+        let cpu = Cpu {
+            count: system.cpus().len(),
+            used_percent: system.global_cpu_usage(),
+            load: [load.one, load.five, load.fifteen],
+        };
+        let memory = Memory {
+            total: system.total_memory(),
+            used: system.used_memory(),
+            available: system.available_memory(),
+            swap_total: system.total_swap(),
+            swap_used: system.used_swap(),
+        };
+        let disk = |disk: &sysinfo::Disk| Disk {
+            path: disk.mount_point().display().to_string(),
+            total: disk.total_space(),
+            available: disk.available_space(),
+            file_system: disk.file_system().to_string_lossy().into_owned(),
+        };
+        let disks = Disks::new_with_refreshed_list().map(|disks| disks.iter().map(disk).collect()).unwrap_or_default();
+        Ok(Metrics { cpu, memory, disks, gpus: Vec::new(), uptime_s: System::uptime().unwrap_or_default() })
+    })
+    .await
+}
+
+/// The system did not say.
+pub(super) fn silent(error: &sysinfo::Error) -> Fault {
+    Fault::new(Code::SystemError, format!("this system does not say how it is: {error}"))
+}
+
+const ASKED: [&str; 2] =
+    ["--query-gpu=name,utilization.gpu,memory.total,memory.used,temperature.gpu", "--format=csv,noheader,nounits"];
+
+/// What the program that comes with the most common driver says, where it is there.
+async fn gpus(call: &Call) -> Vec<Gpu> {
+    let Ok(program) = which::which("nvidia-smi") else { return Vec::new() };
+    let launch = Launch::new(program).args(ASKED).envs(call.env.as_ref().clone());
+    let limit = Duration::from_secs(5);
+    let asked = Once { launch, input: Vec::new(), limit, most: 1 << 16, tail: USUAL_TAIL, grace: Grace::NONE };
+    match once(asked, |_, _| {}).await {
+        Ok(done) if done.end == End::Exit(Exit::Code(0)) => read_gpus(&String::from_utf8_lossy(&done.stdout)),
+        _ => Vec::new(),
+    }
+}
+
+/// A line for each, with numbers that may not be known.
+pub(super) fn read_gpus(printed: &str) -> Vec<Gpu> {
+    let gpu = |line: &str| {
+        let words: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [name, used, total, taken, temperature] = words[..] else { return None };
+        let bytes = |text: &str| text.parse::<u64>().unwrap_or_default() << 20;
+        Some(Gpu {
+            name: name.to_owned(),
+            used_percent: used.parse().unwrap_or_default(),
+            memory_total: bytes(total),
+            memory_used: bytes(taken),
+            temperature: temperature.parse().ok(),
+        })
+    };
+    printed.lines().filter_map(gpu).collect()
+}

@@ -1,0 +1,210 @@
+//! Requests, each hop of them checked: the name is resolved once, what is private is taken out, and what is left is connected
+//! to.
+
+use std::fmt;
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use ureq::config::Config as Settings;
+use ureq::http::Uri;
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, Error};
+
+use super::addresses::Allowed;
+use crate::builtin::Stop;
+use crate::outcome::{Code, Fault};
+
+/// The open internet, as far as it may be reached.
+#[derive(Debug, Clone)]
+pub(super) struct Web {
+    allowed: Allowed,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub(super) struct Answered {
+    /// The address that answered, after redirects.
+    pub url: String,
+    pub status: u16,
+    /// As the server names it, with its parameters.
+    pub content_type: String,
+    pub body: Vec<u8>,
+    /// Whether there was more than is read.
+    pub is_cut: bool,
+}
+
+/// So much of an answer is read, in bytes.
+pub(super) const MOST: usize = 5 << 20;
+const HOPS: usize = 6;
+
+impl Web {
+    pub fn allowing(allowed: Allowed) -> Self {
+        Self { allowed }
+    }
+
+    /// Fetches what is at an address, within so much time. Headers go to the first hop's host only.
+    pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Answered, Fault> {
+        let end = Instant::now() + limit;
+        let mut here = absolute(url)?;
+        let first = here.host().map(str::to_owned);
+        for _ in 0..HOPS {
+            let left = end.saturating_duration_since(Instant::now());
+            let own = if here.host().map(str::to_owned) == first { headers } else { &[] };
+            let mut answer = self.ask(&here, own, left).map_err(|error| told(&here, &error, limit))?;
+            let status = answer.status();
+            let next = answer.headers().get("location").and_then(|place| place.to_str().ok());
+            if let (true, Some(next)) = (status.is_redirection(), next) {
+                here = absolute(&join(&here, next))?;
+                continue;
+            }
+            let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+            let content_type = content_type.unwrap_or_default().to_owned();
+            let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
+                .map_err(|error| fault(&here, &format!("the answer broke off: {error}")))?;
+            return Ok(Answered { url: here.to_string(), status: status.as_u16(), content_type, body, is_cut });
+        }
+        Err(fault(&here, &format!("more than {} redirects", HOPS - 1)))
+    }
+
+    fn ask(
+        &self,
+        url: &Uri,
+        headers: &[(&str, &str)],
+        left: Duration,
+    ) -> Result<ureq::http::Response<ureq::Body>, Error> {
+        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        let settings = Agent::config_builder()
+            .timeout_global(Some(left.max(Duration::from_millis(1))))
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .proxy(None)
+            .user_agent(concat!("hostler/", env!("CARGO_PKG_VERSION")))
+            .tls_config(tls)
+            .build();
+        let agent = Agent::with_parts(settings, DefaultConnector::default(), Checked(self.allowed.clone()));
+        let mut request = agent.get(url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.call()
+    }
+}
+
+/// Reads as much as is taken, and says whether there was more.
+fn read(mut body: impl Read, stop: &Stop) -> std::io::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let got = body.read(&mut piece)?;
+        bytes.extend_from_slice(&piece[..got]);
+        if got == 0 || bytes.len() > MOST || stop.is_said() {
+            let is_cut = bytes.len() > MOST;
+            bytes.truncate(MOST);
+            return Ok((bytes, is_cut));
+        }
+    }
+}
+
+fn absolute(url: &str) -> Result<Uri, Fault> {
+    let wrong = |why: &str| Fault::new(Code::InvalidParams, format!("`{}` cannot be fetched: {why}", hidden(url)));
+    let (scheme, _) = url.split_once("://").ok_or_else(|| wrong("it does not begin with https:// or http://"))?;
+    if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+        return Err(wrong(&format!("only http and https are, and it begins with {scheme}")));
+    }
+    let uri: Uri = url.parse().map_err(|_| wrong("it is no address; write one like https://example.com/page"))?;
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(wrong("it names no host"));
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(wrong("it holds a name or a password, which do not belong into addresses"));
+    }
+    Ok(uri)
+}
+
+/// An address without what may be private in it.
+fn hidden(url: &str) -> String {
+    let shown: String = url.chars().take(200).collect();
+    match shown.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
+        Some((scheme, rest)) => format!("{scheme}://…@{rest}"),
+        None => shown,
+    }
+}
+
+/// Where a redirect leads.
+fn join(here: &Uri, next: &str) -> String {
+    let (scheme, host) = (here.scheme_str().unwrap_or("https"), here.authority().map_or("", |host| host.as_str()));
+    if next.contains("://") {
+        next.to_owned()
+    } else if let Some(rest) = next.strip_prefix("//") {
+        format!("{scheme}://{rest}")
+    } else if next.starts_with('/') {
+        format!("{scheme}://{host}{next}")
+    } else if next.starts_with('?') {
+        format!("{scheme}://{host}{}{next}", here.path())
+    } else {
+        let folder = here.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{scheme}://{host}{folder}/{next}")
+    }
+}
+
+fn fault(url: &Uri, why: &str) -> Fault {
+    Fault::new(Code::ToolError, format!("{url} was not fetched: {why}"))
+}
+
+fn told(url: &Uri, error: &Error, limit: Duration) -> Fault {
+    match error {
+        Error::Other(other) if other.is::<Private>() => Fault::new(
+            Code::PermissionDenied,
+            format!(
+                "{url} was not fetched: {other}; whoever operates hostler can let it with `allow_private` under \
+                 [builtin.fetch_url] in hostler.toml"
+            ),
+        ),
+        Error::Timeout(_) => {
+            let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
+            Fault::new(Code::ToolTimeout, format!("{url} did not answer within {limit}"))
+        }
+        Error::HostNotFound => fault(url, "there is no such host, or no network"),
+        other => fault(url, &other.to_string()),
+    }
+}
+
+/// A host all of whose addresses are private.
+#[derive(Debug)]
+struct Private {
+    host: String,
+    address: IpAddr,
+}
+
+impl fmt::Display for Private {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}, an address of a private network", self.host, self.address)
+    }
+}
+
+impl std::error::Error for Private {}
+
+/// Resolves names, and gives only addresses that may be connected to.
+#[derive(Debug)]
+struct Checked(Allowed);
+
+impl Resolver for Checked {
+    fn resolve(&self, uri: &Uri, _: &Settings, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let host = uri.host().ok_or(Error::HostNotFound)?;
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let all: Vec<SocketAddr> = (name, port).to_socket_addrs().map_err(|_| Error::HostNotFound)?.collect();
+        let mut found = self.empty();
+        for address in all.iter().filter(|address| self.0.admits(name, address.ip())).take(8) {
+            found.push(*address);
+        }
+        match (found.is_empty(), all.first()) {
+            (false, _) => Ok(found),
+            (true, Some(first)) => Err(Error::Other(Box::new(Private { host: name.to_owned(), address: first.ip() }))),
+            (true, None) => Err(Error::HostNotFound),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `web_search`: one of several who answer, by the configuration.
+
+use std::time::Duration;
+
+use dom_query::Document;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::addresses::Allowed;
+use super::client::{Answered, Web};
+use super::page;
+use crate::builtin::{About, Builtin, Call};
+use crate::config::Config;
+use crate::config::builtin::SearchProvider;
+use crate::config::facts::Risk;
+use crate::config::tool::Effects;
+use crate::outcome::{Code, Fault};
+
+pub(super) struct WebSearch {
+    web: Web,
+    provider: SearchProvider,
+    url: Option<String>,
+}
+
+/// The secret that Brave's interface wants.
+const BRAVE_KEY: &str = "BRAVE_API_KEY";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// What to look for.
+    #[schemars(length(min = 1))]
+    pub query: String,
+    /// The most results.
+    #[serde(default = "usual")]
+    #[schemars(range(min = 1, max = 20))]
+    pub count: usize,
+}
+
+fn usual() -> usize {
+    10
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Hit {
+    /// The page's title.
+    pub title: String,
+    /// Its address, for `fetch_url`.
+    pub url: String,
+    /// What it says, in a line or two.
+    pub text: String,
+}
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+impl WebSearch {
+    pub fn of(config: &Config) -> Self {
+        let layer = &config.layer.builtin;
+        let url = layer.search_url.as_ref().map(|url| url.value.clone());
+        // Whoever names an instance of their own means it, wherever it is.
+        let host = url.as_deref().and_then(|url| url.parse::<ureq::http::Uri>().ok()?.host().map(str::to_owned));
+        let allowed = host.map(|host| Allowed::new(&[host])).unwrap_or_default();
+        Self {
+            web: Web::allowing(allowed),
+            provider: layer.search.as_ref().map_or(SearchProvider::DuckDuckGo, |provider| provider.value),
+            url,
+        }
+    }
+
+    fn address(&self, wanted: &Wanted) -> Result<String, Fault> {
+        let query = escaped(&wanted.query);
+        let own = self.url.as_deref().map(|url| url.trim_end_matches('/'));
+        Ok(match self.provider {
+            SearchProvider::DuckDuckGo => format!("{}/html/?q={query}", own.unwrap_or("https://html.duckduckgo.com")),
+            SearchProvider::Brave => format!(
+                "{}/res/v1/web/search?q={query}&count={}",
+                own.unwrap_or("https://api.search.brave.com"),
+                wanted.count
+            ),
+            SearchProvider::SearXng => {
+                let own = own.ok_or_else(|| {
+                    let message = "no instance of SearXNG is named; write its address as `url` under [builtin.web_search] in \
+                                   hostler.toml";
+                    Fault::new(Code::ToolError, message)
+                })?;
+                format!("{own}/search?q={query}&format=json")
+            }
+        })
+    }
+}
+
+impl Builtin for WebSearch {
+    type Params = Wanted;
+    type Answer = Vec<Hit>;
+
+    fn about(&self) -> About {
+        About::new("web_search", "Search the web: titles, addresses and what the pages say in short.")
+            .effects(Effects::Pure)
+            .risk("network", Risk::Medium)
+            .timeout(LIMIT)
+    }
+
+    async fn call(&self, wanted: Wanted, call: Call) -> Result<Vec<Hit>, Fault> {
+        let address = self.address(&wanted)?;
+        let key = match self.provider {
+            SearchProvider::Brave => Some(call.secret(BRAVE_KEY).await?.ok_or_else(no_key)?),
+            _ => None,
+        };
+        let (web, provider, limit) = (self.web.clone(), self.provider, call.timeout);
+        let mut hits = call
+            .blocking(move |stop| {
+                let headers: Vec<(&str, &str)> = key.iter().map(|key| ("x-subscription-token", key.as_str())).collect();
+                let answer = web.get(&address, &headers, limit, stop)?;
+                found(provider, &answer)
+            })
+            .await?;
+        hits.truncate(wanted.count);
+        Ok(hits)
+    }
+}
+
+fn no_key() -> Fault {
+    let message = format!(
+        "{BRAVE_KEY} is not set: put Brave's key into a file that nobody else may read, and write under [secrets] in \
+         hostler.toml: {BRAVE_KEY} = {{ file = \"/path/to/it\" }}"
+    );
+    Fault::new(Code::MissingCredentials, message)
+}
+
+/// What a provider answered.
+pub(super) fn found(provider: SearchProvider, answer: &Answered) -> Result<Vec<Hit>, Fault> {
+    let strange = |why: &str| {
+        let host = answer.url.split('/').nth(2).unwrap_or_default();
+        let message = format!(
+            "{host} did not answer the search ({why}); try again later, or set another `provider` under \
+                               [builtin.web_search] in hostler.toml"
+        );
+        Fault::new(Code::ToolError, message)
+    };
+    if answer.status != 200 {
+        return Err(strange(&format!("status {}", answer.status)));
+    }
+    let text = page::decode(&answer.body, &answer.content_type);
+    match provider {
+        SearchProvider::DuckDuckGo => {
+            let hits = of_page(&text);
+            if hits.is_empty() && !text.contains("no-results") {
+                return Err(strange("it wants to be sure that a person asks"));
+            }
+            Ok(hits)
+        }
+        SearchProvider::SearXng => of_list(&text, "/results", "content").ok_or_else(|| {
+            strange("no JSON came; the instance allows `json` under search.formats in its settings, or does not")
+        }),
+        SearchProvider::Brave => of_list(&text, "/web/results", "description").ok_or_else(|| strange("no JSON came")),
+    }
+}
+
+fn of_list(text: &str, place: &str, about: &str) -> Option<Vec<Hit>> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let word = |hit: &Value, key: &str| hit[key].as_str().unwrap_or_default().trim().to_owned();
+    let hits = value.pointer(place).and_then(Value::as_array).into_iter().flatten();
+    let hit =
+        |hit: &Value| Hit { title: plain(&word(hit, "title")), url: word(hit, "url"), text: plain(&word(hit, about)) };
+    Some(hits.map(hit).filter(|hit| !hit.url.is_empty()).collect())
+}
+
+/// A text without the marks that some put around what was looked for.
+fn plain(text: &str) -> String {
+    if text.contains('<') || text.contains('&') {
+        Document::from(text).text().trim().to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The page for browsers without scripts.
+fn of_page(html: &str) -> Vec<Hit> {
+    let document = Document::from(html);
+    let hit = |result: dom_query::Selection<'_>| {
+        let link = result.select("a.result__a");
+        let url = target(&link.attr_or("href", ""))?;
+        let tidy = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = tidy(&result.select(".result__snippet").text());
+        Some(Hit { title: tidy(&link.text()), url, text })
+    };
+    let results = document.select(".result");
+    results.iter().filter(|result| !result.has_class("result--ad")).filter_map(hit).collect()
+}
+
+/// Where a link of that page leads in the end: it stands in the address of a counter.
+fn target(link: &str) -> Option<String> {
+    let wrapped = link.split_once("uddg=").map(|(_, rest)| rest.split('&').next().unwrap_or(rest));
+    let url = wrapped.map_or_else(|| link.to_owned(), unescaped);
+    url.starts_with("http").then_some(url)
+}
+
+/// A text as it stands in an address.
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let code = if byte == b'%' { Some([rest.next(), rest.next()]) } else { None };
+        let digits = code.and_then(|[high, low]| Some([high?, low?]));
+        let value = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok());
+        bytes.push(value.unwrap_or(byte));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,176 @@
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use super::client::Answered;
+use super::search::found;
+use super::{Allowed, client, fetch, page};
+use crate::builtin::testing::Bench;
+use crate::config::builtin::SearchProvider;
+use crate::outcome::Code;
+
+/// A server that answers each path with what it is told to, and says where it listens.
+fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let Some(first) = lines.next() else { continue };
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+            let _ = stream.write_all(&answer(&path));
+        }
+    });
+    place
+}
+
+fn said(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let length = body.as_ref().len();
+    let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
+    [head.as_bytes(), body.as_ref()].concat()
+}
+
+fn page_of(path: &str) -> Vec<u8> {
+    match path {
+        "/article" => {
+            let body = "<html><head><title>On bells</title></head><body><nav>Menu Menu</nav><article><h1>On bells</h1>".to_owned()
+                + &"<p>A bell rings when it is struck, and <b>this</b> sentence is long enough to be read, with a comma.</p>".repeat(8)
+                + "</article><script>alert(1)</script></body></html>";
+            said("200 OK", "content-type: text/html; charset=utf-8\r\n", body)
+        }
+        "/latin" => said("200 OK", "content-type: text/plain; charset=latin1\r\n", b"na\xefve"),
+        "/json" => said("200 OK", "content-type: application/json\r\n", r#"{"a": 1}"#),
+        "/picture" => said("200 OK", "content-type: image/png\r\n", b"\x89PNG\0\0"),
+        "/large" => said("200 OK", "content-type: text/plain\r\n", vec![b'x'; (5 << 20) + 1]),
+        "/moved/here" => said("302 Found", "location: ../article\r\n", ""),
+        "/moved" => said("302 Found", "location: /json\r\n", ""),
+        "/round" => said("302 Found", "location: /round\r\n", ""),
+        "/metadata" => said("302 Found", "location: http://169.254.169.254/latest/meta-data/\r\n", ""),
+        "/file" => said("302 Found", "location: file:///etc/passwd\r\n", ""),
+        _ => said("404 Not Found", "content-type: text/plain\r\n", "nothing here"),
+    }
+}
+
+fn bench(allowed: &[&str]) -> Bench {
+    let allowed: Vec<String> = allowed.iter().map(|&name| name.to_owned()).collect();
+    Bench::of(move |tools, _| tools.register(fetch::FetchUrl(client::Web::allowing(Allowed::new(&allowed)))))
+}
+
+fn url(place: &str, path: &str) -> Value {
+    json!({"url": format!("{place}{path}")})
+}
+
+#[tokio::test]
+async fn a_page_is_read_for_what_it_says() {
+    let (place, bench) = (server(page_of), bench(&["127.0.0.1"]));
+    let read = bench.call("fetch_url", url(&place, "/article")).await.unwrap();
+    let text = read["content"].as_str().unwrap();
+    assert!(text.contains("**this** sentence") && !text.contains("Menu") && !text.contains("alert"), "{text}");
+    assert_eq!((&read["title"], &read["status"]), (&json!("On bells"), &json!(200)));
+    let raw = json!({"url": format!("{place}/article"), "form": "raw", "limit": 20});
+    let raw = bench.call("fetch_url", raw).await.unwrap();
+    assert_eq!((&raw["content"], &raw["next_offset"]), (&json!("<html><head><title>O"), &json!(20)));
+    assert_eq!(bench.call("fetch_url", url(&place, "/latin")).await.unwrap()["content"], "naïve");
+    assert_eq!(bench.call("fetch_url", url(&place, "/json")).await.unwrap()["content"], r#"{"a": 1}"#);
+    let absent = bench.call("fetch_url", url(&place, "/absent")).await.unwrap();
+    assert_eq!((&absent["status"], &absent["content"]), (&json!(404), &json!("nothing here")), "a result all the same");
+    bench.fails("fetch_url", url(&place, "/picture"), Code::ToolError, "is image/png and no text").await;
+    bench.fails("fetch_url", url(&place, "/large"), Code::ToolError, "is larger than 5 MB").await;
+}
+
+#[tokio::test]
+async fn redirects_are_followed_and_each_is_looked_at() {
+    let (place, bench) = (server(page_of), bench(&["127.0.0.1"]));
+    let moved = bench.call("fetch_url", url(&place, "/moved")).await.unwrap();
+    assert_eq!(moved["url"], format!("{place}/json"));
+    let denied = Code::PermissionDenied;
+    bench
+        .fails(
+            "fetch_url",
+            url(&place, "/metadata"),
+            denied,
+            "169.254.169.254 is 169.254.169.254, an address of a private",
+        )
+        .await;
+    bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "more than 5 redirects").await;
+    bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "only http and https are").await;
+}
+
+#[tokio::test]
+async fn nothing_private_is_reached_by_any_name() {
+    let (place, bench) = (server(|_| panic!("nobody is to come here")), bench(&[]));
+    let port = place.rsplit(':').next().unwrap();
+    for host in
+        ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"]
+    {
+        let (code, said) = bench.fault("fetch_url", json!({"url": format!("http://{host}:{port}/")})).await;
+        assert!(code != Code::ToolTimeout, "{host}: {said}");
+        assert!(said.contains("private network") || said.contains("no such host"), "{host}: {said}");
+    }
+    for (wrong, words) in [
+        ("ftp://example.com/", "only http and https"),
+        ("example.com", "does not begin with https://"),
+        ("http://me:secret@example.com/", "holds a name or a password"),
+        ("http:///x", "cannot be fetched"),
+    ] {
+        let (code, said) = bench.fault("fetch_url", json!({"url": wrong})).await;
+        assert!(code == Code::InvalidParams && said.contains(words) && !said.contains("secret"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn no_page_is_too_strange_to_be_read() {
+    let deep = "<div>".repeat(200_000) + "deep";
+    assert_eq!(page::read(&deep, "http://x/").text, "deep");
+    let nested = "<div>".repeat(490) + "inner" + &"</div>".repeat(490);
+    assert!(page::read(&nested, "http://x/").text.contains("inner"));
+    let wide = "<p>word</p>".repeat(60_000);
+    assert!(page::read(&wide, "http://x/").text.contains("word"));
+    for odd in ["", "<", "<a <b <c", "</div></div>", "<table><p><table>", "\u{0}<svg><math>"] {
+        page::read(odd, "http://x/");
+    }
+    let in_page = page::decode(b"<meta charset=\"latin1\">na\xefve", "text/html");
+    assert!(in_page.ends_with("naïve"), "{in_page}");
+}
+
+fn answered(body: &str) -> Answered {
+    let url = "https://search.example/?q=x".to_owned();
+    Answered { url, status: 200, content_type: "text/html".to_owned(), body: body.into(), is_cut: false }
+}
+
+#[test]
+fn the_answers_of_providers_are_read() {
+    let page = r#"<div class="result results_links"><h2><a class="result__a" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2Fx%3Fy%3D1&amp;rut=z">One <b>bell</b></a></h2>
+        <a class="result__snippet" href="x">It <b>rings</b>.</a></div>
+        <div class="result result--ad"><a class="result__a" href="https://ad.example">Buy</a></div>
+        <div class="result"><a class="result__a" href="https://b.example/">Two</a></div>"#;
+    let hits = serde_json::to_value(found(SearchProvider::DuckDuckGo, &answered(page)).unwrap()).unwrap();
+    assert_eq!(
+        hits,
+        json!([
+            {"title": "One bell", "url": "https://a.example/x?y=1", "text": "It rings."},
+            {"title": "Two", "url": "https://b.example/", "text": ""}
+        ])
+    );
+    let list =
+        json!({"results": [{"title": "T", "url": "https://c.example", "content": "says"}, {"title": "no address"}]});
+    let hits = serde_json::to_value(found(SearchProvider::SearXng, &answered(&list.to_string())).unwrap()).unwrap();
+    assert_eq!(hits, json!([{"title": "T", "url": "https://c.example", "text": "says"}]));
+    let brave = json!({"web": {"results": [{"title": "T", "url": "https://d.example", "description": "<strong>a</strong> &amp; b"}]}});
+    let hits = serde_json::to_value(found(SearchProvider::Brave, &answered(&brave.to_string())).unwrap()).unwrap();
+    assert_eq!(hits[0]["text"], "a & b");
+}
+
+#[test]
+fn what_is_no_answer_is_told() {
+    let wrong = |provider, answer: &Answered| found(provider, answer).unwrap_err().message;
+    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("a person asks"));
+    assert!(wrong(SearchProvider::SearXng, &answered("<html>")).contains("search.formats"));
+    let busy = Answered { status: 429, ..answered("") };
+    let said = wrong(SearchProvider::Brave, &busy);
+    assert!(said.starts_with("search.example did not answer the search (status 429)"), "{said}");
+    assert!(found(SearchProvider::DuckDuckGo, &answered("<div class='no-results'>")).unwrap().is_empty());
+}

@@ -1,0 +1,48 @@
+//! Tools out of a catalogue, by what is said of them.
+
+use std::sync::Arc;
+
+use super::catalogue::{Catalogue, Tool};
+use crate::config::facts::Mode;
+
+/// Which tools are meant. What is not said leaves all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Those that may be called in this mode.
+    pub mode: Option<Mode>,
+    /// Those of this category.
+    pub category: Option<String>,
+    /// Those with this tag.
+    pub tag: Option<String>,
+    /// Those of this pack.
+    pub pack: Option<String>,
+    /// Those of this kind, by its word.
+    pub kind: Option<&'static str>,
+}
+
+impl Filter {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        let Self { mode, category, tag, pack, kind } = self;
+        mode.is_none() && category.is_none() && tag.is_none() && pack.is_none() && kind.is_none()
+    }
+
+    /// Whether a tool is meant.
+    pub fn admits(&self, tool: &Tool) -> bool {
+        let (facts, file) = (&tool.settings.facts, &tool.entry.file);
+        let category = facts.category.as_ref().map(|category| &category.value);
+        let tags = || facts.tags.iter().flat_map(|tags| &tags.value);
+        self.mode.is_none_or(|mode| facts.allows(mode))
+            && self.category.as_ref().is_none_or(|wanted| category == Some(wanted))
+            && self.tag.as_ref().is_none_or(|wanted| tags().any(|tag| tag == wanted))
+            && self.pack.as_ref().is_none_or(|wanted| *wanted == file.pack)
+            && self.kind.is_none_or(|wanted| wanted == tool.entry.kind_word())
+    }
+}
+
+impl Catalogue {
+    /// The tools that can be called and that a filter means.
+    pub fn list(&self, filter: &Filter) -> impl Iterator<Item = &Arc<Tool>> {
+        self.ready().filter(|tool| filter.admits(tool))
+    }
+}

@@ -1,0 +1,106 @@
+"""What is said of tools besides what they take: kept from every kind of tool, overruled by the operator, shown, selected by."""
+
+import json
+import unittest
+
+from harness import config_file, connected, run, scratch, write_tool
+from test_executables import program
+
+HEADER = """# /// script
+# requires-python = ">=3.9"
+# dependencies = []
+# [tool.hostler]
+# version = "1.2"
+# tags = ["text", "small"]
+# category = "read_only"
+# risk_level = "low"
+# allowed_modes = ["normal", "alert"]
+# rate_limit_per_hour = 60
+# ///
+"""
+SCHEMA = {"description": "Send it.", "version": "3.0", "tags": ["text"], "category": "network", "risk_level": "medium",
+          "requires_approval": True, "requires_sandbox": True, "timeout": "7s", "effects": "idempotent", "parameters": {}}
+CONFIG = """[builtin]
+enable = ["glob", "hostler_tools"]
+roots = ["."]
+[tool."plain.two"]
+risk_level = "high"
+allowed_modes = ["recovery"]
+[tool.glob]
+timeout = "9s"
+"""
+
+
+class Facts(unittest.IsolatedAsyncioTestCase):
+    def place(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "plain", "def one() -> int:\n    return 1\n\ndef two() -> int:\n    return 2\n", header=HEADER)
+        program(folder / "tools", "send", schema=SCHEMA)
+        return "--tools", folder / "tools", "--config", config_file(folder, CONFIG)
+
+    def listed(self, *words):
+        done = run("list", "--json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["name"]: row for row in json.loads(done.stdout)}
+
+    def test_each_kind_of_tool_says_it_and_the_operator_has_the_last_word(self):
+        rows = self.listed(*self.place())
+        keys = ("version", "tags", "category", "risk_level", "allowed_modes", "requires_approval", "requires_sandbox", "rate_limit_per_hour")
+        said = {name: tuple(row.get(key) for key in keys) for name, row in rows.items()}
+        self.assertEqual(said, {
+            "plain.one": ("1.2", ["text", "small"], "read_only", "low", ["normal", "alert"], None, None, 60),
+            "plain.two": ("1.2", ["text", "small"], "read_only", "high", ["recovery"], None, None, 60),
+            "send": ("3.0", ["text"], "network", "medium", None, True, True, None),
+            "glob": (None, None, "read_only", "low", None, None, None, None),
+            "hostler_tools": (None, None, "read_only", "low", None, None, None, None),
+        })
+
+    def test_tools_are_selected_by_it(self):
+        place = self.place()
+        for words, names in (
+            (("--mode", "normal"), {"plain.one", "send", "glob", "hostler_tools"}),
+            (("--mode", "RECOVERY", "--tag", "small"), {"plain.two"}),
+            (("--category", "network"), {"send"}),
+            (("--pack", "plain"), {"plain.one", "plain.two"}),
+            (("--kind", "builtin"), {"glob", "hostler_tools"}),
+            (("--kind", "python", "--mode", "lockdown"), set()),
+        ):
+            with self.subTest(words):
+                self.assertEqual(set(self.listed(*words, *place)), names)
+        wrong = run("list", "--mode", "panic", *place)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("normal, alert, degraded, lockdown, recovery", wrong.stderr)
+
+    def test_it_is_shown_with_who_said_it(self):
+        place = self.place()
+        settings = json.loads(run("show", "plain.two", "--json", *place).stdout)["settings"]
+        self.assertEqual(settings["risk_level"], {"value": "high", "origin": f"{place[3]}:5"})
+        self.assertTrue(settings["category"]["origin"].startswith("header "), settings["category"])
+        sent = json.loads(run("show", "send", "--json", *place).stdout)["settings"]
+        self.assertEqual((sent["timeout"], sent["effects"]["value"]), ({"value": "7s", "origin": "the tool itself"}, "idempotent"))
+        glob = json.loads(run("show", "glob", "--json", *place).stdout)["settings"]
+        self.assertEqual(glob["timeout"], {"value": "9s", "origin": f"{place[3]}:8"})
+        text = run("show", "send", *place).stdout
+        self.assertIn("requires_approval", text)
+
+    def test_what_is_none_is_told_with_what_there_is(self):
+        folder = scratch(self)
+        write_tool(folder, "odd", "def one() -> int:\n    return 1\n", header=HEADER.replace('"low"', '"lowish"').replace("tags", "tag"))
+        row = self.listed("--tools", folder)["odd.one"]
+        self.assertEqual(row["status"], "broken")
+        self.assertIn("did you mean `tags`?", row["reason"])
+        write_tool(folder, "odd", "def one() -> int:\n    return 1\n", header=HEADER.replace('"low"', '"lowish"'))
+        self.assertIn('write one of "low", "medium", "high"', self.listed("--tools", folder)["odd.one"]["reason"])
+
+    async def test_a_model_finds_tools_by_it(self):
+        _, tools, _, config = self.place()
+        async with connected(tools, config=config) as session:
+            await session.call("send")
+            network = await session.value("hostler_tools", category="network")
+            self.assertEqual([(tool["name"], tool["risk_level"]) for tool in network], [("send", "medium")])
+            small = await session.value("hostler_tools", tag="small")
+            self.assertEqual([tool["name"] for tool in small], ["plain.one", "plain.two"])
+
+
+if __name__ == "__main__":
+    unittest.main()
