@@ -52,6 +52,8 @@ struct Pipes {
     reader: LinkReader<pipe::Receiver>,
     output: Option<PipeEnd>,
     stderr: JoinHandle<()>,
+    /// Where the worker does not see to it that its standard error is read before its answers.
+    unread: Option<stderr::Waiting>,
 }
 
 impl Fresh {
@@ -77,6 +79,7 @@ impl Fresh {
         };
         let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         Ok(Pipes {
+            unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
             writer: start_writer(stdin, dialect.clone()),
             output: PipeEnd::beyond(&stdout),
@@ -175,13 +178,16 @@ impl Fresh {
     }
 
     fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes) -> WorkerHandle {
-        let Pipes { writer, mut reader, output, stderr } = pipes;
+        let Pipes { writer, mut reader, output, stderr, unread } = pipes;
         let (control, orders) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let Support { lease, described, launched } = self.support;
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
+                if let (News::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
+                    unread.read().await;
+                }
                 match (item, &described) {
                     (News::Frame(Incoming::Described(told)), Some(described)) => described(told),
                     (item, _) => news.send(item),

@@ -43,6 +43,9 @@ for line in sys.stdin:
         say("")
         say('{"level": "info"}')
         answer("done")
+    elif do == "aside":
+        os.write(2, b"aside\n" * kwargs["times"])
+        answer("done")
     elif do == "exit":
         os._exit(3)
     elif do == "kill":
@@ -133,6 +136,8 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             printed = await hostler.call("station", do="print")
             self.assertEqual((printed.value, printed.output), ("done", 'working on it\n\n{"level": "info"}\n'))
             self.assertEqual(printed.worker, failed.worker)
+            for times in (1, 2, 1000, 20000) * 20:
+                self.assertEqual((await hostler.call("station", do="aside", times=times)).output, "aside\n" * times)
 
     async def test_a_death_is_told_and_the_next_call_has_a_new_process(self):
         async with bare(self) as hostler:

@@ -119,6 +119,9 @@ class Worker {
         return true;
       };
     }
+    // A module that fails while it is loaded is told so in the answer to hello, which may not have come yet.
+    this.early = (error) => { this.trouble ??= { error }; };
+    process.on("uncaughtException", this.early);
     this.exit = process.exit.bind(process);
     process.exit = (status) => {
       if (current.getStore()) throw new Error(`the tool asked to exit with status ${status ?? 0}`);
@@ -164,7 +167,10 @@ class Worker {
     }
     Object.assign(this, { concurrency, secrets, host });
     try {
-      this.functions = (await load(this.file)).functions;
+      const { functions } = await load(this.file);
+      if (this.trouble) throw this.trouble.error;
+      process.off("uncaughtException", this.early);
+      this.functions = functions;
     } catch (error) {
       this.refuse(id, NOT_LOADED, told(error), { type: error?.name ?? typeof error, traceback: error?.stack ?? null });
       return this.exit(1);
