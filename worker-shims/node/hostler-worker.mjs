@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The worker side of hostler's protocol v1 (docs/protocol.md) for ES modules. Node 18 or later, nothing to install.
 //
 //     #!/usr/bin/env node
