@@ -22,7 +22,15 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             "The caller set this limit: allow it more time, or make it do less".to_owned()
         }
         Code::ToolTimeout => {
-            format!("Raise its `timeout` {}, or make it do less", where_to_set(&tool.settings.timeout.origin))
+            let origin = &tool.settings.timeout.origin;
+            let place = match origin {
+                // There is no header to write it into.
+                Origin::Default | Origin::Tool if !tool.entry.serving().has_environment() => {
+                    format!("under [tool.{}] in hostler.toml", tool.entry.file.pack)
+                }
+                origin => where_to_set(origin),
+            };
+            format!("Raise its `timeout` {place}, or make it do less")
         }
         _ => {
             let told = match &fault.details.lack {
