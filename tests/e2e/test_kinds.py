@@ -627,7 +627,9 @@ class Node(unittest.IsolatedAsyncioTestCase):
             unset = await hostler.call("unset")
             self.assertEqual(unset.code, "MISSING_CREDENTIALS")
             self.assertIn("ut it into hostler's environment as UNSET", unset.message)
-            self.assertIn("OTHER is not declared", (await hostler.call("undeclared")).message)
+            undeclared = (await hostler.call("undeclared")).message
+            self.assertIn("OTHER is not declared", undeclared)
+            self.assertIn('or write `secrets = ["OTHER"]` under [tool.steps] in hostler.toml', undeclared)
             left = await hostler.call("leave")
             self.assertEqual((left.code, left.worker), ("TOOL_ERROR", second.worker))
             self.assertIn("may not use host.call", (await hostler.call("other")).message)
