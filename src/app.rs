@@ -13,7 +13,7 @@ use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
 use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::{BuiltIns, OneShots, Pools};
+use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
 use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
 use crate::worker::{Shims, Sources};
@@ -51,8 +51,9 @@ impl App {
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
-        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
         let env = executable_environment(&config, &registry);
+        let makers = Makers { environments: Arc::new(environments), shims, sources, env: env.clone() };
+        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
         let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), env.clone());
         let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), env);
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
@@ -105,7 +106,7 @@ impl App {
             let good = catalogue
                 .files
                 .iter()
-                .filter(|entry| entry.has_workers() && entry.broken().is_none() && entry.stale.is_none());
+                .filter(|entry| entry.serving().has_environment() && entry.broken().is_none() && entry.stale.is_none());
             good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
         };
         Watching::start(&self.dispatcher.registry, Box::new(keep))

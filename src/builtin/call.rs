@@ -6,11 +6,16 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
-use crate::worker::HostAccess;
+use crate::protocol::HostMethod;
+use crate::worker::{Ask, HostAccess};
 
 /// Looks a secret up where the configuration says it is, or in hostler's own environment; `None` when it is not set.
 pub type LookUp =
@@ -20,6 +25,8 @@ pub type LookUp =
 pub struct Call {
     /// Its id.
     pub id: String,
+    /// When it began.
+    pub begun: Instant,
     /// How long it may run.
     pub timeout: Duration,
     /// The most output of a program that is kept, in bytes.
@@ -58,6 +65,26 @@ impl Call {
     /// A secret, as it is now; `None` when it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
         (self.secrets)(name).await
+    }
+
+    /// Calls another tool, by either of its names, and gives its result. Its fault's code stands in the fault's text.
+    pub async fn tool(&self, name: &str, arguments: Value) -> Result<Value, Fault> {
+        self.ask(HostMethod::Call, &json!({"tool": name, "arguments": arguments})).await
+    }
+
+    /// Asks hostler what a tool in Python could ask, too.
+    pub async fn ask(&self, method: HostMethod, params: &impl Serialize) -> Result<Value, Fault> {
+        let wrong = |error: serde_json::Error| Fault::new(Code::SystemError, error.to_string());
+        let host = self.host.as_ref().ok_or_else(|| {
+            let message =
+                "this tool may not use hostler; let it with `host_access = true` under [tool.NAME] in hostler.toml";
+            Fault::new(Code::PermissionDenied, message)
+        })?;
+        let params = to_raw_value(params).map_err(wrong)?;
+        let left = self.timeout.saturating_sub(self.begun.elapsed());
+        let answer = host.answer(Ask { method, params, left }).await;
+        let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
+        serde_json::from_str(answer.get()).map_err(wrong)
     }
 
     /// Does what would hold up everybody, such as reading files, on a thread of its own. It hears of it when the call is

@@ -5,14 +5,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::to_raw_value;
 
 use super::{About, Builtin, Builtins, Call, Unregistered};
 use crate::config::facts::Risk;
 use crate::config::tool::Effects;
-use crate::outcome::{Code, Fault};
+use crate::outcome::Fault;
 use crate::protocol::HostMethod;
-use crate::worker::Ask;
 
 pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
     tools.register(Tools)?;
@@ -26,20 +24,6 @@ pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
-
-/// What a worker could ask, too.
-async fn ask(call: &Call, method: HostMethod, params: &impl Serialize) -> Result<Value, Fault> {
-    let wrong = |error: serde_json::Error| Fault::new(Code::SystemError, error.to_string());
-    let host = call.host.as_ref().ok_or_else(|| {
-        let message =
-            "this tool may not use hostler; let it with `host_access = true` under [tool.NAME] in hostler.toml";
-        Fault::new(Code::PermissionDenied, message)
-    })?;
-    let params = to_raw_value(params).map_err(wrong)?;
-    let answer = host.answer(Ask { method, params, left: call.timeout }).await;
-    let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
-    serde_json::from_str(answer.get()).map_err(wrong)
-}
 
 struct Tools;
 
@@ -68,7 +52,7 @@ impl Builtin for Tools {
     }
 
     async fn call(&self, filter: Filter, call: Call) -> Result<Vec<Value>, Fault> {
-        let Value::Array(mut tools) = ask(&call, HostMethod::Tools, &Nothing {}).await? else { return Ok(Vec::new()) };
+        let Value::Array(mut tools) = call.ask(HostMethod::Tools, &Nothing {}).await? else { return Ok(Vec::new()) };
         if let Some(text) = filter.text.map(|text| text.to_lowercase()) {
             let says =
                 |tool: &Value, key: &str| tool[key].as_str().is_some_and(|said| said.to_lowercase().contains(&text));
@@ -100,7 +84,7 @@ impl Builtin for Status {
     }
 
     async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
-        ask(&call, HostMethod::Status, &nothing).await
+        call.ask(HostMethod::Status, &nothing).await
     }
 }
 
@@ -122,7 +106,7 @@ impl Builtin for Refresh {
     }
 
     async fn call(&self, nothing: Nothing, call: Call) -> Result<String, Fault> {
-        let told = ask(&call, HostMethod::Refresh, &nothing).await?;
+        let told = call.ask(HostMethod::Refresh, &nothing).await?;
         Ok(told.as_str().unwrap_or_default().to_owned())
     }
 }
@@ -140,7 +124,7 @@ impl Builtin for Config {
     }
 
     async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
-        ask(&call, HostMethod::Config, &nothing).await
+        call.ask(HostMethod::Config, &nothing).await
     }
 }
 
@@ -171,7 +155,7 @@ impl Builtin for AskLlm {
     }
 
     async fn call(&self, question: Question, call: Call) -> Result<String, Fault> {
-        let answer = ask(&call, HostMethod::Llm, &question).await?;
+        let answer = call.ask(HostMethod::Llm, &question).await?;
         Ok(answer.as_str().unwrap_or_default().to_owned())
     }
 }

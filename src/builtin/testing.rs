@@ -1,7 +1,7 @@
 //! What tests of built-in tools share.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -39,6 +39,7 @@ impl Bench {
         let env = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         let call = Call {
             id: "1".to_owned(),
+            begun: Instant::now(),
             timeout: Duration::from_secs(30),
             most: 100_000,
             env: Arc::new(env),

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::options::List;
 use super::style;
 use crate::app::App;
-use crate::discovery::Kind;
 use crate::registry::{FileEntry, Filter, Tool};
 
 const BROKEN: Style = AnsiColor::Red.on_default();
@@ -88,22 +87,12 @@ fn file_row(entry: &FileEntry) -> Row {
         name: entry.file.pack.clone(),
         mcp_name: None,
         pack: entry.file.pack.clone(),
-        kind: kind_word(entry.file.kind),
+        kind: entry.kind_word(),
         status: entry.status(),
         trouble: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),
-    }
-}
-
-/// The word for a kind of tool file.
-pub(super) fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Python => "python",
-        Kind::Internal => "internal",
-        Kind::Executable => "executable",
-        Kind::Builtin => "builtin",
     }
 }
 

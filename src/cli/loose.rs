@@ -100,5 +100,10 @@ mod tests {
         for text in ["", "a", "[a", "{a}", "{a, b}", "[a] b", "['it's']", "[a\"b]", "{:1}", "[,]", "['\\n']"] {
             assert_eq!(meant(text, false), None, "{text}");
         }
+        let nested = |levels: usize| "[".repeat(levels) + "a" + &"]".repeat(levels);
+        assert!(
+            meant(&nested(20), false).is_some() && meant(&nested(22), false).is_none(),
+            "deeper than anybody types"
+        );
     }
 }

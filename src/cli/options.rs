@@ -12,7 +12,7 @@ use super::{complete, typed};
 use crate::config::Wanted;
 use crate::config::facts::Mode;
 use crate::config::value::parse_duration;
-use crate::discovery::Kind;
+use crate::registry::KIND_WORDS;
 
 const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents, warm, over MCP";
 
@@ -229,9 +229,9 @@ pub(super) struct List {
     /// Only tools of this pack
     #[arg(long, value_name = "PACK")]
     pub pack: Option<String>,
-    /// Only tools of this kind: python, internal, executable, builtin
+    /// Only tools of this kind: python, internal, executable, worker, builtin
     #[arg(long, value_name = "KIND", value_parser = kind)]
-    pub kind: Option<Kind>,
+    pub kind: Option<&'static str>,
     /// Ask every executable anew what it is, also those that did not answer before
     #[arg(long)]
     pub refresh: bool,
@@ -333,10 +333,9 @@ fn mode(text: &str) -> Result<Mode, String> {
     found.map(|(_, mode)| *mode).ok_or_else(|| format!("one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    let kinds = [Kind::Python, Kind::Internal, Kind::Executable, Kind::Builtin];
-    let found = kinds.into_iter().find(|kind| super::list::kind_word(*kind) == text);
-    found.ok_or_else(|| format!("one of {}", kinds.map(super::list::kind_word).join(", ")))
+fn kind(text: &str) -> Result<&'static str, String> {
+    let found = KIND_WORDS.into_iter().find(|word| *word == text);
+    found.ok_or_else(|| format!("one of {}", KIND_WORDS.join(", ")))
 }
 
 fn limit(text: &str) -> Result<Duration, String> {

@@ -8,8 +8,9 @@ use super::options::Show;
 use super::{exit, signature, style};
 use crate::app::App;
 use crate::config::facts::Facts;
+use crate::config::tool::Protocol;
 use crate::discovery::Kind;
-use crate::registry::{NotFound, Tool};
+use crate::registry::{NotFound, Serving, Tool};
 
 pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
@@ -42,7 +43,7 @@ fn as_json(tool: &Tool) -> String {
         "name": tool.name,
         "mcp_name": tool.mcp_name,
         "pack": tool.entry.file.pack,
-        "kind": super::list::kind_word(tool.entry.file.kind),
+        "kind": tool.entry.kind_word(),
         "status": tool.entry.status(),
         "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)),
         "description": tool.description(),
@@ -56,13 +57,21 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
-/// The settings that mean something for a kind of tool. Workers have all of them.
-fn is_meant(kind: Kind, setting: &str) -> bool {
-    match kind {
+/// The settings that mean something for a tool, by how its calls are made.
+fn is_meant(serving: Serving, setting: &str) -> bool {
+    const OF_ALL: [&str; 4] = ["timeout", "max_queue", "effects", "validate"];
+    // Of a bare worker nobody hears when it is ready, nor can it ask anything.
+    const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
+    match serving {
         _ if Facts::KEYS.contains(&setting) => true,
-        Kind::Python | Kind::Internal => true,
-        Kind::Executable => ["timeout", "max_queue", "effects", "validate", "env"].contains(&setting),
-        Kind::Builtin => ["timeout", "max_queue", "effects", "validate"].contains(&setting),
+        Serving::Shim => setting != "functions",
+        Serving::Itself => !NOT_BARE.contains(&setting),
+        Serving::Program(Protocol::V1) => !["launcher", "pass_env"].contains(&setting),
+        Serving::Program(Protocol::Bare) => {
+            !["launcher", "pass_env"].contains(&setting) && !NOT_BARE.contains(&setting)
+        }
+        Serving::EachCall => OF_ALL.contains(&setting) || setting == "env",
+        Serving::Inside => OF_ALL.contains(&setting),
     }
 }
 
@@ -96,7 +105,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     }
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
-    let rows = rows.into_iter().filter(|row| is_meant(file.kind, row.key));
+    let rows = rows.into_iter().filter(|row| is_meant(tool.entry.serving(), row.key));
     let rows: Vec<Vec<String>> =
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));

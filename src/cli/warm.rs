@@ -83,7 +83,7 @@ async fn warm(app: &App, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed
 fn chosen(app: &App, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
     let catalogue = app.dispatcher.registry.catalogue();
     if names.is_empty() {
-        return Ok(catalogue.files.iter().filter(|entry| entry.has_workers()).cloned().collect());
+        return Ok(catalogue.files.iter().filter(|entry| entry.serving().has_environment()).cloned().collect());
     }
     let find = |name: &String| {
         let pack = catalogue.files.iter().find(|entry| entry.file.pack == *name).cloned();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::facts::{Declared, Facts, Mode};
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, Launcher, ToolLayer};
+use super::tool::{Effects, Launcher, Protocol, ToolLayer};
 use super::value::{ByteCount, Patience};
 
 /// Settings of a tool file.
@@ -50,6 +50,10 @@ pub struct EffectiveTool {
     pub env: BTreeMap<String, Setting<String>>,
     /// Handed to the tool as it is.
     pub config: Setting<toml::Table>,
+    /// What it is spoken to in, if it was said to be a worker by itself.
+    pub protocol: Option<Setting<Protocol>>,
+    /// What its worker serves, where somebody said so.
+    pub functions: Option<Setting<Vec<String>>>,
     /// What is said of it.
     pub facts: Facts,
 }
@@ -96,6 +100,8 @@ impl Config {
             pass_env: pick(own.pass_env.as_ref(), every.pass_env.as_ref(), Vec::new()),
             env: own.env.clone(),
             config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
+            protocol: wishes.protocol,
+            functions: own.functions.clone(),
             facts: wishes.facts,
         }
     }
@@ -113,8 +119,11 @@ impl Config {
         let asked = declared.map(Declared::layer).unwrap_or_default();
         let facts = asked.facts.under(tool.facts.clone()).under(own.facts.clone());
         FunctionSettings {
-            timeout: self.call_timeout.clone().unwrap_or_else(|| strongest(&own.timeout, &tool.timeout, asked.timeout)),
-            effects: strongest(&own.effects, &tool.effects, asked.effects),
+            timeout: self
+                .call_timeout
+                .clone()
+                .unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
+            effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
             validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
             facts,
         }
@@ -122,7 +131,7 @@ impl Config {
 }
 
 /// What is said of a function, else of its file, else by itself.
-fn strongest<T: Clone>(own: &Option<Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
+fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
     match (own, asked) {
         (Some(own), _) => own.clone(),
         (None, Some(asked)) if file.origin == Origin::Default => asked,
@@ -186,6 +195,12 @@ impl EffectiveTool {
             row("pass_env", &self.pass_env, names(&self.pass_env.value)),
             row("config", &self.config, names(&keys)),
         ];
+        if let Some(protocol) = &self.protocol {
+            rows.push(row("protocol", protocol, protocol.value.word().to_owned()));
+        }
+        if let Some(functions) = &self.functions {
+            rows.push(row("functions", functions, names(&functions.value)));
+        }
         rows.extend(function.facts.shown());
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const OF_TOOLS: [&str; 12] = [
+const OF_TOOLS: [&str; 13] = [
     "timeout",
     "startup_timeout",
     "idle_timeout",
@@ -16,9 +16,11 @@ const OF_TOOLS: [&str; 12] = [
     "max_rss",
     "effects",
     "secrets",
+    "protocol",
 ];
 /// Keys of a tool that only an operator may set.
-const OF_OPERATORS: [&str; 7] = ["min_workers", "launcher", "validate", "host_access", "pass_env", "env", "config"];
+const OF_OPERATORS: [&str; 8] =
+    ["min_workers", "launcher", "validate", "host_access", "pass_env", "env", "config", "functions"];
 /// Keys of uv.
 const OF_UV: [&str; 6] = ["sources", "index", "exclude-newer", "index-url", "extra-index-url", "find-links"];
 
@@ -76,7 +78,7 @@ pub(super) fn in_file(key: &str) -> Option<String> {
         "envelope" => "it belongs under [mcp]",
         "enable" | "disable" | "roots" => "it belongs under [builtin]",
         "pack" | "dependencies" | "requires-python" => "it belongs into the header of the tool file",
-        "config" | "env" => "it belongs under [tool.NAME], with the name of a pack",
+        "config" | "env" | "protocol" | "functions" => "it belongs under [tool.NAME], with the name of a pack",
         key if is_of_packs(key) => "it belongs under [tool] for every tool, or under [tool.NAME] for one",
         key if key.contains('_') && key.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
             "variables for uv belong under [environment.env], secrets under [secrets]"

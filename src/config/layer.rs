@@ -15,7 +15,7 @@ use super::python::PythonWish;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
 use super::tool::{Effects, Launcher, ToolLayer, count, limit};
-use super::value::{ByteCount, Room};
+use super::value::{ByteCount, FunctionNames, Room};
 
 /// What one file says.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +83,8 @@ pub struct PackLayer {
     pub env: BTreeMap<String, Setting<String>>,
     /// Handed to the tool as it is.
     pub config: Option<Setting<toml::Table>>,
+    /// What its worker serves, where nothing else says so.
+    pub functions: Option<Setting<Vec<String>>>,
 }
 
 /// What a file says of one function.
@@ -155,7 +157,7 @@ impl FileLayer {
     }
 
     fn take_tools(&mut self, section: Section<'_>) {
-        self.every.take_common(&section);
+        self.every.take_common(&section, ToolLayer::read);
         for (name, table) in section.named_sections() {
             if name.contains('.') {
                 let function = FunctionLayer {
@@ -169,7 +171,8 @@ impl FileLayer {
                 self.functions.insert(name, function);
             } else {
                 let mut pack = PackLayer { place: Some(table.place()), ..PackLayer::default() };
-                pack.take_common(&table);
+                pack.take_common(&table, ToolLayer::read_of_one);
+                pack.functions = table.take::<FunctionNames>("functions").map(|names| names.map(|names| names.0));
                 pack.env = table.section("env").map(|env| strings(&env)).unwrap_or_default();
                 pack.config = table.take("config");
                 table.finish(false);
@@ -215,8 +218,8 @@ impl FileLayer {
 }
 
 impl PackLayer {
-    fn take_common(&mut self, section: &Section<'_>) {
-        self.wishes = ToolLayer::read(section);
+    fn take_common(&mut self, section: &Section<'_>, wishes: impl Fn(&Section<'_>) -> ToolLayer) {
+        self.wishes = wishes(section);
         self.min_workers = section.take("min_workers");
         self.launcher = section.take("launcher");
         self.validate = section.take("validate");
@@ -236,6 +239,7 @@ impl PackLayer {
             pass_env: over.pass_env.or(self.pass_env),
             env: self.env,
             config: over.config.or(self.config),
+            functions: over.functions.or(self.functions),
         }
     }
 }

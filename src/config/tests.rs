@@ -143,7 +143,7 @@ fn the_example_is_valid_and_documents_every_key() {
         ("[builtin.web_search]", "/builtin/web_search"),
         ("[builtin.fetch_url]", "/builtin/fetch_url"),
         ("[tool]", "/tool"),
-        ("[tool.signing]", "/tool/signing|/tool"),
+        ("[tool.signing]", "/tool/signing|/tool/weather_station|/tool"),
         ("[tool.\"tables.query\"]", "/tool/tables.query"),
     ] {
         let known = known_keys(table);

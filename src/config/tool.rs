@@ -66,6 +66,40 @@ impl FromToml for Launcher {
     }
 }
 
+/// What a worker that hostler does not bring is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// The worker protocol of `docs/protocol.md`.
+    V1,
+    /// A line in, a line out.
+    Bare,
+}
+
+impl Protocol {
+    /// Both, by the words that stand in files.
+    const WORDS: [(&'static str, Self); 2] = [("v1", Self::V1), ("bare", Self::Bare)];
+
+    /// The word that stands in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::Bare => "bare",
+        }
+    }
+
+    /// The one that goes by a word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, protocol)| *protocol)
+    }
+}
+
+impl FromToml for Protocol {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        choice(value, &Self::WORDS)
+    }
+}
+
 /// One layer of wishes about a tool: only what that layer says.
 #[derive(Debug, Clone, Default)]
 pub struct ToolLayer {
@@ -93,12 +127,19 @@ pub struct ToolLayer {
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
     pub secrets: Option<Setting<Vec<String>>>,
+    /// That it is kept as a worker that is spoken to so. Only for one file: no two need the same.
+    pub protocol: Option<Setting<Protocol>>,
     /// What is said of it.
     pub facts: Facts,
 }
 
 impl ToolLayer {
-    /// Takes the keys that a header and a `[tool.NAME]` table have in common.
+    /// Takes the keys that a header and a `[tool.NAME]` table have in common, of one file.
+    pub fn read_of_one(section: &Section<'_>) -> Self {
+        Self { protocol: section.take("protocol"), ..Self::read(section) }
+    }
+
+    /// Takes those that `[tool]` has as well.
     pub fn read(section: &Section<'_>) -> Self {
         Self {
             timeout: limit(section, "timeout"),
@@ -113,6 +154,7 @@ impl ToolLayer {
             max_memory: section.take::<Room>("max_memory").map(|room| room.map(|room| room.0)),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
+            protocol: None,
             facts: Facts::read(section),
         }
     }
@@ -145,6 +187,7 @@ impl ToolLayer {
             max_memory: over.max_memory.or(self.max_memory),
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
+            protocol: over.protocol.or(self.protocol),
             facts: self.facts.under(over.facts),
         }
     }

@@ -160,6 +160,27 @@ impl FromToml for Room {
     }
 }
 
+/// Names of functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionNames(pub Vec<String>);
+
+impl FromToml for FunctionNames {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+        let names = Vec::<String>::from_toml(value)?;
+        let is_name = |name: &String| {
+            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        };
+        match names.iter().find(|name| !is_name(name)) {
+            Some(odd) => {
+                Err(format!("letters, digits and _ can be in a name, and no digit first, which \"{odd}\" is not"))
+            }
+            None if names.is_empty() => Err("name at least one".to_owned()),
+            None => Ok(Self(names)),
+        }
+    }
+}
+
 /// Longer than any hostler runs. What is beyond no clock can add up.
 const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
 

@@ -54,10 +54,12 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
             *best = claim;
         }
     }
-    let (kept, overridden): (Vec<_>, Vec<_>) = std::mem::take(files)
+    let (kept, mut overridden): (Vec<_>, Vec<_>) = std::mem::take(files)
         .into_iter()
         .partition(|file| strongest.get(&file.pack).is_none_or(|best| best.0 == file.rank));
     *files = kept;
+    // The weakest first.
+    overridden.sort_by_key(|file| file.rank);
     for weaker in overridden {
         let winner = files.iter_mut().find(|file| strongest.get(&weaker.pack).is_some_and(|best| best.1 == file.path));
         if let Some(winner) = winner {

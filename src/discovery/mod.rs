@@ -44,6 +44,7 @@ mod stored;
 mod syntax;
 mod text;
 mod unsaved;
+mod wishes;
 
 use std::path::{Path, PathBuf};
 
@@ -70,6 +71,7 @@ pub use standard_library::{is_behind_the_scenes, is_standard};
 pub use syntax::{Refusal, enough_for, refusal, unknown_to};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
+pub use wishes::Wishes;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -104,6 +106,8 @@ pub struct ToolFile {
     pub rank: usize,
     /// The files whose place it takes.
     pub overrides: Vec<PathBuf>,
+    /// What it asks for as a whole, where it has no header to say so in.
+    pub wishes: Wishes,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -188,7 +192,33 @@ pub fn read_tool(path: &Path) -> ToolFile {
     if !is_python && is_executable_tool(path) { executable::unasked(path) } else { read_file(path) }
 }
 
+impl Function {
+    /// A tool of which nobody knows what it takes.
+    pub fn unknown(name: &str) -> Self {
+        let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
+        Self {
+            name: name.to_owned(),
+            summary: None,
+            description: None,
+            input_schema: JsonSchema::of(&open),
+            output_schema: None,
+            is_async: false,
+            line: 0,
+            declared: None,
+        }
+    }
+}
+
 impl ToolFile {
+    /// Has exactly these tools: those that are known as they are, the others as tools of which nobody knows what they take.
+    pub fn serve_only(&mut self, names: &[String]) {
+        let known = std::mem::take(&mut self.functions);
+        let function = |name: &String| {
+            known.iter().find(|function| function.name == *name).cloned().unwrap_or_else(|| Function::unknown(name))
+        };
+        self.functions = names.iter().map(function).collect();
+    }
+
     /// A tool that is part of this program, and lies in no folder.
     pub fn built_in(path: &Path, function: Function) -> Self {
         Self {
@@ -209,7 +239,7 @@ impl ToolFile {
 
     /// An executable as it would be listed if it did not say what it is.
     pub fn as_one_tool(&self) -> Function {
-        executable::unknown(&self.pack)
+        Function::unknown(&self.pack)
     }
 
     /// Whether it can be called. One that is asked again can, when that is done; meanwhile its tools stay listed.

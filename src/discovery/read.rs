@@ -18,7 +18,7 @@ use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
 use super::syntax::{refusal, unreadable};
-use super::{Kind, Status, ToolFile, Warning};
+use super::{Kind, Status, ToolFile, Warning, Wishes};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are data; one that is this large takes the parser a tenth of a second.
@@ -247,5 +247,6 @@ pub(super) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
+        wishes: Wishes::default(),
     }
 }

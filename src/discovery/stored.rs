@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Function, Kind, OpenNames, RULES, Status, ToolFile, Warning};
+use super::{Function, Kind, OpenNames, RULES, Status, ToolFile, Warning, Wishes};
 use crate::pep723::Metadata;
 
 /// Counts up with every change to what is stored or to what it means.
-pub(super) const FORMAT: u32 = 7;
+pub(super) const FORMAT: u32 = 8;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,7 @@ struct Stored<'a> {
     warnings: Vec<Remark<'a>>,
     imports: Cow<'a, [String]>,
     open: Cow<'a, OpenNames>,
+    wishes: Cow<'a, Wishes>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -60,6 +61,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         helpers: _,
         rank: _,
         overrides: _,
+        wishes,
     } = file;
     if *fingerprint == [0; 32] {
         return None;
@@ -77,6 +79,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         warnings: warnings.iter().map(Remark::of).collect(),
         imports: Cow::Borrowed(imports),
         open: Cow::Borrowed(open),
+        wishes: Cow::Borrowed(wishes),
     };
     serde_json::to_string(&stored).ok()
 }
@@ -103,6 +106,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
+        wishes: stored.wishes.into_owned(),
     })
 }
 

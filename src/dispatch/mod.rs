@@ -27,11 +27,11 @@ pub use request::CallRequest;
 pub use validate::arguments as validate_arguments;
 
 use crate::config::Config;
-use crate::discovery::{Kind, Status};
+use crate::discovery::Status;
 use crate::executor::{BuiltIns, OneShots, Pools, Prepared};
 use crate::outcome::{Code, Details, Fault, Metadata, Outcome};
 use crate::pool::Settled;
-use crate::registry::{Asking, Catalogue, NotFound, Registry, Tool};
+use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
 
 /// Takes calls from the faces.
 pub struct Dispatcher {
@@ -95,7 +95,10 @@ impl Dispatcher {
     }
 
     fn start_minimum(&self, catalogue: &Catalogue) {
-        let wanted = catalogue.files.iter().filter(|entry| entry.has_workers() && entry.settings.min_workers.value > 0);
+        let wanted = catalogue
+            .files
+            .iter()
+            .filter(|entry| entry.serving().has_workers() && entry.settings.min_workers.value > 0);
         wanted.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }
 
@@ -201,10 +204,10 @@ impl Dispatcher {
         let listener = Arc::clone(&request.listener);
         let nested = !request.chain.is_empty();
         let prepared = Prepared { call_id: call_id.to_owned(), kwargs, timeout, nested, listener, host };
-        let mut settled = match tool.entry.file.kind {
-            Kind::Executable => self.one_shots.call(tool, prepared).await,
-            Kind::Builtin => self.built_ins.call(tool, prepared).await,
-            Kind::Python | Kind::Internal => self.pools.call(tool, prepared).await,
+        let mut settled = match tool.entry.serving() {
+            Serving::EachCall => self.one_shots.call(tool, prepared).await,
+            Serving::Inside => self.built_ins.call(tool, prepared).await,
+            Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, prepared).await,
         };
         if settled.metadata.worker.is_some() {
             self.registry.answered(&tool.entry);

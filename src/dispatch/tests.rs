@@ -10,7 +10,7 @@ use super::{CallRequest, Dispatcher};
 use crate::builtin::Builtins;
 use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::{BuiltIns, OneShots, Pools};
+use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::outcome::{Code, Fault};
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -39,7 +39,8 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
-    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), Arc::new(environments), shims, sources);
+    let makers = Makers { environments: Arc::new(environments), shims, sources, env: BTreeMap::new() };
+    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), BTreeMap::new());
     let built_ins = BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), BTreeMap::new());
     Dispatcher::new(config, registry, pools, one_shots, built_ins)

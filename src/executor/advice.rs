@@ -13,7 +13,7 @@ use crate::config::section::is_slip_of;
 use crate::outcome::{Code, Fault, Lack};
 use crate::pep723::Metadata;
 
-use crate::registry::Tool;
+use crate::registry::{FileEntry, Tool};
 
 /// Completes a fault of a call that was allowed this time.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
@@ -22,12 +22,18 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             "The caller set this limit: allow it more time, or make it do less".to_owned()
         }
         Code::ToolTimeout => {
-            format!("Raise its `timeout` {}, or make it do less", where_to_set(&tool.settings.timeout.origin))
+            let place = where_to_set_for(&tool.entry, &tool.settings.timeout.origin);
+            format!("Raise its `timeout` {place}, or make it do less")
         }
         _ => {
             let told = match &fault.details.lack {
                 Some(Lack::Secret(name)) => Some(why_missing(name, config)),
                 Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
+                Some(Lack::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
+                    "Let it ask for that with `\"secrets\": [\"{name}\"]` in what `--schema` prints, or write \
+                     `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml",
+                    tool.entry.file.pack
+                )),
                 Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
                 Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
                 Some(Lack::Memory) => memory(tool),
@@ -40,6 +46,17 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
     };
     fault.message.push_str(". ");
     fault.message.push_str(&advice);
+}
+
+/// Where a reader raises a limit of this file.
+pub(super) fn where_to_set_for(entry: &FileEntry, origin: &Origin) -> String {
+    match origin {
+        // There is no header to write it into.
+        Origin::Default | Origin::Tool if !entry.serving().has_environment() => {
+            format!("under [tool.{}] in hostler.toml", entry.file.pack)
+        }
+        origin => where_to_set(origin),
+    }
 }
 
 /// Where a reader raises a limit.

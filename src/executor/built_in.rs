@@ -69,7 +69,8 @@ impl BuiltIns {
         let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
         let most = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
-        let call = Call { id: call_id, timeout, most, env: Arc::clone(&self.env), secrets, listener, host };
+        let (begun, env) = (Instant::now(), Arc::clone(&self.env));
+        let call = Call { id: call_id, begun, timeout, most, env, secrets, listener, host };
         let (tools, name) = (self.tools.clone(), tool.function().name.clone());
         let mut task = Aborts(tokio::spawn(async move { tools.call(&name, kwargs, call).await }));
         let late = || {

@@ -1,8 +1,9 @@
-//! Which kind of tool runs a call, and with what: Python files in pooled workers, executables in a process for each call,
-//! built-in ones right here.
+//! Which kind of tool runs a call, and with what: Python files and executables that stay in pooled workers, other executables
+//! in a process for each call, built-in ones right here.
 
 mod advice;
 mod built_in;
+mod makers;
 mod modules;
 mod newer;
 mod one_shot;
@@ -13,6 +14,7 @@ mod turns;
 mod versions;
 
 pub use built_in::BuiltIns;
+pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{Pools, Prepared};
 pub use secrets::{named_itself, trouble_of_secret};

@@ -13,8 +13,8 @@ use super::turns::Turns;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, once};
-use crate::registry::{Catalogue, Tool, cannot_run};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
+use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
 /// How an executable whose time is over is stopped: TERM, and KILL soon after.

@@ -11,17 +11,17 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
+use super::makers::{Makers, environment_spec, rules};
 use super::secrets::look_up;
 use super::versions::{Current, Open};
 use crate::config::Config;
 use crate::config::tool::Effects;
-use crate::config::value::Patience;
-use crate::discovery::Kind;
-use crate::environment::{EnvironmentSpec, Environments, Lease, Said};
+use crate::discovery::Status;
+use crate::environment::{Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
-use crate::pool::{Caps, Job, Listener, Pool, Rules, Settled, Shared};
+use crate::pool::{Caps, Job, Listener, Pool, Settled, Shared};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
-use crate::worker::{Described, HostAccess, PythonLauncher, Shims, Sources, WorkerSpec};
+use crate::worker::HostAccess;
 
 /// A call that is ready to run.
 pub struct Prepared {
@@ -42,9 +42,7 @@ pub struct Prepared {
 /// All pools.
 pub struct Pools {
     config: Arc<Config>,
-    environments: Arc<Environments>,
-    shims: Shims,
-    sources: Sources,
+    makers: Makers,
     /// Who learns what live types tell.
     registry: Arc<Registry>,
     /// What all pools have in common.
@@ -61,21 +59,13 @@ type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
 
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
-    pub fn new(
-        config: Arc<Config>,
-        registry: Arc<Registry>,
-        environments: Arc<Environments>,
-        shims: Shims,
-        sources: Sources,
-    ) -> Self {
+    pub fn new(config: Arc<Config>, registry: Arc<Registry>, makers: Makers) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let shared = Arc::new(Shared::new(caps(&config)));
         Self {
             config,
             shared,
-            environments,
-            shims,
-            sources,
+            makers,
             registry,
             open: Mutex::default(),
             nothing: Arc::from(nothing),
@@ -118,12 +108,13 @@ impl Pools {
 
     /// Builds the environment of a tool file ahead of its first call.
     pub async fn warm(&self, entry: &FileEntry, said: Said<'_>) -> Result<Lease, Fault> {
-        self.environments.ensure(&environment_spec(entry), said).await
+        self.makers.environments.ensure(&environment_spec(entry), said).await
     }
 
     /// Lets the workers of files leave that are no more, once they have finished what they have.
     pub fn close_without(&self, catalogue: &Catalogue) {
-        let is_there = |path: &Path| catalogue.files.iter().any(|entry| entry.file.path == path);
+        let is_gone = |entry: &FileEntry| matches!(entry.file.status, Status::Missing { .. });
+        let is_there = |path: &Path| catalogue.files.iter().any(|entry| entry.file.path == path && !is_gone(entry));
         self.open.lock().close_without(is_there);
     }
 
@@ -146,7 +137,7 @@ impl Pools {
 
     /// The environments these pools build.
     pub fn environments(&self) -> &Environments {
-        &self.environments
+        &self.makers.environments
     }
 
     /// Lets every call inside finish and every worker leave.
@@ -205,53 +196,11 @@ impl Pools {
         let pool = Arc::new(Pool::start(
             entry.file.path.clone(),
             &rules(entry),
-            Arc::new(self.launcher(entry)),
+            self.makers.launcher(entry, &self.registry),
             Arc::clone(&self.shared),
         ));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }
-    }
-
-    fn launcher(&self, entry: &FileEntry) -> PythonLauncher {
-        let settings = &entry.settings;
-        let host = if settings.host_access.value {
-            vec!["call", "tools", "config", "llm", "status", "refresh"]
-        } else {
-            Vec::new()
-        };
-        let spec = WorkerSpec {
-            pack: entry.file.pack.clone(),
-            file: entry.file.path.clone(),
-            fingerprint: entry.file.fingerprint,
-            environment: environment_spec(entry),
-            launcher: settings.launcher.value,
-            secrets: settings.secrets.value.clone(),
-            host,
-            concurrency: settings.concurrency.value,
-            describe: (!entry.file.open.is_empty()).then(|| to_raw_value(&entry.file.open).ok()).flatten(),
-            was_asked: Arc::default(),
-            startup_timeout: settings.startup_timeout.value,
-            startup_timeout_place: advice::where_to_set(&settings.startup_timeout.origin),
-            max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
-            pass_env: settings.pass_env.value.clone(),
-            env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
-        };
-        PythonLauncher {
-            spec: Arc::new(spec),
-            environments: Arc::clone(&self.environments),
-            shims: self.shims.clone(),
-            sources: self.sources.clone(),
-            described: self.described(entry),
-        }
-    }
-
-    /// Hands on what a worker of a version told of its types. A file is read again for it, which takes a moment.
-    fn described(&self, entry: &FileEntry) -> Described {
-        let (registry, path, version) = (Arc::clone(&self.registry), entry.file.path.clone(), entry.version);
-        Arc::new(move |told| {
-            let (registry, path) = (Arc::clone(&registry), path.clone());
-            tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
-        })
     }
 
     async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {
@@ -276,35 +225,6 @@ impl Pools {
         let secrets = (values, Scrub::of(texts));
         known.insert(entry.file.path.clone(), secrets.clone());
         Ok(secrets)
-    }
-}
-
-fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
-    let file = &entry.file;
-    match (&file.header, file.kind) {
-        (Some(header), Kind::Python) => EnvironmentSpec::from_header(&file.pack, &file.path, header),
-        _ => EnvironmentSpec::house(&file.pack, &file.path),
-    }
-}
-
-fn rules(entry: &FileEntry) -> Rules {
-    let idle = match entry.settings.idle_timeout.value {
-        Patience::For(time) => Some(time),
-        Patience::Forever => None,
-    };
-    let settings = &entry.settings;
-    Rules {
-        min_workers: settings.min_workers.value.min(settings.max_workers.value),
-        max_workers: settings.max_workers.value,
-        concurrency: settings.concurrency.value,
-        max_queue: settings.max_queue.value.max(1),
-        idle,
-        max_calls: settings.max_calls.as_ref().map(|most| most.value as u64),
-        max_lifetime: settings.max_lifetime.as_ref().map(|most| most.value),
-        max_rss: settings.max_rss.as_ref().map(|most| most.value.0),
-        // Tools that fail together are not tried together.
-        seed: entry.version.iter().fold(0, |seed, byte| (seed << 5) ^ (seed >> 3) ^ u64::from(*byte)),
-        ..Rules::default()
     }
 }
 

@@ -170,7 +170,7 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
             format!("use letters, digits and _ only, and no digit first: \"{}\"", nearest_identifier(&pack.value));
         wishes.report_value("pack", value, format!("\"{}\" cannot be a pack's name", pack.value), fix);
     }
-    let layer = ToolLayer::read(&wishes);
+    let layer = ToolLayer::read_of_one(&wishes);
     wishes.finish(false);
     (pack, layer)
 }

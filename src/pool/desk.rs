@@ -93,10 +93,10 @@ impl Open {
         self.job.listener.progress(note);
     }
 
-    pub fn frame(&self, call: CallId) -> Vec<u8> {
+    pub fn frame(&self, call: CallId) -> CallFrame<'_> {
         let deadline_ms = in_ms(self.job.timeout);
         let Job { call_id, function, kwargs, config, secrets, .. } = &*self.job;
-        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }.frame()
+        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {

@@ -9,7 +9,7 @@ use super::desk;
 use super::event::{CallId, Event, WorkerId};
 use super::perform::PING;
 use crate::outcome::Fault;
-use crate::protocol::{HostMethod, Incoming, reply_frame};
+use crate::protocol::{HostMethod, Incoming};
 use crate::worker::{self, LogLine, News};
 
 impl Actor {
@@ -137,10 +137,10 @@ impl Actor {
                 while open.questions.try_join_next().is_some() {}
                 open.questions.spawn(async move {
                     let answer = host.answer(ask).await;
-                    writer.send(reply_frame(&id, answer.as_deref()));
+                    writer.reply(&id, answer.as_deref());
                 });
             }
-            None => writer.send(reply_frame(&id, Err(&desk::refusal()))),
+            None => writer.reply(&id, Err(&desk::refusal())),
         }
     }
 }

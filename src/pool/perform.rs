@@ -7,7 +7,6 @@ use super::desk::{self, Open};
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
 use crate::outcome::{Code, Fault};
 use crate::process::Grace;
-use crate::protocol::{cancel_frame, ping_frame, shutdown_frame};
 use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, held_up_fault, timeout_fault};
 
 /// The id of a request for a sign of life; calls are counted from 1.
@@ -20,13 +19,13 @@ impl Actor {
             Effect::Send { worker, call } => self.send(worker, call),
             Effect::Withdraw { worker, call } => {
                 if let Some(Held::Live(handle)) = self.workers.get(&worker) {
-                    handle.writer.send(cancel_frame(call.0));
+                    handle.writer.cancel(call.0);
                 }
             }
             Effect::Interrupt { worker, call } => {
                 if let Some(Held::Live(handle)) = self.workers.get(&worker) {
                     let control = handle.control.clone();
-                    handle.writer.send_then(cancel_frame(call.0), move || {
+                    handle.writer.cancel_then(call.0, move || {
                         let _ = control.send(Control::Interrupt);
                     });
                 }
@@ -45,7 +44,7 @@ impl Actor {
             }
             Effect::Ping(worker) => {
                 if let Some(Held::Live(handle)) = self.workers.get(&worker) {
-                    handle.writer.send(ping_frame(PING.0));
+                    handle.writer.ping(PING.0);
                 }
             }
             Effect::Stop { worker, manner } => self.stop(worker, manner),
@@ -88,7 +87,7 @@ impl Actor {
         };
         tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "a call goes to a worker");
         open.sent_to(handle.pid, first);
-        handle.writer.send(open.frame(call));
+        handle.writer.call(&open.frame(call));
     }
 
     fn stop(&mut self, worker: WorkerId, manner: Manner) {
@@ -104,7 +103,7 @@ impl Actor {
             }
             Some(Held::Live(handle)) => {
                 if manner == Manner::Retire {
-                    handle.writer.send(shutdown_frame());
+                    handle.writer.shutdown();
                 }
                 let _ = handle.control.send(Control::Stop(grace));
                 let why = self.why_stop.take().unwrap_or("hostler is ending");

@@ -186,6 +186,15 @@ fn die_with_us(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_us(_: &mut Command) {}
 
+/// The group of a process; none where it has gone, or where its group is of another namespace and has no number here, as that
+/// of a container's first process. `rustix` takes such a group for an impossible thing.
+fn group_of(pid: Pid) -> Option<Pid> {
+    // SAFETY: a number in, a number out.
+    #[expect(unsafe_code, reason = "a system call without memory; argued above")]
+    let group = unsafe { libc::getpgid(pid.as_raw_pid()) };
+    if group > 0 { Pid::from_raw(group) } else { None }
+}
+
 /// A process behind a launcher: not our child, but watched and signalled as exactly as one.
 #[derive(Debug)]
 pub struct Tracked {
@@ -199,7 +208,7 @@ impl Tracked {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a process id"))?;
         let watch = DeathWatch::on(pid)?;
-        if pid != launcher.pid && rustix::process::getpgid(Some(pid))? != launcher.pid {
+        if pid != launcher.pid && group_of(pid) != Some(launcher.pid) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a process of this worker"));
         }
         Ok(Self { pid, watch })
@@ -249,5 +258,6 @@ mod tests {
         assert_eq!(refused.to_string(), "not a process of this worker");
         assert_eq!(exit::peek(stranger.pid), None, "and it is not touched");
         assert!(Tracked::behind(&launcher, 0).is_err());
+        assert!(Tracked::behind(&launcher, 1).is_err(), "whatever group the first process is in");
     }
 }

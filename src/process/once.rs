@@ -1,18 +1,17 @@
 //! Runs a program once for one answer: input written and closed, output read at the same time and up to a limit, errors kept
 //! apart, nothing left behind.
 
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
-use super::child::Child;
 use super::exit::Exit;
 use super::keeper;
 use super::ladder::{Grace, stop};
 use super::launch::{Launch, SpawnError};
+use super::program::spawn_when_written;
 
 /// A program to be run once.
 #[derive(Debug)]
@@ -87,13 +86,10 @@ const LONGEST_LINE: u64 = 16 * 1024;
 /// What a program left in its pipes is there at once; a child that fled with them may hold them open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// A file that is being written cannot be run. An editor or a compiler is done in a moment.
-const WRITING: Duration = Duration::from_millis(500);
-
 /// Runs it; `hear` hears each line that it writes at once. Dropping the future kills the program's group.
 pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, SpawnError> {
     let deadline = Instant::now() + once.limit;
-    let mut child = spawn(&once.launch).await?;
+    let mut child = spawn_when_written(&once.launch).await?;
     let pid = child.pid();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut output, mut errors, mut unkept) = (Vec::new(), String::new(), 0);
@@ -135,18 +131,6 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
         }
     };
     Ok(Done { end, stdout: output, stderr: errors, unkept, peak_memory: child.peak_memory(), pid })
-}
-
-async fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
-    let begun = Instant::now();
-    loop {
-        match Child::spawn(launch) {
-            Err(error) if error.source.kind() == ErrorKind::ExecutableFileBusy && begun.elapsed() < WRITING => {
-                sleep(Duration::from_millis(20)).await;
-            }
-            other => return other,
-        }
-    }
 }
 
 /// It wrote more than it may.

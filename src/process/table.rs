@@ -97,6 +97,11 @@ mod system {
         parse(&String::from_utf8_lossy(&text))
     }
 
+    /// Whether the table tells who descends from whom.
+    pub fn tells() -> bool {
+        is_ours()
+    }
+
     /// The children of a process with one thread, for which two system calls less are needed; none where it is not told.
     pub fn only_list(of: Pid) -> Option<Vec<Pid>> {
         let text = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).ok()?;
@@ -154,6 +159,10 @@ mod system {
         None
     }
 
+    pub fn tells() -> bool {
+        false
+    }
+
     pub fn only_list(_: Pid) -> Option<Vec<Pid>> {
         None
     }
@@ -172,7 +181,7 @@ mod system {
 }
 
 use system::only_list;
-pub(super) use system::{all, children, mark, row};
+pub(super) use system::{all, children, mark, row, tells};
 
 #[cfg(test)]
 mod tests {

@@ -154,7 +154,7 @@ fn line<T: Serialize>(value: &T) -> Vec<u8> {
     out
 }
 
-fn push_string(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if text.bytes().all(plain) {
         out.push(b'"');
@@ -166,7 +166,7 @@ fn push_string(out: &mut Vec<u8>, text: &str) {
 }
 
 /// JSON text on one line. A line break in valid JSON stands only between tokens, so a space is as good.
-fn push_one_line(out: &mut Vec<u8>, json: &str) {
+pub(super) fn push_one_line(out: &mut Vec<u8>, json: &str) {
     if json.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
         out.extend(json.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
     } else {

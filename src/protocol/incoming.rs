@@ -118,7 +118,26 @@ pub struct HelloReply {
 impl HelloReply {
     /// Whether it may be asked to run several calls at once.
     pub fn runs_several(&self) -> bool {
-        self.features.iter().any(|feature| feature == "concurrent")
+        self.can("concurrent")
+    }
+
+    /// Whether it looks at its input when `SIGUSR1` comes.
+    pub fn is_nudged(&self) -> bool {
+        self.can("interrupt")
+    }
+
+    /// Whether it prints its stack when `SIGUSR2` comes.
+    pub fn prints_stacks(&self) -> bool {
+        self.can("stack")
+    }
+
+    /// Whether it ends a running call by itself when a `cancel` names it.
+    pub fn cancels(&self) -> bool {
+        self.can("cancel")
+    }
+
+    fn can(&self, wanted: &str) -> bool {
+        self.features.iter().any(|feature| feature == wanted)
     }
 }
 
@@ -169,7 +188,7 @@ struct Frame<'a> {
 }
 
 /// Keeps a `null` result apart from no result.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(super) fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&'de RawValue>::deserialize(deserializer).map(Some)
 }
 

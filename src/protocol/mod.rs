@@ -1,12 +1,14 @@
-//! The worker protocol, version 1: what goes over a worker's pipes. Bytes and values only, no I/O.
+//! The worker protocol, version 1, and the bare dialect: what goes over a worker's pipes. Bytes and values only, no I/O.
 //!
 //! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` is the description for people who write workers.
 
+mod bare;
 #[cfg(test)]
 mod both_ways;
 mod frame;
 mod incoming;
 
+pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
 pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};
 pub use incoming::{BadFrame, HelloReply, HostMethod, Incoming, OutputNote, ProgressNote, WireError, parse, peek_id};
 

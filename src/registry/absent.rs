@@ -25,7 +25,7 @@ impl Catalogue {
     /// Where there are no tools at all: what to do about it.
     pub fn remedy(&self) -> Option<String> {
         // What is broken is told as that, and an executable may just not have answered yet.
-        let silent = self.files.iter().filter(|entry| entry.has_workers() && entry.broken().is_none());
+        let silent = self.files.iter().filter(|entry| entry.serving().has_environment() && entry.broken().is_none());
         let silent: Vec<String> = silent.take(3).map(|entry| file_name(&entry.file.path)).collect();
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,
@@ -53,7 +53,7 @@ impl Catalogue {
         if let Some(advice) = self.helper(name) {
             return NotFound::Unknown { near: Vec::new(), advice };
         }
-        if let Some(entry) = pack.filter(|entry| entry.has_workers() && is_in(name, &entry.file.pack))
+        if let Some(entry) = pack.filter(|entry| entry.serving().has_environment() && is_in(name, &entry.file.pack))
             && self.of_pack(&entry.file.pack).is_empty()
         {
             return NotFound::Unknown { near: Vec::new(), advice: silent_file(&file_name(&entry.file.path)) };

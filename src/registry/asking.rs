@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -15,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::discovery::{Answer, Stamp};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, SpawnError, USUAL_TAIL, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, once};
 
 /// How far the asking is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -152,34 +151,4 @@ async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
 fn last_words(done: &Done) -> String {
     let last = done.stderr.lines().rfind(|line| !line.trim().is_empty());
     last.map(|line| format!(" and said: {}", line.trim().chars().take(200).collect::<String>())).unwrap_or_default()
-}
-
-/// Why a program cannot be started, and what to do.
-pub fn cannot_run(path: &Path, error: &SpawnError) -> String {
-    let error = &error.source;
-    match error.kind() {
-        ErrorKind::NotFound if path.exists() => match interpreter(path) {
-            Some(interpreter) => format!(
-                "its first line wants {interpreter}, which is not there; install that, or correct the line"
-            ),
-            None => "what it needs to be loaded is not there; build it for this machine".to_owned(),
-        },
-        ErrorKind::NotFound => "the file is gone; put it back, or refresh to forget it".to_owned(),
-        ErrorKind::PermissionDenied => format!("it may not be executed; run `chmod +x {}`", path.display()),
-        ErrorKind::ExecutableFileBusy => "it is still being written; try again when that is done".to_owned(),
-        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            "it is neither a program for this machine nor a script that begins with `#!`; build it for this machine, or \
-             write `#!/usr/bin/env python3` or the like as its first line"
-                .to_owned()
-        }
-        _ => format!("it cannot be started: {error}"),
-    }
-}
-
-fn interpreter(path: &Path) -> Option<String> {
-    let file = std::fs::File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, 256), &mut bytes).ok()?;
-    let line = String::from_utf8_lossy(&bytes).lines().next()?.strip_prefix("#!")?.trim().to_owned();
-    Some(line)
 }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::absent::NotFound;
 use super::compiled::Compiled;
 use super::last_good::{Stale, StandIns};
+use super::serving::Serving;
 use super::stamp::Stamps;
 use crate::config::builtin::ALIASES;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
@@ -85,11 +86,6 @@ impl FileEntry {
         }
     }
 
-    /// Whether it is served by workers.
-    pub fn has_workers(&self) -> bool {
-        matches!(self.file.kind, Kind::Python | Kind::Internal)
-    }
-
     /// Why nobody knows what it takes, where that is so.
     pub fn is_unknown(&self) -> Option<&str> {
         match &self.file.status {
@@ -116,6 +112,23 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
         hash.update(std::fs::read(helper).unwrap_or_default());
     }
     hash.finalize().into()
+}
+
+/// What is in force for a file.
+fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
+    let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
+    let wishes = file.wishes.layer();
+    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    config.tool(&file.pack, Some(layer), internal)
+}
+
+/// A worker that hostler does not bring serves what its operator says. One that has not been asked keeps its silence.
+fn name_functions(file: &mut ToolFile, config: &Config) {
+    let named = config.layer.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
+    let Some(named) = named.filter(|_| file.is_ready()) else { return };
+    if matches!(Serving::of(file.kind, &settings_of(file, config)), Serving::Itself | Serving::Program(_)) {
+        file.serve_only(&named.value);
+    }
 }
 
 /// One callable function.
@@ -196,12 +209,11 @@ impl Catalogue {
         complete: &Complete<'_>,
     ) -> Self {
         resolve_overrides(&mut scan.files);
+        scan.files.iter_mut().for_each(|file| name_functions(file, config));
         resolve_collisions(&mut scan.files);
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
-            let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-            let layer = file.header.as_ref().map(|header| &header.layer);
-            let settings = config.tool(&file.pack, layer, internal);
+            let settings = settings_of(&file, config);
             catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::catalogue::{Catalogue, Tool};
 use crate::config::facts::Mode;
-use crate::discovery::Kind;
 
 /// Which tools are meant. What is not said leaves all.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +16,8 @@ pub struct Filter {
     pub tag: Option<String>,
     /// Those of this pack.
     pub pack: Option<String>,
-    /// Those of this kind.
-    pub kind: Option<Kind>,
+    /// Those of this kind, by its word.
+    pub kind: Option<&'static str>,
 }
 
 impl Filter {
@@ -37,7 +36,7 @@ impl Filter {
             && self.category.as_ref().is_none_or(|wanted| category == Some(wanted))
             && self.tag.as_ref().is_none_or(|wanted| tags().any(|tag| tag == wanted))
             && self.pack.as_ref().is_none_or(|wanted| *wanted == file.pack)
-            && self.kind.is_none_or(|wanted| wanted == file.kind)
+            && self.kind.is_none_or(|wanted| wanted == tool.entry.kind_word())
     }
 }
 

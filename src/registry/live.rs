@@ -259,6 +259,7 @@ fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
         if let Some(earlier) = earlier.filter(|earlier| earlier.file.is_ready()) {
             file.functions.clone_from(&earlier.file.functions);
             file.description.clone_from(&earlier.file.description);
+            file.wishes.clone_from(&earlier.file.wishes);
         }
     }
 }

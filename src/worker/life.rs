@@ -15,6 +15,7 @@ use super::news::{Control, News, NewsSender};
 use super::stack::Stack;
 use super::stderr::Tail;
 use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, keeper, stop};
+use crate::protocol::HelloReply;
 
 /// How long a launcher may outlive its interpreter.
 const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
@@ -23,10 +24,51 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long a worker that closed its standard output may take to die of it.
 const SILENT_GRACE: Duration = Duration::from_millis(500);
 
+/// Which signals a worker knows what to do with. Any other would end it, or wake what nobody asked for: Node begins to listen
+/// for a debugger on `SIGUSR1`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signals {
+    pub interruption: Interruption,
+    /// It prints its stack on `SIGUSR2`.
+    pub stack: bool,
+}
+
+impl Signals {
+    /// Of a worker that only reads and writes lines.
+    pub const NONE: Self = Self { interruption: Interruption::End, stack: false };
+}
+
+/// How a running call of a worker is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interruption {
+    /// By `SIGUSR1`, on which it looks at its input.
+    Nudge,
+    /// Not beyond the `cancel` that was written.
+    Message,
+    /// By its end: it is asked with `SIGTERM`.
+    End,
+}
+
+impl Interruption {
+    /// Of a worker that runs so many calls at once: where that is more than one, the end of one would be that of others.
+    pub fn of(hello: &HelloReply, concurrency: usize) -> Self {
+        if hello.is_nudged() {
+            Self::Nudge
+        } else if hello.cancels() || concurrency > 1 {
+            Self::Message
+        } else {
+            Self::End
+        }
+    }
+}
+
 /// Everything that lives as long as the process does.
 pub(super) struct Life {
     pub child: Child,
     pub interpreter: Tracked,
+    /// A launcher stands before it.
+    pub is_launched: bool,
+    pub signals: Signals,
     pub orders: mpsc::UnboundedReceiver<Control>,
     pub reader: JoinHandle<()>,
     pub stderr: JoinHandle<()>,
@@ -71,7 +113,7 @@ impl Life {
 
     /// A launcher's exit status speaks of the process it launched; without one it is what it is.
     fn told(&self, exit: Exit) -> Exit {
-        if self.child.pid() == self.interpreter.pid() { exit } else { exit.behind_launcher() }
+        if self.is_launched { exit.behind_launcher() } else { exit }
     }
 
     /// Lives until death, or until it holds more memory than it may.
@@ -94,18 +136,31 @@ impl Life {
                 exit = self.child.exited() => return exit,
                 _ = &mut self.reader => return self.silent().await,
                 order = self.orders.recv() => match order {
+                    Some(Control::TakeStack { .. }) if !self.signals.stack => {}
                     Some(Control::TakeStack { call: None }) => self.interpreter.signal(Signal::USR2),
                     Some(Control::TakeStack { call: Some(call) }) => {
                         // The shim names its threads so. A call on none of them is an async one, on the main thread.
                         self.interpreter.signal_thread(&format!("call:{call}"), Signal::USR2);
                     }
-                    Some(Control::Interrupt) => self.interpreter.signal(Signal::USR1),
+                    Some(Control::Interrupt) => self.interrupt(),
                     Some(Control::Stop(grace)) => return self.stop(grace).await,
                     None => return self.stop(Grace::NONE).await,
                 },
             }
         }
         timeout(LAUNCHER_GRACE, self.child.exited()).await.unwrap_or(Exit::Unknown)
+    }
+
+    /// Ends the running call as far as this worker lets itself be told. A second wish says nothing new to one that is leaving.
+    fn interrupt(&mut self) {
+        match self.signals.interruption {
+            Interruption::Nudge => self.interpreter.signal(Signal::USR1),
+            Interruption::End => {
+                self.signals.interruption = Interruption::Message;
+                self.child.signal_group(Signal::TERM);
+            }
+            Interruption::Message => {}
+        }
     }
 
     /// Climbs the kill ladder; a harsher order while climbing takes its place.

@@ -4,8 +4,9 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::dialect::Dialect;
 use super::news::News;
-use crate::protocol::{self, MAX_FRAME};
+use crate::protocol::MAX_FRAME;
 
 /// What the reader keeps room for. A longer line gets more, and gives it back.
 const USUAL_ROOM: usize = 16 * 1024;
@@ -21,6 +22,7 @@ pub struct LinkReader<R> {
     searched: usize,
     dropped: Option<Dropped>,
     limit: usize,
+    dialect: Dialect,
 }
 
 #[derive(Debug)]
@@ -31,9 +33,9 @@ struct Dropped {
 
 impl<R: AsyncRead + Unpin> LinkReader<R> {
     /// Reads frames from a pipe.
-    pub fn new(pipe: R) -> Self {
+    pub fn new(pipe: R, dialect: Dialect) -> Self {
         let buffer = Vec::with_capacity(USUAL_ROOM);
-        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME }
+        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME, dialect }
     }
 
     /// The same with another limit for a frame's length.
@@ -47,7 +49,8 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
     pub async fn next(&mut self) -> io::Result<Option<News>> {
         loop {
             while let Some(end) = self.find_end() {
-                let news = interpret(&self.buffer[self.start..end], self.dropped.take(), self.limit);
+                let dropped = self.dropped.take();
+                let news = interpret(&self.buffer[self.start..end], dropped, self.limit, &self.dialect);
                 self.start = end + 1;
                 self.searched = self.start;
                 if news.is_some() {
@@ -89,8 +92,10 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         if whole || self.buffer.len() <= self.limit {
             return;
         }
-        let id = protocol::peek_id(&self.buffer);
-        let dropped = self.dropped.get_or_insert(Dropped { id, bytes: 0 });
+        let dropped = match &mut self.dropped {
+            Some(dropped) => dropped,
+            none => none.insert(Dropped { id: self.dialect.answers(&self.buffer), bytes: 0 }),
+        };
         dropped.bytes += self.buffer.len();
         self.buffer = Vec::with_capacity(USUAL_ROOM);
         self.searched = 0;
@@ -98,24 +103,14 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
 }
 
 /// What one line says. `dropped` is the forgotten beginning of it.
-fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize) -> Option<News> {
+fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize, dialect: &Dialect) -> Option<News> {
     if let Some(dropped) = dropped {
         return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
     }
     if line.len() > limit {
-        return Some(News::Oversized { id: protocol::peek_id(line), bytes: line.len() });
+        return Some(News::Oversized { id: dialect.answers(line), bytes: line.len() });
     }
-    if line.is_empty() {
-        return None;
-    }
-    match protocol::parse(line) {
-        Ok(frame) => Some(News::Frame(frame)),
-        Err(error) => {
-            let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
-            tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
-            None
-        }
-    }
+    dialect.interpret(line)
 }
 
 #[cfg(test)]
@@ -123,9 +118,10 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     use super::*;
+    use crate::protocol;
 
     async fn all(bytes: &'static [u8], limit: usize) -> Vec<String> {
-        let mut reader = LinkReader::new(bytes).with_limit(limit);
+        let mut reader = LinkReader::new(bytes, Dialect::V1).with_limit(limit);
         let mut seen = Vec::new();
         while let Some(news) = reader.next().await.unwrap() {
             seen.push(match news {
@@ -152,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn an_overlong_frame_is_not_kept_while_it_is_read() {
         let (mut host, worker) = tokio::io::duplex(1024);
-        let mut reader = LinkReader::new(worker).with_limit(10_000);
+        let mut reader = LinkReader::new(worker, Dialect::V1).with_limit(10_000);
         let feed = async move {
             host.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":\"").await.unwrap();
             for _ in 0..100 {

@@ -45,6 +45,11 @@ impl Sources {
         }
     }
 
+    /// Whether the tool file still holds what it held when it had this fingerprint.
+    pub fn is_still(&self, file: &Path, fingerprint: [u8; 32]) -> bool {
+        holds(file, fingerprint).is_some()
+    }
+
     /// Makes sure of a copy ahead of need. A look is enough where there is one.
     pub fn keep(&self, file: &Path, fingerprint: [u8; 32]) {
         if !self.folder.join(name(fingerprint)).is_file() {

@@ -1,8 +1,11 @@
 //! A worker's standard error, drained always: structured log lines, stacks, and whatever else is written there.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::io::ioctl_fionread;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -55,6 +58,32 @@ pub async fn drain(
         lines.news.room().await;
     }
     lines.end();
+}
+
+/// Standard error as others than who reads it see it: how much of it waits to be read.
+pub struct Waiting(Option<OwnedFd>);
+
+/// Between two looks, and how many there are at most: who writes without end holds up no answer.
+const LOOK: Duration = Duration::from_millis(1);
+const LOOKS: u32 = 50;
+
+impl Waiting {
+    /// Of this pipe.
+    pub fn of(pipe: &impl AsFd) -> Self {
+        Self(pipe.as_fd().try_clone_to_owned().ok())
+    }
+
+    /// Waits until what was written has been read. The shim sees to that itself, before it answers; what was written before
+    /// another worker's answer belongs to its call as well.
+    pub async fn read(&self) {
+        let Some(pipe) = &self.0 else { return };
+        for _ in 0..LOOKS {
+            match ioctl_fionread(pipe) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
 }
 
 struct Lines {

@@ -3,13 +3,18 @@
 //! Writer and reader are independent tasks: with 64 KiB pipes, a host that only writes while it does not read would wait
 //! for a worker that waits for the host.
 
+use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+
+use super::dialect::Dialect;
+use crate::protocol::{CallFrame, WireError};
 
 /// Writes frames to a worker, in order. Dropping the last one closes the worker's standard input.
 #[derive(Debug, Clone)]
 pub struct LinkWriter {
     frames: mpsc::UnboundedSender<Outgoing>,
+    dialect: Dialect,
 }
 
 /// What is done once a frame has been written.
@@ -21,15 +26,49 @@ struct Outgoing {
 }
 
 impl LinkWriter {
-    /// Hands a frame over. A worker that is gone takes no frames; its death is told elsewhere.
-    pub fn send(&self, frame: Vec<u8>) {
-        let _ = self.frames.send(Outgoing { bytes: frame, afterwards: None });
+    /// Hands over bytes as they are. A worker that is gone takes none; its death is told elsewhere.
+    pub(super) fn send(&self, bytes: Vec<u8>) {
+        let _ = self.frames.send(Outgoing { bytes, afterwards: None });
     }
 
-    /// The same, and something to do when the frame is in the pipe: a signal that says "look at your input" must not
-    /// be faster than the input.
-    pub fn send_then(&self, frame: Vec<u8>, afterwards: impl FnOnce() + Send + 'static) {
-        let _ = self.frames.send(Outgoing { bytes: frame, afterwards: Some(Box::new(afterwards)) });
+    fn send_if(&self, bytes: Option<Vec<u8>>) {
+        if let Some(bytes) = bytes {
+            self.send(bytes);
+        }
+    }
+
+    /// Has a call made.
+    pub fn call(&self, call: &CallFrame<'_>) {
+        self.send(self.dialect.call(call));
+    }
+
+    /// Tells it never to begin a call, or that nobody wants its result.
+    pub fn cancel(&self, call: u64) {
+        self.send_if(self.dialect.cancel(call));
+    }
+
+    /// The same, and something to do when that is in the pipe: a signal that says "look at your input" must not
+    /// be faster than the input. Where it cannot be said, there is nothing to wait for.
+    pub fn cancel_then(&self, call: u64, afterwards: impl FnOnce() + Send + 'static) {
+        match self.dialect.cancel(call) {
+            Some(bytes) => drop(self.frames.send(Outgoing { bytes, afterwards: Some(Box::new(afterwards)) })),
+            None => afterwards(),
+        }
+    }
+
+    /// Asks for a sign of life.
+    pub fn ping(&self, id: u64) {
+        self.send_if(self.dialect.ping(id));
+    }
+
+    /// Lets it leave when it has made its calls.
+    pub fn shutdown(&self) {
+        self.send_if(self.dialect.shutdown());
+    }
+
+    /// Answers what it asked.
+    pub fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) {
+        self.send_if(self.dialect.reply(id, answer));
     }
 
     /// A writer whose frames go to a channel instead of a pipe, for tests of what stands above.
@@ -45,15 +84,15 @@ impl LinkWriter {
                 }
             }
         });
-        (Self { frames }, written)
+        (Self { frames, dialect: Dialect::V1 }, written)
     }
 }
 
 /// Starts the writing half.
-pub fn start_writer(pipe: impl AsyncWrite + Unpin + Send + 'static) -> LinkWriter {
+pub fn start_writer(pipe: impl AsyncWrite + Unpin + Send + 'static, dialect: Dialect) -> LinkWriter {
     let (frames, queue) = mpsc::unbounded_channel();
     tokio::spawn(write_frames(pipe, queue));
-    LinkWriter { frames }
+    LinkWriter { frames, dialect }
 }
 
 async fn write_frames(mut pipe: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Outgoing>) {

@@ -252,11 +252,14 @@ class Lines(unittest.TestCase):
         start = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"slow_echo","arguments":{"number":%s}}}\n'
         with Wire() as hostler:
             hostler.open()
-            for number, text in enumerate((b'"\\ud800"', b"1e400", b"[" * 200 + b"]" * 200, b'"\xff"'), 1):
+            deep = b"[" * 200 + b"]" * 200
+            unread = "cannot be read as JSON"
+            rows = ((b'"\\ud800"', unread), (b"1e400", unread), (deep, "`number` is nested deeper"), (b'"\xff"', unread))
+            for number, (text, words) in enumerate(rows, 1):
                 hostler.send(start % (number, text))
                 error = hostler.answer(number)["error"]
                 self.assertEqual(error["code"], -32700, text)
-                self.assertIn("cannot be read as JSON", error["message"])
+                self.assertIn(words, error["message"])
             self.assertEqual(hostler.value(9, "slow_echo", number=9)["number"], 9)
 
     def test_garbage_alone(self):

@@ -34,6 +34,7 @@ async fn what_is_too_much_at_once_is_told_with_where_to_go_on() {
     bench.put("uneven", "abc\n".to_owned() + &line.repeat(300));
     let part = bench.call("read_file", at("uneven")).await.unwrap();
     assert_eq!((&part["lines"], &part["next_offset"]), (&json!(256), &json!(257)), "no line is cut");
+    assert_eq!(part["content"].as_str().unwrap(), "abc\n".to_owned() + &line.repeat(255));
     bench.put("one-line", "y".repeat(300_000));
     bench.fails("read_file", at("one-line"), Code::ToolError, "line 1 of …/root/one-line is longer than 256 kB").await;
 }

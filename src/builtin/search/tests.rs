@@ -51,6 +51,8 @@ async fn lines_are_found_with_what_stands_around_them() {
     assert_eq!(files["files"], json!([{"path": "src/a.rs", "count": 2}]));
     let literal = bench.call("grep", json!({"pattern": "one()", "literal": true})).await.unwrap();
     assert_eq!(literal["total"], 1);
+    let dotted = bench.call("grep", json!({"pattern": "o.e", "literal": true})).await.unwrap();
+    assert_eq!(dotted["total"], 0, "a dot is a dot");
     let one = bench.call("grep", json!({"pattern": "fn", "path": "x.log"})).await.unwrap();
     assert_eq!(
         (&one["files"][0]["path"], &one["total"]),
@@ -69,6 +71,9 @@ async fn what_is_shown_is_the_first_and_the_rest_is_counted() {
     assert_eq!((&found["total"], &found["total_files"]), (&json!(200), &json!(20)));
     let shown: Vec<usize> = found["files"].as_array().unwrap().iter().map(|file| texts(&file["lines"]).len()).collect();
     assert_eq!((shown, &found["files"][0]["path"]), (vec![10, 10, 5], &json!("f00")));
+    bench.put("late", "hit\n".repeat(100_000) + "\0");
+    let late = bench.call("grep", json!({"pattern": "hit", "path": "late"})).await.unwrap();
+    assert_eq!(late["total"], 0, "what turns out to be binary is left out");
     bench.put("wide", "hit ".repeat(1000));
     let wide = bench.call("grep", json!({"pattern": "hit", "path": "wide"})).await.unwrap();
     assert!(texts(&wide["files"][0]["lines"])[0].ends_with(" … (3500 bytes more)"), "{wide}");

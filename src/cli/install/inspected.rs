@@ -13,7 +13,7 @@ use super::parcel::Parcel;
 use super::staging::Staging;
 use super::standing::Standing;
 use crate::check::{Level, Report, Surroundings, check};
-use crate::cli::{list, style};
+use crate::cli::style;
 use crate::discovery::{Kind, Status};
 use crate::registry::{Catalogue, FileEntry};
 
@@ -128,11 +128,19 @@ impl Inspected {
         let size: u64 = self.files.iter().map(|file| file.size).sum();
         let kind = match entry.file.kind {
             Kind::Internal => "a Python tool file without a header (internal: the standard library only)",
+            Kind::Executable if entry.serving().has_workers() => {
+                "an executable that stays as a worker; it was run with --schema to learn what it is"
+            }
             Kind::Executable => "an executable; it was run with --schema to learn what it is",
             _ => "a Python tool file",
         };
         let size = if parcel.is_link { String::new() } else { format!(", {size} bytes") };
-        let about = entry.file.description.as_ref().filter(|_| entry.has_workers()).map(|text| format!(": {text}"));
+        let about = entry
+            .file
+            .description
+            .as_ref()
+            .filter(|_| entry.serving().has_environment())
+            .map(|text| format!(": {text}"));
         format!("{kind}{size}{}", about.unwrap_or_default())
     }
 
@@ -162,7 +170,7 @@ impl Inspected {
         let own = self.files.iter().find(|file| file.at == parcel.main).or(self.files.last());
         let said = json!({
             "path": target.join(&parcel.top), "source": parcel.source, "link": parcel.is_link,
-            "kind": main.map(|entry| list::kind_word(entry.file.kind)), "tools": tools.collect::<Value>(),
+            "kind": main.map(|entry| entry.kind_word()), "tools": tools.collect::<Value>(),
             "requires_python": header.and_then(|header| header.requires_python.clone()),
             "dependencies": header.map(|header| header.dependencies.clone()).unwrap_or_default(),
             "secrets": main.map(|entry| entry.settings.secrets.value.clone()).unwrap_or_default(),
@@ -178,7 +186,7 @@ impl Inspected {
 }
 
 fn uses_hostler(entry: &FileEntry) -> bool {
-    entry.has_workers() && entry.settings.host_access.value
+    entry.serving().has_workers() && entry.settings.host_access.value
 }
 
 fn needs(entry: &FileEntry) -> Vec<(&'static str, String)> {

@@ -4,15 +4,16 @@ use serde_json::{Map, Value};
 
 use super::declared;
 use super::schema::{input_of, output_of};
-use crate::discovery::Function;
+use super::wishes;
 use crate::discovery::text::JsonSchema;
+use crate::discovery::{Function, Wishes};
 use crate::pep723::is_identifier;
 
 /// More tools than any one program has.
 const MOST: usize = 256;
 
 /// The tools that an executable says it holds, or why that could not be understood. A single one goes by the file's name.
-pub(super) fn read(bytes: &[u8], name: &str) -> Result<Vec<Function>, String> {
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "what `--schema` prints is not UTF-8".to_owned())?;
     if text.trim().is_empty() {
         return Err("`--schema` prints nothing".to_owned());
@@ -20,7 +21,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Vec<Function>, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("what `--schema` prints is not JSON: {error}"))?;
     match value {
-        Value::Object(tool) => Ok(vec![function(&tool, name.to_owned())?]),
+        Value::Object(tool) => Ok((vec![function(&tool, name.to_owned())?], wishes::of(std::slice::from_ref(&tool))?)),
         Value::Array(tools) if tools.is_empty() => Err("`--schema` prints a list without a tool".to_owned()),
         Value::Array(tools) if tools.len() > MOST => Err(format!("`--schema` prints more than {MOST} tools")),
         Value::Array(tools) => several(tools),
@@ -28,8 +29,8 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Vec<Function>, String> {
     }
 }
 
-fn several(tools: Vec<Value>) -> Result<Vec<Function>, String> {
-    let mut found: Vec<Function> = Vec::new();
+fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Wishes), String> {
+    let (mut found, mut said): (Vec<Function>, _) = (Vec::new(), Vec::new());
     for (place, tool) in tools.into_iter().enumerate() {
         let Value::Object(tool) = tool else {
             return Err(format!("item {place} of what `--schema` prints is no object"));
@@ -42,8 +43,9 @@ fn several(tools: Vec<Value>) -> Result<Vec<Function>, String> {
             return Err(format!("`--schema` prints two tools called `{name}`"));
         }
         found.push(function(&tool, name)?);
+        said.push(tool);
     }
-    Ok(found)
+    Ok((found, wishes::of(&said)?))
 }
 
 fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String> {
@@ -79,7 +81,7 @@ mod tests {
     use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
-        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
         let output = found[0].output_schema.as_ref().map(|schema| Value::Object(schema.read()));
         (Value::Object(found[0].input_schema.read()), output)
     }
@@ -97,7 +99,7 @@ mod tests {
             "odd": {"description": "kept"}
         }});
         assert_eq!(schemas(&printed), (expected, None));
-        let found = read(printed.to_string().as_bytes(), "file_name").unwrap();
+        let (found, _) = read(printed.to_string().as_bytes(), "file_name").unwrap();
         assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("file_name", Some("Run.")));
     }
 
@@ -133,7 +135,7 @@ mod tests {
             "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
             "requires_sandbox": "maybe",
         });
-        let found = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
         let declared = found[0].declared.as_deref().unwrap();
         let expected = Declared {
             timeout: Some(Duration::from_secs(5)),
@@ -148,7 +150,7 @@ mod tests {
             rate_limit_per_hour: Some(60),
         };
         assert_eq!(*declared, expected);
-        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap()[0].declared, None);
+        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().0[0].declared, None);
     }
 
     #[test]
@@ -163,11 +165,14 @@ mod tests {
             (r#"{"input_schema": {"type": "objekt"}}"#, "is no JSON Schema"),
             (r#"{"input_schema": []}"#, "is no object"),
             (r#"{"parameters": {"a": 3}}"#, "`a`"),
+            (r#"{"protocol": "v2"}"#, "\"v2\", and this hostler speaks"),
+            (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
+            (r#"{"secrets": "KEY"}"#, "`secrets` is no list of names"),
         ] {
             let reason = read(printed.as_bytes(), "tool").unwrap_err();
             assert!(reason.contains(words), "{printed}: {reason}");
         }
-        let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap();
+        let (several, _) = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap();
         assert_eq!(several.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a_b", "c"]);
     }
 }

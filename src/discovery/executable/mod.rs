@@ -5,6 +5,7 @@ mod declared;
 mod dialect;
 mod machine;
 mod schema;
+mod wishes;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +15,6 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::stamp::Stamp;
-use super::text::JsonSchema;
 use super::{Function, Kind, Status, ToolFile, read};
 use crate::pep723::is_identifier;
 
@@ -110,30 +110,16 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     };
     match said {
-        Ok(functions) => {
+        Ok((functions, wishes)) => {
+            file.wishes = wishes;
             file.description = functions.first().and_then(|function| function.summary.clone());
             file.functions = functions;
             file.status = Status::Ready;
         }
         Err(reason) => {
-            file.functions = vec![unknown(&file.pack)];
+            file.functions = vec![Function::unknown(&file.pack)];
             file.status = Status::SchemaUnknown { reason };
         }
     }
     file
-}
-
-/// A tool of which nobody knows what it takes.
-pub(super) fn unknown(name: &str) -> Function {
-    let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
-    Function {
-        name: name.to_owned(),
-        summary: None,
-        description: None,
-        input_schema: JsonSchema::of(&open),
-        output_schema: None,
-        is_async: false,
-        line: 0,
-        declared: None,
-    }
 }

@@ -11,7 +11,7 @@ from .state import state
 from .wire import Gone, id_text
 
 PROTOCOL = 1
-FEATURES = '["cancel","progress","output","describe","concurrent"]'
+FEATURES = '["cancel","progress","output","describe","concurrent","interrupt","stack"]'
 MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
 
 queue = deque()

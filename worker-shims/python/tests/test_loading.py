@@ -17,7 +17,7 @@ class Loading(ShimTest):
         worker = self.start(self.file("def f(): pass\n"))
         result = worker.hello(secrets=[], host=[])["result"]
         self.assertEqual((result["protocol"], result["pid"], result["functions"]), (1, worker.process.pid, ["f"]))
-        self.assertEqual(result["features"], ["cancel", "progress", "output", "describe", "concurrent"])
+        self.assertEqual(result["features"], ["cancel", "progress", "output", "describe", "concurrent", "interrupt", "stack"])
         self.assertRegex(result["python"], r"^3\.\d+\.\d+$")
 
     def test_other_protocol(self):

@@ -1,0 +1,186 @@
+//! What stands between frames and lines: protocol v1, or the bare dialect. Those above know frames only.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+
+use super::news::News;
+use crate::protocol::{
+    self, BareLine, CallFrame, Incoming, OutputNote, WireError, bare_call, cancel_frame, ping_frame, reply_frame,
+    shutdown_frame,
+};
+
+/// How one worker is spoken to. Its writer and its reader have a copy each.
+#[derive(Debug, Clone)]
+pub enum Dialect {
+    /// Protocol v1.
+    V1,
+    /// The bare dialect. Its lines name no call, so what they mean depends on what was written last.
+    Bare(Asked),
+}
+
+/// The call that a bare worker has and has not answered. Held only to look or to change it.
+#[derive(Debug, Clone, Default)]
+pub struct Asked(Arc<Mutex<Option<u64>>>);
+
+impl Asked {
+    fn set(&self, call: u64) {
+        *self.0.lock() = Some(call);
+    }
+
+    fn take(&self) -> Option<u64> {
+        self.0.lock().take()
+    }
+}
+
+impl Dialect {
+    /// The bare dialect, with nothing asked yet.
+    pub fn bare() -> Self {
+        Self::Bare(Asked::default())
+    }
+
+    /// A call, as what is to be written.
+    pub(super) fn call(&self, call: &CallFrame<'_>) -> Vec<u8> {
+        match self {
+            Self::V1 => call.frame(),
+            Self::Bare(asked) => {
+                asked.set(call.id);
+                bare_call(call)
+            }
+        }
+    }
+
+    /// A cancellation, where it can be said.
+    pub(super) fn cancel(&self, call: u64) -> Option<Vec<u8>> {
+        self.in_v1(|| cancel_frame(call))
+    }
+
+    /// A request for a sign of life, likewise.
+    pub(super) fn ping(&self, id: u64) -> Option<Vec<u8>> {
+        self.in_v1(|| ping_frame(id))
+    }
+
+    /// A wish that it may leave. To a bare worker the end of its input says so.
+    pub(super) fn shutdown(&self) -> Option<Vec<u8>> {
+        self.in_v1(shutdown_frame)
+    }
+
+    /// An answer to what it asked.
+    pub(super) fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) -> Option<Vec<u8>> {
+        self.in_v1(|| reply_frame(id, answer))
+    }
+
+    fn in_v1(&self, frame: impl FnOnce() -> Vec<u8>) -> Option<Vec<u8>> {
+        matches!(self, Self::V1).then(frame)
+    }
+
+    /// The call that a line answers which is too long to be read, by its beginning.
+    pub(super) fn answers(&self, beginning: &[u8]) -> Option<u64> {
+        match self {
+            Self::V1 => protocol::peek_id(beginning),
+            Self::Bare(asked) => protocol::may_be_answer(beginning).then(|| asked.take()).flatten(),
+        }
+    }
+
+    /// What a line says, without its newline.
+    pub(super) fn interpret(&self, line: &[u8]) -> Option<News> {
+        match self {
+            Self::V1 => interpret_v1(line),
+            Self::Bare(asked) => interpret_bare(line, asked),
+        }
+    }
+}
+
+fn interpret_v1(line: &[u8]) -> Option<News> {
+    if line.is_empty() {
+        return None;
+    }
+    match protocol::parse(line) {
+        Ok(frame) => Some(News::Frame(frame)),
+        Err(error) => {
+            let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+            tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
+            None
+        }
+    }
+}
+
+fn interpret_bare(line: &[u8], asked: &Asked) -> Option<News> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match protocol::parse_bare(line) {
+        BareLine::Answer(answer) => {
+            let call = asked.take();
+            if call.is_none() {
+                // Not what it says: it may be a secret of the call before.
+                tracing::warn!(bytes = line.len(), "dropped an answer of a bare worker that has no call to answer");
+            }
+            call.map(|id| News::Frame(Incoming::Reply { id, answer }))
+        }
+        BareLine::Output => {
+            let text = String::from_utf8_lossy(line).into_owned() + "\n";
+            Some(News::Frame(Incoming::Output(OutputNote { id: None, stream: "stdout".to_owned(), text })))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(dialect: &Dialect, id: u64) -> String {
+        let (kwargs, none) = (RawValue::from_string("{\"a\":1}".to_owned()).unwrap(), "{}".to_owned());
+        let none = RawValue::from_string(none).unwrap();
+        let call = CallFrame {
+            id,
+            function: "f",
+            kwargs: &kwargs,
+            config: &none,
+            secrets: &none,
+            call_id: "c",
+            deadline_ms: 1,
+        };
+        String::from_utf8(dialect.call(&call)).unwrap()
+    }
+
+    fn heard(dialect: &Dialect, line: &str) -> String {
+        match dialect.interpret(line.as_bytes()) {
+            Some(News::Frame(Incoming::Reply { id, answer: Ok(result) })) => format!("{id}={}", result.get()),
+            Some(News::Frame(Incoming::Output(note))) => format!("printed {:?}", note.text),
+            Some(other) => format!("{other:?}"),
+            None => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_bare_answer_is_that_of_the_call_written_last_and_counts_once() {
+        let bare = Dialect::bare();
+        let answer = r#"{"result":5,"error":null}"#;
+        assert_eq!(heard(&bare, answer), "nothing", "nobody asked");
+        assert_eq!(ask(&bare, 7), "{\"function\":\"f\",\"kwargs\":{\"a\":1},\"config\":{},\"secrets\":{}}\n");
+        assert_eq!(heard(&bare, "working on it"), "printed \"working on it\\n\"");
+        assert_eq!(heard(&bare, ""), "printed \"\\n\"");
+        assert_eq!(heard(&bare.clone(), &format!("{answer}\r")), "7=5", "reader and writer are one");
+        assert_eq!(heard(&bare, answer), "nothing", "it was answered");
+    }
+
+    #[test]
+    fn a_bare_worker_is_told_of_calls_and_of_nothing_else() {
+        let (bare, none) = (Dialect::bare(), RawValue::NULL);
+        assert_eq!(
+            (bare.cancel(1), bare.ping(0), bare.shutdown(), bare.reply(none, Ok(none))),
+            (None, None, None, None)
+        );
+        let v1 = Dialect::V1;
+        assert!(v1.cancel(1).is_some() && v1.ping(0).is_some() && v1.shutdown().is_some());
+    }
+
+    #[test]
+    fn an_answer_too_long_to_be_read_is_the_running_calls() {
+        let bare = Dialect::bare();
+        let _ = ask(&bare, 3);
+        assert_eq!(bare.answers(b"xxxxxxxx"), None, "that was printed");
+        assert_eq!(bare.answers(b"{\"result\":\"xxxx"), Some(3));
+        assert_eq!(bare.answers(b"{\"result\":\"xxxx"), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! From a process that was started to a worker that can be given calls: pipes, and the handshake where there is one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::dialect::Dialect;
+use super::life::{Interruption, Life, Signals};
+use super::news::{News, NewsSender, WorkerHandle};
+use super::reader::LinkReader;
+use super::spec::{Described, WorkerSpec};
+use super::stack::Stack;
+use super::stderr::{self, Tail};
+use super::writer::{LinkWriter, start_writer};
+use crate::environment::{Environments, Lease};
+use crate::outcome::{Code, Details, Fault};
+use crate::process::{Child, PipeEnd, Tracked};
+use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
+
+/// How long a launcher may outlive an interpreter that is gone.
+const LAST_BREATH: Duration = Duration::from_secs(1);
+
+/// What a worker has besides its process.
+#[derive(Default)]
+pub(super) struct Support {
+    /// Its environment, which is not pruned while it reads from it.
+    pub lease: Option<Lease>,
+    /// Who hears what its types are.
+    pub described: Option<Described>,
+    /// Where `uv run` came from that stands before it.
+    pub launched: Option<Arc<Environments>>,
+}
+
+/// A process that cannot be given calls yet.
+pub(super) struct Fresh {
+    pub spec: Arc<WorkerSpec>,
+    pub child: Child,
+    pub news: NewsSender,
+    pub support: Support,
+    pub tail: Arc<Mutex<Tail>>,
+    pub stack: Arc<Mutex<Stack>>,
+}
+
+/// The pipes of a process, in use.
+struct Pipes {
+    writer: LinkWriter,
+    reader: LinkReader<pipe::Receiver>,
+    output: Option<PipeEnd>,
+    stderr: JoinHandle<()>,
+    /// Where the worker does not see to it that its standard error is read before its answers.
+    unread: Option<stderr::Waiting>,
+}
+
+impl Fresh {
+    pub fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, support: Support) -> Self {
+        Self { spec, child, news, support, tail: Arc::default(), stack: Arc::default() }
+    }
+
+    /// Waits until it can be given calls.
+    pub async fn ready(mut self) -> Result<WorkerHandle, Fault> {
+        if self.spec.is_bare {
+            let pipes = self.take_pipes(&Dialect::bare())?;
+            self.found(pipes).await
+        } else {
+            let pipes = self.take_pipes(&Dialect::V1)?;
+            self.greeted(pipes).await
+        }
+    }
+
+    fn take_pipes(&mut self, dialect: &Dialect) -> Result<Pipes, Fault> {
+        let pipes = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(Fault::new(Code::SystemError, "a new worker has no pipes"));
+        };
+        let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
+        Ok(Pipes {
+            unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
+            stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
+            writer: start_writer(stdin, dialect.clone()),
+            output: PipeEnd::beyond(&stdout),
+            reader: LinkReader::new(stdout, dialect.clone()),
+        })
+    }
+
+    /// The bare dialect has no hello: who runs can be given calls. What it does before it reads the first is part of that.
+    async fn found(self, pipes: Pipes) -> Result<WorkerHandle, Fault> {
+        if self.spec.concurrency > 1 {
+            return Err(self.one_at_a_time());
+        }
+        let interpreter = if self.support.launched.is_some() {
+            let limit = self.spec.startup_timeout;
+            let searched = tokio::select! {
+                // A launcher that has ended may have had nothing to launch.
+                biased;
+                _ = self.child.exited() => return Err(self.death_fault(pipes.stderr).await),
+                found = tokio::time::timeout(limit, Tracked::launched_by(&self.child, self.spec.file.as_os_str())) => found,
+            };
+            match searched {
+                Ok(found) => found,
+                Err(_) => return Err(self.slow_fault(limit).await),
+            }
+        } else {
+            Tracked::behind(&self.child, self.child.pid())
+        };
+        let interpreter = match interpreter {
+            Ok(interpreter) => interpreter,
+            Err(error) => return self.unwatched(&error, pipes.stderr).await,
+        };
+        Ok(self.settle(interpreter, Signals::NONE, pipes))
+    }
+
+    /// Says hello, and waits for the answer.
+    async fn greeted(self, mut pipes: Pipes) -> Result<WorkerHandle, Fault> {
+        let spec = &self.spec;
+        let describe = spec.describe.as_deref().filter(|_| !spec.was_asked.swap(true, Ordering::Relaxed));
+        let hello = Hello::new(&spec.pack, &spec.secrets, &spec.host).running(spec.concurrency).describing(describe);
+        pipes.writer.send(hello.frame());
+        let limit = spec.startup_timeout;
+        let hello = match tokio::time::timeout(limit, self.await_hello(&mut pipes.reader)).await {
+            Ok(Some(Ok(hello))) => hello,
+            Ok(Some(Err(error))) => return Err(self.import_fault(&error)),
+            Ok(None) => return Err(self.death_fault(pipes.stderr).await),
+            Err(_) => return Err(self.slow_fault(limit).await),
+        };
+        if hello.protocol != VERSION {
+            let text = format!("its worker speaks protocol v{}, this hostler v{VERSION}", hello.protocol);
+            return Err(self.fault(&text, Details::default()));
+        }
+        if spec.concurrency > 1 && !hello.runs_several() {
+            return Err(self.one_at_a_time());
+        }
+        let interpreter = match Tracked::behind(&self.child, hello.pid) {
+            Ok(interpreter) => interpreter,
+            Err(error) => return self.unwatched(&error, pipes.stderr).await,
+        };
+        let signals =
+            Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() };
+        Ok(self.settle(interpreter, signals, pipes))
+    }
+
+    /// Waits for the answer to `hello`; `None` when the pipe ended first.
+    async fn await_hello(&self, reader: &mut LinkReader<pipe::Receiver>) -> Option<Result<HelloReply, WireError>> {
+        while let Ok(Some(news)) = reader.next().await {
+            match news {
+                News::Frame(Incoming::Reply { id: HELLO_ID, answer }) => {
+                    let hello = answer.and_then(|result| {
+                        serde_json::from_str(result.get()).map_err(|error| WireError {
+                            code: 0,
+                            message: format!("its hello is not one of protocol v{VERSION}: {error}"),
+                            data: None,
+                        })
+                    });
+                    return Some(hello);
+                }
+                other => {
+                    // What a file prints while it is imported is its last word if it dies of that.
+                    if let News::Frame(Incoming::Output(note)) = &other {
+                        self.tail.lock().push(&note.text);
+                    }
+                    self.news.send(other);
+                }
+            }
+        }
+        None
+    }
+
+    /// It cannot be watched, perhaps because it is dead already.
+    async fn unwatched(self, error: &std::io::Error, stderr: JoinHandle<()>) -> Result<WorkerHandle, Fault> {
+        if tokio::time::timeout(LAST_BREATH, self.child.exited()).await.is_ok() {
+            return Err(self.death_fault(stderr).await);
+        }
+        Err(self.fault(&format!("its worker cannot be watched: {error}"), Details::default()))
+    }
+
+    fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes) -> WorkerHandle {
+        let Pipes { writer, mut reader, output, stderr, unread } = pipes;
+        let (control, orders) = mpsc::unbounded_channel();
+        let news = self.news.clone();
+        let Support { lease, described, launched } = self.support;
+        let reader = tokio::spawn(async move {
+            let _in_use = lease;
+            while let Ok(Some(item)) = reader.next().await {
+                if let (News::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
+                    unread.read().await;
+                }
+                match (item, &described) {
+                    (News::Frame(Incoming::Described(told)), Some(described)) => described(told),
+                    (item, _) => news.send(item),
+                }
+                news.room().await;
+            }
+        });
+        let pid = interpreter.pid();
+        // Without a launcher, the end of the pipe tells.
+        let output = output.filter(|_| self.child.pid() != pid);
+        let is_launched = launched.is_some() || self.child.pid() != pid;
+        let life = Life {
+            child: self.child,
+            interpreter,
+            is_launched,
+            signals,
+            orders,
+            reader,
+            stderr,
+            news: self.news,
+            tail: self.tail,
+            stack: Arc::clone(&self.stack),
+            output,
+            hung_up: false,
+            memory_limit: self.spec.max_memory,
+        };
+        tokio::spawn(life.live());
+        WorkerHandle { pid, writer, control, stack: self.stack }
+    }
+}

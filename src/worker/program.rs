@@ -1,0 +1,38 @@
+//! Workers that are executables: the file is started as it is, and stays.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use super::fresh::{Fresh, Support};
+use super::launch::{Launcher, StartNote, StartNotes, Starting};
+use super::news::NewsSender;
+use super::spec::WorkerSpec;
+use crate::outcome::{Code, Fault};
+use crate::process::{Launch, cannot_run, spawn_when_written};
+
+/// Starts executables as workers.
+pub struct ProgramLauncher {
+    /// What to start.
+    pub spec: Arc<WorkerSpec>,
+    /// Its whole environment.
+    pub env: BTreeMap<OsString, OsString>,
+}
+
+impl Launcher for ProgramLauncher {
+    fn name(&self) -> &str {
+        &self.spec.pack
+    }
+
+    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
+        let (spec, env) = (Arc::clone(&self.spec), self.env.clone());
+        Box::pin(async move {
+            notes(StartNote(format!("starting {}", spec.pack)));
+            let child = spawn_when_written(&Launch::new(&spec.file).envs(env)).await.map_err(|error| {
+                let reason = cannot_run(&spec.file, &error);
+                Fault::new(Code::CommandNotFound, format!("{} could not be started: {reason}", spec.pack))
+            })?;
+            Fresh::new(spec, child, news, Support::default()).ready().await
+        })
+    }
+}

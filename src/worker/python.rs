@@ -1,0 +1,155 @@
+//! Workers of Python tool files: environment, interpreter, and the shim, or the file itself where it serves itself.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::fresh::{Fresh, Support};
+use super::launch::{Launcher, StartNote, StartNotes, Starting};
+use super::news::NewsSender;
+use super::shim::Shims;
+use super::sources::Sources;
+use super::spec::{Described, WorkerSpec};
+use crate::config::tool::Launcher as LauncherKind;
+use crate::environment::{EnvironmentSpec, Environments, Lease};
+use crate::outcome::{Code, Fault};
+use crate::process::{Child, Launch, worker_environment};
+
+/// What a Python worker is started with beside the rest.
+#[derive(Debug, Clone)]
+pub struct PythonSpec {
+    /// SHA-256 of the text that is to be run under the file's name, whatever it holds by then.
+    pub fingerprint: [u8; 32],
+    /// Its environment.
+    pub environment: EnvironmentSpec,
+    /// Through `uv run`, or the interpreter itself.
+    pub launcher: LauncherKind,
+    /// Variables of hostler's own environment that it may see beside the usual ones.
+    pub pass_env: Vec<String>,
+    /// Variables it is given.
+    pub env: Vec<(String, String)>,
+}
+
+/// Starts Python workers.
+pub struct PythonLauncher {
+    /// What to start.
+    pub spec: Arc<WorkerSpec>,
+    /// How.
+    pub python: Arc<PythonSpec>,
+    /// Where its environment comes from.
+    pub environments: Arc<Environments>,
+    /// Where its shim comes from.
+    pub shims: Shims,
+    /// Where the text comes from.
+    pub sources: Sources,
+    /// Who hears what its types are.
+    pub described: Described,
+}
+
+impl Launcher for PythonLauncher {
+    fn name(&self) -> &str {
+        &self.spec.pack
+    }
+
+    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
+        let (spec, python) = (Arc::clone(&self.spec), Arc::clone(&self.python));
+        let (environments, described) = (Arc::clone(&self.environments), Arc::clone(&self.described));
+        let (shims, sources) = (self.shims.clone(), self.sources.clone());
+        Box::pin(async move {
+            let lease = environments.ensure(&python.environment, &|line| notes(StartNote(line.to_owned()))).await?;
+            notes(StartNote(format!("starting {}", spec.pack)));
+            let interpreter = interpreter(&python, &environments, &lease).await?;
+            let launch = if spec.is_bare {
+                itself(interpreter, &spec, &python, &sources)?
+            } else {
+                shimmed(interpreter, &spec, &python, &shims, &sources)?
+            };
+            let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
+            let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
+            let support = Support { lease: Some(lease), described: Some(described), launched };
+            Fresh::new(spec, child, news, support).ready().await
+        })
+    }
+}
+
+/// The interpreter of a worker, as `docs/architecture.md` explains it, with its variables.
+async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &Lease) -> Result<Launch, Fault> {
+    let launch = match python.launcher {
+        LauncherKind::Direct => Launch::new(&lease.python),
+        LauncherKind::Uv => Launch::new(environments.uv(&|_| {}).await?)
+            .args(["run", "--no-project", "--no-config", "--no-env-file", "--offline", "--no-python-downloads"])
+            .arg("--cache-dir")
+            .arg(environments.run_cache())
+            .arg("--python")
+            .arg(&lease.python)
+            .arg("python"),
+    };
+    let launch = launch.envs(worker_environment(&python.pass_env));
+    Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
+}
+
+/// The shim, which loads the file.
+fn shimmed(
+    interpreter: Launch,
+    spec: &WorkerSpec,
+    python: &PythonSpec,
+    shims: &Shims,
+    sources: &Sources,
+) -> Result<Launch, Fault> {
+    let shim = shims.lay_out().map_err(|error| unwritten(shims.folder(), &error))?;
+    let source = sources.of(&spec.file, python.fingerprint).ok_or_else(|| lost_fault(spec))?;
+    Ok(interpreter.arg("-I").arg(shim).arg(&spec.file).arg(source))
+}
+
+/// The file itself, as `uv run FILE` would run it: it may import its neighbours and look for itself. A copy would have
+/// neither, so this version can be started for as long as the file holds it. What it prints is not kept back (`-u`): an
+/// answer that waits for more would never come.
+fn itself(interpreter: Launch, spec: &WorkerSpec, python: &PythonSpec, sources: &Sources) -> Result<Launch, Fault> {
+    if !sources.is_still(&spec.file, python.fingerprint) {
+        return Err(lost_fault(spec));
+    }
+    // Lines are UTF-8 whatever the locale says.
+    let launch = interpreter.env("PYTHONIOENCODING", "utf-8");
+    Ok(launch.args(["-s", "-u"]).arg(&spec.file))
+}
+
+/// The shim has no place in the cache: the disk is full, or the folder is not ours.
+fn unwritten(folder: &Path, error: &io::Error) -> Fault {
+    let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    let (code, cure) = if is_full {
+        (Code::ResourceExhausted, "Make room on that disk (`hostler warm --prune` removes unused environments)")
+    } else {
+        (Code::SystemError, "See to its permissions, and that it is a folder")
+    };
+    let place = folder.display();
+    let text = format!(
+        "the worker shim could not be written below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another"
+    );
+    Fault::new(code, text)
+}
+
+/// Neither the file nor a copy holds the text of this version any more. Whoever calls again gets the file as it is now.
+fn lost_fault(spec: &WorkerSpec) -> Fault {
+    let (pack, file) = (&spec.pack, spec.file.display());
+    let message = format!("{pack} could not be started: {file} has changed and no copy of its earlier text is left");
+    Fault::new(Code::StartupFailed, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shim_without_a_place_is_told_with_the_folder_and_the_cure() {
+        let told = |kind: io::ErrorKind| unwritten(Path::new("/c/shims"), &kind.into());
+        let full = told(io::ErrorKind::StorageFull);
+        assert_eq!(full.code, Code::ResourceExhausted);
+        assert!(
+            full.message.contains("below /c/shims: ") && full.message.contains("Make room on that disk"),
+            "{full:?}"
+        );
+        let closed = told(io::ErrorKind::PermissionDenied);
+        assert_eq!(closed.code, Code::SystemError);
+        assert!(closed.message.contains("See to its permissions"), "{closed:?}");
+    }
+}

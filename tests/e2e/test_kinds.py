@@ -1,0 +1,678 @@
+"""Executables that stay, and Python files that serve themselves: workers that hostler does not bring."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import unittest
+
+from harness import ROOT, TOOLS, alive, config_file, connected, environment, eventually_async, run, scratch, write_tool
+from test_executables import listed, program, script
+
+LEDGER = (TOOLS / "ledger.py").read_text()
+
+# A bare worker. What it does is in its only argument.
+BARE = r'''
+import json, os, signal, threading, time
+count = 0
+def say(text):
+    os.write(1, (text + "\n").encode())
+def answer(result=None, error=None):
+    say(json.dumps({"result": result, "error": error}))
+for line in sys.stdin:
+    asked = json.loads(line)
+    kwargs = asked["kwargs"]
+    do, count = kwargs.get("do", "count"), count + 1
+    if "mark" in kwargs:
+        open(kwargs["mark"] + ".new", "w").write(str(os.getpid()))
+        os.rename(kwargs["mark"] + ".new", kwargs["mark"])
+    if do == "count":
+        answer({"pid": os.getpid(), "count": count, "asked": sorted(asked), "function": asked["function"]})
+    elif do == "given":
+        answer({"config": asked["config"], "secrets": asked["secrets"], "mode": os.environ.get("HOSTLER_TOOL_MODE"),
+                "seen": {name: os.environ.get(name) for name in ("KEY", "PLAIN", "OWN", "UV_X")}})
+    elif do == "tell":
+        say(asked["secrets"]["KEY"])
+        answer(error="no access with " + asked["secrets"]["KEY"])
+    elif do == "raise":
+        answer(error="ValueError: no such bridge")
+    elif do == "print":
+        say("working on it")
+        say("")
+        say('{"level": "info"}')
+        answer("done")
+    elif do == "aside":
+        os.write(2, b"aside\n" * kwargs["times"])
+        answer("done")
+    elif do == "exit":
+        os._exit(3)
+    elif do == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif do == "hang":
+        time.sleep(600)
+    elif do == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    elif do == "garbage":
+        say("{no json")
+    elif do == "twice":
+        os.write(1, b'{"result": "first"}\n{"result": "second"}\n')
+    elif do == "later":
+        answer("first")
+        time.sleep(0.05)  # the next call is not there yet: the test waits for what hostler says of this
+        answer("second")
+    elif do == "close":
+        os.close(1)
+        time.sleep(600)
+    elif do == "large":
+        say('{"result": "' + "x" * (65 << 20) + '"}')
+'''
+SCHEMA = {"name": "station", "description": "A bare worker.", "protocol": "bare", "input_schema": {"type": "object"}}
+
+
+def bare(test, config="", body=BARE, schema=SCHEMA, **options):
+    """A hostler with one bare worker, `station`."""
+    tools = scratch(test) / "tools"
+    program(tools, "station", body, schema)
+    return connected(tools, config=config_file(tools.parent, config), **options)
+
+
+class Bare(unittest.IsolatedAsyncioTestCase):
+    async def test_one_process_makes_many_calls_and_is_told_four_things(self):
+        async with bare(self) as hostler:
+            first, second = await hostler.value("station"), await hostler.call("station")
+            self.assertEqual((first["count"], second.value["count"]), (1, 2))
+            self.assertEqual(first["pid"], second.value["pid"])
+            self.assertEqual(second.worker, first["pid"], "its own pid")
+            self.assertFalse(second.metadata["cold"])
+            self.assertEqual((first["asked"], first["function"]), (["config", "function", "kwargs", "secrets"], "station"))
+        await eventually_async(lambda: not alive(first["pid"]), "it leaves with hostler")
+
+    def test_it_is_listed_as_a_worker_with_the_settings_of_one(self):
+        tools = scratch(self) / "tools"
+        program(tools, "station", BARE, SCHEMA)
+        program(tools, "plain", "", {"name": "plain"})
+        rows, _ = listed(tools)
+        self.assertEqual({name: (row["kind"], row["status"]) for name, row in rows.items()},
+                         {"station": ("worker", "ready"), "plain": ("executable", "ready")})
+        shown = run("show", "station", "--tools", tools).stdout
+        for words in ("protocol      bare", "idle_timeout", "max_workers"):
+            self.assertIn(words, shown)
+        for words in ("launcher", "startup_timeout", "host_access"):
+            self.assertNotIn(words, shown)
+
+    async def test_a_shell_script_is_enough_and_an_operator_names_its_functions(self):
+        tools = scratch(self) / "tools"
+        script(tools, "counter", "#!/bin/sh\nwhile read -r line; do n=$((n+1)); echo \"{\\\"result\\\":[$n,$$],\\\"error\\\":null}\"; done\n")
+        config = config_file(tools, '[tool.counter]\nprotocol = "bare"\nfunctions = ["up", "again"]\n')
+        async with connected(tools, config=config) as hostler:
+            first, second = await hostler.value("up", by=1), await hostler.value("again")
+            self.assertEqual((first[0], second[0], first[1]), (1, 2, second[1]))
+            self.assertEqual(set(await hostler.tools()), {"up", "again"})
+
+    async def test_config_and_secrets_come_with_the_call_and_not_with_the_process(self):
+        env = environment(KEY="very secret", PLAIN="plain", UV_X="x")
+        config = '[tool.station]\nsecrets = ["KEY", "UNSET"]\nconfig = { depth = 3 }\nenv = { OWN = "own" }\n'
+        async with bare(self, config, env=env) as hostler:
+            given = await hostler.value("station", do="given")
+            self.assertEqual((given["config"], given["secrets"], given["mode"]), ({"depth": 3}, {"KEY": "very secret"}, "worker"))
+            self.assertEqual(given["seen"], {"KEY": None, "PLAIN": "plain", "OWN": "own", "UV_X": None})
+            told = await hostler.call("station", do="tell")
+            self.assertEqual(told.code, "TOOL_ERROR")
+            self.assertNotIn("very secret", json.dumps(told.outcome) + told.text + hostler.stderr())
+            self.assertIn("no access with", told.message)
+
+    async def test_an_executable_asks_for_secrets_in_its_schema(self):
+        async with bare(self, schema={**SCHEMA, "secrets": ["KEY"]}, env=environment(KEY="very secret")) as hostler:
+            given = await hostler.value("station", do="given")
+            self.assertEqual((given["secrets"], given["seen"]["KEY"]), ({"KEY": "very secret"}, None))
+
+    async def test_an_error_is_the_tools_and_other_lines_are_its_output(self):
+        async with bare(self) as hostler:
+            failed = await hostler.call("station", do="raise")
+            self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: no such bridge"))
+            printed = await hostler.call("station", do="print")
+            self.assertEqual((printed.value, printed.output), ("done", 'working on it\n\n{"level": "info"}\n'))
+            self.assertEqual(printed.worker, failed.worker)
+            for times in (1, 2, 1000, 20000) * 20:
+                self.assertEqual((await hostler.call("station", do="aside", times=times)).output, "aside\n" * times)
+
+    async def test_a_death_is_told_and_the_next_call_has_a_new_process(self):
+        async with bare(self) as hostler:
+            first = await hostler.value("station")
+            for do, code, words in (("exit", "TOOL_CRASHED", "exit code 3"), ("kill", "PROCESS_KILLED", "SIGKILL")):
+                died = await hostler.call("station", do=do)
+                self.assertEqual(died.code, code)
+                self.assertIn(words, died.message)
+                after = await hostler.value("station")
+                self.assertEqual(after["count"], 1)
+                self.assertNotEqual(after["pid"], first["pid"])
+
+    async def test_an_overdue_call_costs_the_process_and_the_next_works(self):
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
+            for do in ("hang", "stubborn"):
+                late = await hostler.call("station", do=do)
+                self.assertEqual(late.code, "TOOL_TIMEOUT")
+                self.assertIn("its worker was stopped", late.message)
+                await eventually_async(lambda: not alive(late.worker), "it is gone")
+                self.assertEqual((await hostler.value("station"))["count"], 1)
+
+    async def test_overdue_calls_are_no_reason_to_refuse_calls(self):
+        async with bare(self, '[tool.station]\ntimeout = "100ms"\n') as hostler:
+            codes = [(await hostler.call("station", do="hang")).code for _ in range(6)]
+            self.assertEqual(codes, ["TOOL_TIMEOUT"] * 6)
+
+    async def test_a_cancelled_call_costs_the_process_and_the_next_works(self):
+        async with bare(self) as hostler:
+            for do in ("hang", "stubborn"):
+                mark = scratch(self) / "mark"
+                task = asyncio.ensure_future(hostler.call("station", do=do, mark=str(mark)))
+                await eventually_async(mark.exists, "it runs")
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                after = await hostler.value("station")
+                self.assertEqual(after["count"], 1)
+                await eventually_async(lambda: not alive(int(mark.read_text())), "it is gone")
+
+    async def test_wrong_answers(self):
+        async with bare(self, '[tool.station]\ntimeout = "1s"\n') as hostler:
+            garbage = await hostler.call("station", do="garbage")
+            self.assertEqual((garbage.code, garbage.output), ("TOOL_TIMEOUT", "{no json\n"))
+            for do in ("twice", "later"):
+                first = await hostler.call("station", do=do)
+                self.assertEqual(first.value, "first")
+                await eventually_async(lambda: hostler.stderr().count("dropped an answer") == (1 if do == "twice" else 2), do)
+                after = await hostler.value("station")
+                self.assertEqual(after["pid"], first.worker, "the second is nobody's")
+            closed = await hostler.call("station", do="close")
+            self.assertEqual(closed.code, "TOOL_CRASHED")
+            self.assertIn("closed its connection", closed.message)
+            self.assertEqual((await hostler.value("station"))["count"], 1)
+
+    async def test_an_answer_beyond_the_limit_ends_its_call_and_no_other(self):
+        async with bare(self) as hostler:
+            large = await hostler.call("station", do="large")
+            self.assertEqual(large.code, "INVALID_OUTPUT")
+            self.assertEqual((await hostler.value("station"))["pid"], large.worker)
+
+    async def test_one_that_always_dies_at_once_is_not_started_for_ever(self):
+        body = "sys.stderr.write('no bridge here\\n')\nsys.exit(4)\n"
+        async with bare(self, body=body) as hostler:
+            first = await hostler.call("station")
+            self.assertEqual((first.code, first.details["exit_code"]), ("TOOL_CRASHED", 4))
+            self.assertEqual(first.details["stderr"].strip(), "no bridge here")
+            codes = [await hostler.call("station") for _ in range(5)]
+            self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
+
+    async def test_one_that_never_answers_is_stopped(self):
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="import time\ntime.sleep(600)\n") as hostler:
+            late = await hostler.call("station", text="x" * (1 << 20))
+            self.assertEqual(late.code, "TOOL_TIMEOUT")
+            await eventually_async(lambda: not alive(late.worker), "it is gone")
+
+    async def test_the_whole_pool_stands_around_it(self):
+        config = '[tool.station]\nmax_workers = 2\nmax_calls = 2\nidle_timeout = "200ms"\n'
+        async with bare(self, config) as hostler:
+            mark = scratch(self) / "mark"
+            task = asyncio.ensure_future(hostler.call("station", do="hang", mark=str(mark)))
+            await eventually_async(mark.exists, "it runs")
+            pids = [(await hostler.value("station"))["pid"] for _ in range(5)]
+            self.assertNotIn(int(mark.read_text()), pids, "another worker makes the calls beside it")
+            self.assertGreaterEqual(len(set(pids)), 3, "two calls each")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await eventually_async(lambda: not any(map(alive, pids)), "idle ones leave")
+
+    async def test_it_cannot_be_asked_for_several_at_once(self):
+        async with bare(self, "[tool.station]\nconcurrency = 4\n") as hostler:
+            refused = await hostler.call("station")
+            self.assertEqual(refused.code, "STARTUP_FAILED")
+            self.assertIn("set `concurrency = 1` for it", refused.message)
+
+    async def test_a_changed_file_answers_and_a_running_call_ends_undisturbed(self):
+        tools, gate = scratch(self) / "tools", scratch(self) / "gate"
+        waits = "\nif True:\n    pass\nfor line in sys.stdin:\n    import json, os\n" \
+                "    if json.loads(line)['kwargs'].get('wait'): open(%r).read()\n" \
+                "    print(json.dumps({'result': [%r, os.getpid()], 'error': None}), flush=True)\n"
+        os.mkfifo(gate)
+        program(tools, "station", waits % (str(gate), "old"), SCHEMA)
+        async with connected(tools) as hostler:
+            old = await hostler.value("station")
+            running = asyncio.ensure_future(hostler.call("station", wait=True))
+            writer = await asyncio.to_thread(open, gate, "w")
+            program(tools, "station", waits % (str(gate), "new"), SCHEMA)
+            new = await hostler.value("station")
+            self.assertEqual((old[0], new[0]), ("old", "new"))
+            writer.close()
+            self.assertEqual((await running).value, old)
+            await eventually_async(lambda: not alive(old[1]), "the old one leaves")
+            (tools / "station").unlink()
+            await eventually_async(lambda: not alive(new[1]), "so does one whose file is gone")
+
+
+class SelfServing(unittest.IsolatedAsyncioTestCase):
+    """tests/tools/ledger.py: a Python file with a loop of its own, which nothing was changed in."""
+
+    def tools(self, header=""):
+        tools = scratch(self) / "tools"
+        tools.mkdir()
+        text = LEDGER.replace("# dependencies = []\n", "# dependencies = []\n" + header)
+        (tools / "ledger.py").write_text(text)
+        return tools
+
+    async def test_the_shim_calls_its_functions_and_leaves_its_loop_alone(self):
+        tools = self.tools()
+        async with connected(tools) as hostler:
+            self.assertEqual(set(await hostler.tools()), {"ledger_book", "ledger_fail", "ledger_given"})
+            await hostler.value("ledger_book", amount=2)
+            booked = await hostler.value("ledger_book", amount=3)
+            self.assertEqual((booked["total"], booked["served_by"]), (5, "an importer"))
+
+    async def test_it_serves_itself_where_the_operator_says_so(self):
+        for launcher in ("uv", "direct"):
+            with self.subTest(launcher):
+                tools = self.tools()
+                text = f'[tool.ledger]\nprotocol = "bare"\nlauncher = "{launcher}"\nsecrets = ["KEY"]\nconfig = {{ a = 1 }}\n'
+                async with connected(tools, config=config_file(tools.parent, text), env=environment(KEY="k3y")) as hostler:
+                    tool = (await hostler.tools())["ledger_book"]
+                    self.assertEqual(tool.input_schema["properties"]["amount"]["description"], "How much.")
+                    await hostler.value("ledger_book", amount=2)
+                    booked = await hostler.call("ledger_book", amount=3)
+                    self.assertEqual((booked.value["total"], booked.value["served_by"]), (5, "itself"))
+                    self.assertEqual(booked.value["file"], str(tools / "ledger.py"))
+                    self.assertEqual(booked.worker, booked.value["pid"], "the interpreter's own pid")
+                    self.assertEqual(await hostler.value("ledger_given"), {"config": {"a": 1}, "secrets": ["KEY"]})
+                    failed = await hostler.call("ledger_fail", text="oh")
+                    self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
+                    os.kill(booked.worker, signal.SIGKILL)
+                    await eventually_async(lambda: not alive(booked.worker), "it is gone")
+                    again = await hostler.value("ledger_book")
+                    self.assertEqual(again["total"], 1)
+
+    async def test_it_serves_itself_where_its_header_says_so(self):
+        tools = self.tools('# [tool.hostler]\n# protocol = "bare"\n')
+        async with connected(tools) as hostler:
+            booked = await hostler.value("ledger_book")
+            self.assertEqual(booked["served_by"], "itself")
+            fresh = LEDGER.replace("# dependencies = []\n", '# dependencies = []\n# [tool.hostler]\n# protocol = "bare"\n')
+            write_tool(tools, "ledger", fresh.replace('"itself"', '"itself, changed"'), header="")
+            after = await hostler.value("ledger_book")
+            self.assertEqual((after["served_by"], after["total"]), ("itself, changed", 1))
+            await eventually_async(lambda: not alive(booked["pid"]), "the old one leaves")
+        config = config_file(tools.parent, '[tool.ledger]\nprotocol = "v1"\n')
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual((await hostler.value("ledger_book"))["served_by"], "an importer", "the operator's word is stronger")
+
+    async def test_how_it_died_is_told_through_its_launcher(self):
+        body = ('import json, os, signal, sys\nfrom neighbour import NAME\ndef die(how: int) -> None:\n    os.kill(os.getpid(), how)\n'
+                'def near() -> str:\n    return NAME\n'
+                'if __name__ == "__main__":\n    for line in sys.stdin:\n        asked = json.loads(line)\n'
+                '        print(json.dumps({"result": globals()[asked["function"]](**asked["kwargs"])}))\n')
+        tools = scratch(self) / "tools"
+        write_tool(tools, "mortal", body, '# /// script\n# [tool.hostler]\n# protocol = "bare"\n# ///\n')
+        write_tool(tools, "neighbour", 'NAME = "near"\n', header="")
+        async with connected(tools) as hostler:
+            self.assertEqual(await hostler.value("mortal_near"), "near", "answers are not kept back, and neighbours are found")
+            for how, code in ((signal.SIGKILL, "PROCESS_KILLED"), (signal.SIGSEGV, "TOOL_CRASHED")):
+                died = await hostler.call("mortal_die", how=int(how))
+                self.assertEqual((died.code, died.details["signal"]), (code, how.name))
+
+    async def test_one_that_cannot_be_loaded_says_why(self):
+        tools = scratch(self) / "tools"
+        write_tool(tools, "lost", "import nowhere_at_all\ndef f() -> int:\n    return 1\n",
+                   '# /// script\n# [tool.hostler]\n# protocol = "bare"\n# ///\n')
+        async with connected(tools) as hostler:
+            answer = await hostler.call("lost_f")
+            self.assertEqual((answer.code, answer.details["exit_code"]), ("TOOL_CRASHED", 1))
+            self.assertIn("No module named 'nowhere_at_all'", answer.details["stderr"])
+
+
+# The least worker of docs/protocol.md, in plain sh.
+LEAST = r"""#!/bin/sh
+if [ "$1" = --schema ]; then
+    echo '{"name": "clock", "description": "Counts.", "protocol": "v1", "input_schema": {"type": "object"}}'
+    exit
+fi
+while read -r line; do
+    id=${line#*'"id":'} id=${id%%,*}
+    case $line in
+    *'"method":"hello"'*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocol":1,"pid":'$$'}}' ;;
+    *'"kwargs":{"hang":true}'*) exec sleep 600 ;;
+    *'"method":"call"'*) n=$((n + 1)); echo '{"jsonrpc":"2.0","id":'"$id"',"result":['$n,$$']}' ;;
+    esac
+done
+"""
+
+# A worker that does all of it, without a shim.
+WHOLE = r'''
+import json, os, threading, time
+out = threading.Lock()
+running, gone = {}, set()
+def say(**members):
+    with out:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
+        sys.stdout.flush()
+def error(id, code, message, **data):
+    say(id=id, error={"code": code, "message": message, "data": data})
+def make(id, params):
+    do, kwargs = params["function"], params["kwargs"]
+    if do == "raise_it":
+        error(id, -32000, "LookupError: no such bridge", type="LookupError", traceback="at bridge 7")
+    elif do == "given":
+        say(id=id, result=[params["config"], params["secrets"], os.environ.get("HOSTLER_TOOL_MODE"), os.environ.get("KEY")])
+    elif do == "missing":
+        error(id, -32002, "KEY is not set", secret="KEY")
+    elif do == "talk":
+        say(method="output", params={"id": id, "stream": "stdout", "text": "looking\n"})
+        say(method="progress", params={"id": id, "progress": 1, "total": 2, "message": "half way"})
+        say(id=id, result="done")
+    elif do == "wait":
+        say(method="progress", params={"id": id, "progress": 0, "message": "began %d" % os.getpid()})
+        while id not in gone:
+            time.sleep(0.01)
+        error(id, -32003, "the call was cancelled")
+    elif do == "ask":
+        say(id="w1", method="host.call", params={"tool": "given", "arguments": {}, "id": id})
+        running["asking"] = id
+    else:
+        say(id=id, result={"pid": os.getpid(), "count": make.count})
+make.count = 0
+for line in sys.stdin:
+    frame = json.loads(line)
+    method, id, params = frame.get("method"), frame.get("id"), frame.get("params")
+    if method == "hello":
+        say(id=id, result={"protocol": 1, "pid": os.getpid(), "functions": NAMES, "features": FEATURES})
+    elif method == "call":
+        make.count += 1
+        threading.Thread(target=make, args=(id, params), daemon=True).start()
+    elif method == "cancel":
+        gone.add(params["id"])
+    elif method == "ping":
+        say(id=id, result=None)
+    elif method == "shutdown":
+        sys.exit()
+    elif id == "w1":
+        say(id=running["asking"], result=frame.get("result") or frame["error"]["message"])
+'''
+NAMES = ["count", "raise_it", "given", "missing", "talk", "wait", "ask"]
+
+
+def whole(test, config="", features=("cancel", "progress", "output", "concurrent"), **options):
+    """A hostler with an executable that speaks protocol v1."""
+    tools = scratch(test) / "tools"
+    schema = [{"name": name, "protocol": "v1", "secrets": ["KEY"], "input_schema": {"type": "object"}} for name in NAMES]
+    program(tools, "station", f"NAMES, FEATURES = {NAMES!r}, {list(features)!r}\n" + WHOLE, schema)
+    return connected(tools, config=config_file(tools.parent, config), **options)
+
+
+class Speaking(unittest.IsolatedAsyncioTestCase):
+    """Executables on protocol v1."""
+
+    async def test_the_least_worker_of_the_protocols_page_serves(self):
+        self.assertTrue(LEAST in (ROOT / "docs" / "protocol.md").read_text(), "the page shows what is tested")
+        tools = scratch(self) / "tools"
+        script(tools, "clock", LEAST)
+        async with connected(tools, config=config_file(tools.parent, '[tool.clock]\ntimeout = "300ms"\n')) as hostler:
+            first, second = await hostler.call("clock"), await hostler.call("clock")
+            self.assertEqual((first.value[0], second.value[0]), (1, 2))
+            self.assertEqual((first.value[1], second.worker), (second.value[1], second.value[1]))
+            late = await hostler.call("clock", hang=True)
+            self.assertEqual(late.code, "TOOL_TIMEOUT")
+            self.assertEqual((await hostler.value("clock"))[0], 1, "one that knows no cancel is replaced")
+        rows, _ = listed(tools)
+        self.assertEqual(rows["clock"]["kind"], "worker")
+
+    async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
+        async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
+            first, second = await hostler.value("count"), await hostler.call("count")
+            self.assertEqual(second.value, {"pid": first["pid"], "count": 2})
+            self.assertEqual(await hostler.value("given"), [{"a": 1}, {"KEY": "k3y"}, "worker", None])
+            raised = await hostler.call("raise_it")
+            self.assertEqual((raised.code, raised.message), ("TOOL_ERROR", "LookupError: no such bridge"))
+            self.assertEqual(raised.details["traceback"], "at bridge 7")
+            talked = await hostler.call("talk")
+            self.assertEqual((talked.value, talked.output), ("done", "looking\n"))
+            self.assertIn("has no access to hostler", await hostler.value("ask"))
+        async with whole(self) as hostler:
+            self.assertEqual((await hostler.call("missing")).code, "MISSING_CREDENTIALS")
+
+    async def test_one_that_cancels_keeps_its_process_and_gets_no_signals(self):
+        async with whole(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
+            late = await hostler.call("wait")
+            self.assertEqual(late.code, "TOOL_TIMEOUT")
+            self.assertEqual((await hostler.value("count"))["pid"], late.worker)
+        async with whole(self) as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertEqual((await hostler.value("count"))["pid"], pid)
+
+    async def test_one_that_does_not_cancel_costs_its_process(self):
+        async with whole(self, features=("progress",)) as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertNotEqual((await hostler.value("count"))["pid"], pid)
+
+    async def test_several_calls_at_once_and_questions_to_hostler_where_the_operator_allows_them(self):
+        config = "[tool.station]\nconcurrency = 4\nhost_access = true\n"
+        async with whole(self, config) as hostler:
+            task, pid = await hostler.start("wait")
+            self.assertEqual((await hostler.value("count"))["pid"], pid, "beside the one that waits")
+            self.assertEqual((await hostler.value("ask"))[2], "worker", "it called another function")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        async with whole(self, config, features=("cancel",)) as hostler:
+            self.assertIn("set `concurrency = 1`", (await hostler.call("count")).message)
+
+    async def test_one_that_says_no_hello_or_another_is_told(self):
+        rows = {
+            "silent": ("import time\ntime.sleep(600)\n", "was not ready within 300ms. Raise its `startup_timeout`"),
+            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
+            "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
+                      "speaks protocol v2, this hostler v1"),
+            "liar": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
+                     "not a process of this worker"),
+            "refuses": ("sys.stdin.readline()\nprint('{\"id\":0,\"error\":{\"code\":-32010,\"message\":\"no bridge\"}}', flush=True)\n",
+                        "refuses could not be started: no bridge"),
+        }
+        tools = scratch(self) / "tools"
+        for name, (body, _) in rows.items():
+            program(tools, name, body, {"protocol": "v1"})
+        config = config_file(tools.parent, '[tool.silent]\nstartup_timeout = "300ms"\n')
+        async with connected(tools, config=config) as hostler:
+            for name, (_, words) in rows.items():
+                with self.subTest(name):
+                    answer = await hostler.call(name)
+                    self.assertEqual(answer.code, "STARTUP_FAILED")
+                    self.assertIn(words, answer.message)
+
+    async def test_one_that_cannot_be_run_any_more_is_told_with_what_to_do(self):
+        tools = scratch(self) / "tools"
+        interpreter = tools.parent / "python"
+        interpreter.symlink_to(sys.executable)
+        program(tools, "lost", BARE, {"protocol": "bare"}, shebang=f"#!{interpreter}")
+        async with connected(tools) as hostler:
+            self.assertEqual((await hostler.value("lost"))["count"], 1)
+            interpreter.unlink()
+            await hostler.call("lost", do="exit")
+            answer = await hostler.call("lost")
+            self.assertEqual(answer.code, "COMMAND_NOT_FOUND")
+            self.assertIn(f"lost could not be started: its first line wants {interpreter}, which is not there", answer.message)
+
+    def test_what_it_says_of_its_protocol_is_looked_at(self):
+        tools = scratch(self) / "tools"
+        program(tools, "odd", "", {"protocol": "v7"})
+        rows, _ = listed(tools)
+        self.assertEqual((rows["odd"]["status"], rows["odd"]["kind"]), ("schema-unknown", "executable"))
+        self.assertIn('this hostler speaks "v1" and "bare"', rows["odd"]["reason"])
+        config = config_file(tools.parent, '[tool.odd]\nprotocol = "v7"\nfunctions = ["a-b"]\n[tool]\nfunctions = ["x"]\n')
+        told = run("list", "--tools", tools, "--config", config)
+        self.assertEqual(told.returncode, 2)
+        for words in ('write one of "v1", "bare"', "letters, digits and _ can be in a name", "it belongs under [tool.NAME]"):
+            self.assertIn(words, told.stderr)
+
+
+MODULE = r'''#!/usr/bin/env node
+import { context, serve } from "%s";
+serve(import.meta);
+
+console.log("loaded");
+export const secrets = ["KEY", "UNSET"];
+let count = 0;
+
+/**
+ * Count.
+ *
+ * And say it.
+ *
+ * @param {number} [by=1] - How much,
+ *   at once.
+ * @param {"up"|"down"} [way="up"]
+ * @param {string[]} [tags]
+ * @param {?string} [note]
+ * @param {Record<string, boolean>} [marks]
+ * @returns {{count: number, pid: number}} How far it is.
+ */
+export function step({ by = 1 } = {}) {
+  count += by;
+  return { count, pid: process.pid };
+}
+
+/**
+ * @param {object} args
+ * @param {string} args.text What to say.
+ * @param {number} [args.times]
+ * @returns {Promise<string>}
+ */
+export async function say({ text, times = 1 }, { log, progress, signal }) {
+  console.log("saying %%s", text);
+  process.stderr.write("aside\n");
+  log("said", { times });
+  progress(1, 2, "half way");
+  await null;
+  console.log("said");
+  return text.repeat(times);
+}
+
+export const given = async () => {
+  const { config, secrets } = context();
+  return [config, secrets.KEY];
+};
+export const unset = () => context().secrets.UNSET;
+export const undeclared = () => context().secrets.OTHER;
+export function fail() { throw new RangeError("beyond"); }
+export function strange({ what }) {
+  return { bigint: { a: [1n] }, nan: [0, NaN], set: { s: new Set() }, nothing: undefined, date: new Date(0) }[what];
+}
+export async function wait(args, { signal, progress }) {
+  progress(0, undefined, `began ${process.pid}`);
+  await new Promise((resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+export function spin() { for (;;); }
+export function leave() { process.exit(3); }
+export async function crash() { setImmediate(() => { throw new Error("from nowhere"); }); await new Promise(() => {}); }
+export async function other() { return context().call("step", { by: 10 }); }
+export class NoTool {}
+export default function none() {}
+'''
+
+
+@unittest.skipUnless(shutil.which("node"), "there is no node on this machine, so its shim is not tested")
+class Node(unittest.IsolatedAsyncioTestCase):
+    """Modules of functions, by worker-shims/node."""
+
+    def tools(self, text=None):
+        tools = scratch(self) / "tools"
+        script(tools, "steps.mjs", text or MODULE % (ROOT / "worker-shims" / "node" / "hostler-worker.mjs"))
+        return tools
+
+    def serve(self, config="", **options):
+        tools = self.tools()
+        config = '[executables]\nschema_timeout = "30s"\n' + config
+        return connected(tools, config=config_file(tools.parent, config), **options)
+
+    async def test_its_exported_functions_are_tools_with_schemas_out_of_jsdoc(self):
+        async with self.serve() as hostler:
+            await hostler.value("step")  # waits until it was asked
+            found = await hostler.tools()
+            self.assertEqual(set(found), {"step", "say", "given", "unset", "undeclared", "fail", "strange", "wait", "spin",
+                                          "leave", "crash", "other"})
+            self.assertEqual(found["step"].description, "Count.\n\nAnd say it.")
+            self.assertEqual(found["step"].input_schema, {"type": "object", "additionalProperties": False, "properties": {
+                "by": {"type": "number", "default": 1, "description": "How much, at once."},
+                "way": {"enum": ["up", "down"], "default": "up"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                "marks": {"type": "object", "additionalProperties": {"type": "boolean"}},
+            }})
+            self.assertEqual(found["say"].input_schema["required"], ["text"])
+            self.assertEqual(found["say"].input_schema["properties"]["text"], {"type": "string", "description": "What to say."})
+            self.assertIsNotNone(found["say"].output_schema)
+            self.assertEqual((await hostler.call("say", txt="a")).code, "INVALID_PARAMS")
+
+    async def test_calls_with_all_that_goes_with_them(self):
+        async with self.serve("[tool.steps]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
+            first, second = await hostler.call("step", by=2), await hostler.call("step")
+            self.assertEqual((first.value["count"], second.value["count"]), (2, 3))
+            self.assertEqual(first.value["pid"], second.worker)
+            said = await hostler.call("say", text="ab", times=2)
+            self.assertEqual((said.value, said.output), ("abab", "saying ab\naside\nsaid\n"))
+            self.assertEqual(await hostler.value("given"), [{"a": 1}, "k3y"])
+            failed = await hostler.call("fail")
+            self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "RangeError: beyond"))
+            self.assertIn("steps.mjs", failed.details["traceback"])
+            unset = await hostler.call("unset")
+            self.assertEqual(unset.code, "MISSING_CREDENTIALS")
+            self.assertIn("ut it into hostler's environment as UNSET", unset.message)
+            undeclared = (await hostler.call("undeclared")).message
+            self.assertIn("OTHER is not declared", undeclared)
+            self.assertIn('or write `secrets = ["OTHER"]` under [tool.steps] in hostler.toml', undeclared)
+            left = await hostler.call("leave")
+            self.assertEqual((left.code, left.worker), ("TOOL_ERROR", second.worker))
+            self.assertIn("may not use host.call", (await hostler.call("other")).message)
+
+    async def test_results_that_are_no_json_are_told_by_their_place(self):
+        async with self.serve() as hostler:
+            for what, words in (("bigint", "result.a[0]: bigint"), ("nan", "result[1]: NaN"), ("set", "result.s: Set")):
+                answer = await hostler.call("strange", what=what)
+                self.assertEqual(answer.code, "INVALID_OUTPUT")
+                self.assertIn(words, answer.message)
+            self.assertIsNone(await hostler.value("strange", what="nothing"))
+            self.assertEqual(await hostler.value("strange", what="date"), "1970-01-01T00:00:00.000Z")
+
+    async def test_cancellation_and_death(self):
+        async with self.serve('[tool.steps]\ntimeout = "2s"\n') as hostler:
+            task, pid = await hostler.start("wait")
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self.assertEqual((await hostler.call("step")).worker, pid, "it heard its signal")
+            spun = await hostler.call("spin")
+            self.assertEqual((spun.code, spun.worker), ("TOOL_TIMEOUT", pid))
+            crashed = await hostler.call("crash")
+            self.assertEqual(crashed.code, "TOOL_CRASHED")
+            self.assertIn("from nowhere", crashed.details["stderr"])
+            self.assertEqual((await hostler.value("step"))["count"], 1)
+
+    async def test_several_at_once_and_calls_of_others(self):
+        async with self.serve("[tool.steps]\nconcurrency = 3\nhost_access = true\n") as hostler:
+            task, pid = await hostler.start("wait")
+            self.assertEqual(await hostler.value("other"), {"count": 10, "pid": pid})
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def test_a_module_may_name_the_shim_as_its_interpreter_and_needs_no_more(self):
+        shim = ROOT / "worker-shims" / "node" / "hostler-worker.mjs"
+        tools = self.tools(f"#!/usr/bin/env -S node {shim}\n/** @param {{string}} text */\nexport const shout = ({{ text }}) => text.toUpperCase();\n")
+        async with connected(tools, config=config_file(tools.parent, '[executables]\nschema_timeout = "30s"\n')) as hostler:
+            self.assertEqual(await hostler.value("shout", text="ab"), "AB")
+
+    async def test_a_module_that_cannot_be_loaded_says_why(self):
+        tools = self.tools(MODULE % (ROOT / "worker-shims" / "node" / "hostler-worker.mjs") + "\nthrow new Error('no bridge');\n")
+        config = config_file(tools.parent, '[tool.steps]\nprotocol = "v1"\n[executables]\nschema_timeout = "30s"\n')
+        async with connected(tools, config=config) as hostler:
+            answer = await hostler.call("steps")
+            self.assertEqual(answer.code, "STARTUP_FAILED")
+            self.assertIn("steps could not be started: Error: no bridge", answer.message)

@@ -1,0 +1,270 @@
+//! hostler as a library: tools in Rust beside those in folders, through the same pipeline.
+#![expect(clippy::unwrap_used, reason = "it is a test")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use hostler::app::App;
+use hostler::builtin::{About, Builtin, Builtins, Call};
+use hostler::config::{Config, Wanted};
+use hostler::dispatch::CallRequest;
+use hostler::outcome::{Code, Fault, Outcome};
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, Semaphore};
+
+/// Until what must happen counts as never happening; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the tools of a test tell it, and are told.
+struct Shared {
+    began: Semaphore,
+    go_on: Notify,
+    running: AtomicUsize,
+    most: AtomicUsize,
+    stopped: AtomicBool,
+    heard: Notify,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            began: Semaphore::new(0),
+            go_on: Notify::new(),
+            running: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            heard: Notify::new(),
+        }
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Wish {
+    /// How often.
+    times: usize,
+}
+
+struct Ring;
+
+impl Builtin for Ring {
+    type Params = Wish;
+    type Answer = String;
+
+    fn about(&self) -> About {
+        About::new("ring", "Ring the bell.\n\nAs often as wished.")
+    }
+
+    async fn call(&self, wish: Wish, _: Call) -> Result<String, Fault> {
+        Ok("ding".repeat(wish.times))
+    }
+}
+
+struct Panics;
+
+impl Builtin for Panics {
+    type Params = Map<String, Value>;
+    type Answer = Value;
+
+    fn about(&self) -> About {
+        About::new("panics", "Break.")
+    }
+
+    async fn call(&self, wish: Self::Params, call: Call) -> Result<Value, Fault> {
+        if wish.contains_key("thread") {
+            return call.blocking(|_| panic!("on a thread")).await;
+        }
+        panic!("as it must")
+    }
+}
+
+/// Waits until it is told to go on.
+struct Waits(Arc<Shared>);
+
+impl Builtin for Waits {
+    type Params = Map<String, Value>;
+    type Answer = usize;
+
+    fn about(&self) -> About {
+        About::new("waits", "Wait.")
+    }
+
+    async fn call(&self, _: Self::Params, _: Call) -> Result<usize, Fault> {
+        let now = self.0.running.fetch_add(1, SeqCst) + 1;
+        self.0.most.fetch_max(now, SeqCst);
+        let go_on = self.0.go_on.notified();
+        self.0.began.add_permits(1);
+        go_on.await;
+        self.0.running.fetch_sub(1, SeqCst);
+        Ok(now)
+    }
+}
+
+/// Goes round on a thread until nobody waits for it.
+struct GoesRound(Arc<Shared>);
+
+impl Builtin for GoesRound {
+    type Params = Map<String, Value>;
+    type Answer = Value;
+
+    fn about(&self) -> About {
+        About::new("goes_round", "Go round.").timeout(Duration::from_millis(50))
+    }
+
+    async fn call(&self, _: Self::Params, call: Call) -> Result<Value, Fault> {
+        let shared = Arc::clone(&self.0);
+        call.blocking(move |stop| {
+            shared.began.add_permits(1);
+            let begun = std::time::Instant::now();
+            while !stop.is_said() {
+                std::thread::yield_now();
+                if begun.elapsed() > 2 * PATIENCE {
+                    return Ok(Value::Null);
+                }
+            }
+            shared.stopped.store(true, SeqCst);
+            shared.heard.notify_one();
+            Ok(Value::Null)
+        })
+        .await
+    }
+}
+
+/// Calls whatever it is told to.
+struct Asks;
+
+impl Builtin for Asks {
+    type Params = Map<String, Value>;
+    type Answer = Value;
+
+    fn about(&self) -> About {
+        About::new("asks", "Ask another tool.")
+    }
+
+    async fn call(&self, wish: Self::Params, call: Call) -> Result<Value, Fault> {
+        call.tool(wish["tool"].as_str().unwrap_or_default(), wish["arguments"].clone()).await
+    }
+}
+
+fn app(settings: &str) -> (App, Arc<Shared>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hostler.toml");
+    std::fs::write(&file, settings).unwrap();
+    let wanted = Wanted { config: Some(file), tools: vec!["/nowhere".into()], ..Wanted::default() };
+    let config = Config::load(&wanted, Path::new("/")).unwrap();
+    let shared = Arc::new(Shared::default());
+    let mut tools = Builtins::of(&config);
+    tools.register(Ring).unwrap();
+    tools.register(Panics).unwrap();
+    tools.register(Asks).unwrap();
+    tools.register(Waits(Arc::clone(&shared))).unwrap();
+    tools.register(GoesRound(Arc::clone(&shared))).unwrap();
+    (App::build_with(config, tools), shared)
+}
+
+async fn call(app: &App, tool: &str, arguments: Value) -> Outcome {
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    app.dispatcher.call(CallRequest::new(tool, arguments)).await
+}
+
+fn value(outcome: Outcome) -> Value {
+    serde_json::from_str(outcome.ended.unwrap().get()).unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_in_rust_is_called_like_any_other() {
+    let (app, _) = app("");
+    let catalogue = app.dispatcher.registry.catalogue();
+    let ring = catalogue.resolve("ring").unwrap();
+    assert_eq!((ring.description(), ring.entry.status()), (Some("Ring the bell.\n\nAs often as wished."), "ready"));
+    let expected = json!({"type": "integer", "minimum": 0, "description": "How often."});
+    assert_eq!(ring.input_schema()["properties"]["times"], expected);
+    assert_eq!(value(call(&app, "ring", json!({"times": 2})).await), "dingding");
+    let wrong = call(&app, "ring", json!({"time": 2})).await.ended.unwrap_err();
+    assert_eq!(wrong.code, Code::InvalidParams);
+    assert!(wrong.message.contains("unknown argument `time`, did you mean `times`?"), "{wrong}");
+    let near = call(&app, "rings", json!({})).await.ended.unwrap_err();
+    assert!(near.code == Code::ToolNotFound && near.message.contains("did you mean ring?"), "{near}");
+}
+
+#[tokio::test]
+async fn one_that_panics_ends_nobody_else() {
+    let (app, shared) = app("");
+    let app = Arc::new(app);
+    let waiting = tokio::spawn({
+        let app = Arc::clone(&app);
+        async move { call(&app, "waits", json!({})).await }
+    });
+    shared.began.acquire().await.unwrap().forget();
+    for arguments in [json!({}), json!({"thread": true})] {
+        let fault = call(&app, "panics", arguments).await.ended.unwrap_err();
+        assert_eq!(fault.code, Code::SystemError);
+        assert!(fault.message.contains("panics failed within hostler") && fault.message.contains("report"), "{fault}");
+    }
+    assert_eq!(value(call(&app, "ring", json!({"times": 1})).await), "ding");
+    shared.go_on.notify_waiters();
+    assert_eq!(value(waiting.await.unwrap()), 1);
+}
+
+#[tokio::test]
+async fn work_on_a_thread_hears_that_its_time_is_over() {
+    let (app, shared) = app("");
+    let fault = call(&app, "goes_round", json!({})).await.ended.unwrap_err();
+    assert_eq!(fault.code, Code::ToolTimeout);
+    assert!(
+        fault.message.contains("did not end within 50ms")
+            && fault.message.contains("`timeout` under [tool.goes_round]"),
+        "{fault}"
+    );
+    tokio::time::timeout(PATIENCE, shared.heard.notified()).await.expect("it hears of it");
+    assert!(shared.stopped.load(SeqCst));
+}
+
+#[tokio::test]
+async fn work_on_a_thread_hears_that_nobody_waits() {
+    let (app, shared) = app("[tool.goes_round]\ntimeout = \"1h\"\n");
+    let app = Arc::new(app);
+    let task = tokio::spawn({
+        let app = Arc::clone(&app);
+        async move { call(&app, "goes_round", json!({})).await }
+    });
+    shared.began.acquire().await.unwrap().forget();
+    task.abort();
+    let _ = task.await;
+    tokio::time::timeout(PATIENCE, shared.heard.notified()).await.expect("it hears of it");
+    assert!(shared.stopped.load(SeqCst));
+}
+
+#[tokio::test]
+async fn no_more_run_at_once_than_may() {
+    let (app, shared) = app("[limits]\nmax_concurrent_calls = 2\nmax_queue = 3\n");
+    let app = Arc::new(app);
+    let calls: Vec<_> = (0..5)
+        .map(|_| {
+            let app = Arc::clone(&app);
+            tokio::spawn(async move { call(&app, "waits", json!({})).await })
+        })
+        .collect();
+    shared.began.acquire_many(2).await.unwrap().forget();
+    let refused = call(&app, "ring", json!({"times": 1})).await.ended.unwrap_err();
+    assert_eq!(refused.code, Code::Busy, "five are all that may run and wait: {refused}");
+    while calls.iter().any(|call| !call.is_finished()) {
+        shared.go_on.notify_waiters();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(shared.most.load(SeqCst), 2);
+}
+
+#[tokio::test]
+async fn tools_call_others_and_never_themselves_without_end() {
+    let (app, _) = app("");
+    let asked = json!({"tool": "ring", "arguments": {"times": 3}});
+    assert_eq!(value(call(&app, "asks", asked).await), "dingdingding");
+    let round = json!({"tool": "asks", "arguments": {}});
+    let fault = call(&app, "asks", round).await.ended.unwrap_err();
+    assert!(fault.code == Code::ToolError && fault.message.contains("a cycle of calls: asks → asks"), "{fault}");
+    let wrong = json!({"tool": "ring", "arguments": {"times": "x"}});
+    let fault = call(&app, "asks", wrong).await.ended.unwrap_err();
+    assert!(fault.message.contains("`times` must be integer"), "{fault}");
+}
