@@ -170,7 +170,7 @@ impl Inspected {
         let own = self.files.iter().find(|file| file.at == parcel.main).or(self.files.last());
         let said = json!({
             "path": target.join(&parcel.top), "source": parcel.source, "link": parcel.is_link,
-            "kind": main.map(|entry| entry.kind_word()), "tools": tools.collect::<Value>(),
+            "kind": main.map(FileEntry::kind_word), "tools": tools.collect::<Value>(),
             "requires_python": header.and_then(|header| header.requires_python.clone()),
             "dependencies": header.map(|header| header.dependencies.clone()).unwrap_or_default(),
             "secrets": main.map(|entry| entry.settings.secrets.value.clone()).unwrap_or_default(),
