@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::pooled::Prepared;
-use crate::outcome::{Code, Details, Fault};
-use crate::pool::{Full, Lane, Shared, Turn};
+use crate::outcome::Fault;
+use crate::pool::{Lane, Shared, Turn, busy};
 use crate::registry::{Catalogue, Tool};
 
-/// When a caller that found no place may try again, in milliseconds: nobody knows how long the calls before it take.
-const AGAIN: u64 = 100;
+/// When a caller that found no place may try again: nobody knows how long the calls before it take.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// The lanes of everything that is not pooled.
 pub(super) struct Turns {
@@ -32,7 +33,7 @@ impl Turns {
             return Ok(None);
         }
         let turn = self.lane(tool).turn(tool.entry.settings.max_queue.value).await;
-        turn.map(Some).map_err(|full| busy(&tool.name, full))
+        turn.map(Some).map_err(|full| busy(&tool.name, full, AGAIN))
     }
 
     /// Forgets the lanes of tool files that are gone.
@@ -46,15 +47,4 @@ impl Turns {
         let fresh = || Lane::new(Arc::clone(&self.shared));
         Arc::clone(lanes.entry(tool.entry.file.path.clone()).or_insert_with(fresh))
     }
-}
-
-fn busy(tool: &str, full: Full) -> Fault {
-    let Full { waiting, overall } = full;
-    let (whom, table) = if overall { ("all tools together", "[limits]") } else { (tool, "[tool]") };
-    let message = format!(
-        "{tool} was not called: {waiting} calls of {whom} wait already; try again later, or raise `max_queue` \
-         under {table} in hostler.toml"
-    );
-    let details = Details { retry_after_ms: Some(AGAIN), ..Details::default() };
-    Fault::new(Code::Busy, message).with(details)
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::event::CallId;
 use super::job::{Job, Printed, Settled};
+use super::lane::Full;
 use crate::outcome::{Code, Details, Fault, Metadata, Scrub, milliseconds};
 use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
 use crate::worker::LogLine;
@@ -154,7 +155,8 @@ pub(super) fn refusal() -> WireError {
     WireError { code: wire_code::HOST_REFUSED, message, data: None }
 }
 
-pub(super) fn busy(tool: &str, waiting: usize, overall: bool, retry_after: Duration) -> Fault {
+/// Too many calls wait. `retry_after` is when a place is likely free.
+pub fn busy(tool: &str, Full { waiting, overall }: Full, retry_after: Duration) -> Fault {
     let retry_after_ms = in_ms(retry_after);
     let (whom, whose, table) =
         if overall { ("all tools together", "their", "[limits]") } else { (tool, "its", "[tool]") };

@@ -37,6 +37,7 @@ mod simulation;
 mod trouble_tests;
 
 pub use commons::{Caps, Commons, Poke, PoolId};
+pub use desk::busy;
 pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, Wish, WorkerId};
 pub use handle::Pool;
 pub use job::{Deaf, Job, Listener, Settled};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::actor::{Actor, Held, Message};
 use super::desk::{self, Open};
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
+use super::lane::Full;
 use crate::outcome::{Code, Fault};
 use crate::process::Grace;
 use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, held_up_fault, timeout_fault};
@@ -154,7 +155,9 @@ impl Actor {
             Verdict::Broken { times, retry_after } => {
                 Err(desk::broken_down(self.death_fault.as_ref(), tool, times, retry_after))
             }
-            Verdict::Busy { waiting, overall, retry_after } => Err(desk::busy(tool, waiting, overall, retry_after)),
+            Verdict::Busy { waiting, overall, retry_after } => {
+                Err(desk::busy(tool, Full { waiting, overall }, retry_after))
+            }
             Verdict::ShuttingDown => Err(desk::closed(tool)),
         };
         self.tally.ended(open.run_time(), ended.is_err());

@@ -275,7 +275,8 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
             with self.subTest(launcher):
                 tools = self.tools()
                 text = f'[tool.ledger]\nprotocol = "bare"\nlauncher = "{launcher}"\nsecrets = ["KEY"]\nconfig = {{ a = 1 }}\n'
-                async with connected(tools, config=config_file(tools.parent, text), env=environment(KEY="k3y")) as hostler:
+                config, env = config_file(tools.parent, text), environment(KEY="k3y")
+                async with connected(tools, config=config, env=env, verbose=True) as hostler:
                     tool = (await hostler.tools())["ledger_book"]
                     self.assertEqual(tool.input_schema["properties"]["amount"]["description"], "How much.")
                     await hostler.value("ledger_book", amount=2)
@@ -287,7 +288,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                     failed = await hostler.call("ledger_fail", text="oh")
                     self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
                     os.kill(booked.worker, signal.SIGKILL)
-                    await eventually_async(lambda: not alive(booked.worker), "it is gone")
+                    await eventually_async(lambda: "worker gone" in hostler.stderr(), "hostler sees its end")
                     again = await hostler.value("ledger_book")
                     self.assertEqual(again["total"], 1)
 

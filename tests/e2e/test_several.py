@@ -95,9 +95,9 @@ class Growth(unittest.IsolatedAsyncioTestCase):
             note = f"import os, pathlib\npathlib.Path(r'{folder}', f'pid-{{os.getpid()}}').touch()\n"
             write_tool(folder / "tools", "many", note + WAITS)
             await eventually_async(lambda: list(folder.glob("pid-*")), "the new version has a worker before it is called")
+            await eventually_async(gone(first), "the one of the old version leaves when the new one has said hello")
             second = await hostler.call("many_pid")
             self.assertFalse(second.metadata["cold"])
-            await eventually_async(gone(first), "the one of the old version has left")
             path.unlink()
             await eventually_async(gone(second.worker), "that of a file that is gone too")
 
