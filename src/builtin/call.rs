@@ -50,6 +50,11 @@ impl Stop {
     pub fn is_said(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Says so.
+    pub(super) fn say(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Says so when the call's future is dropped.
@@ -57,7 +62,7 @@ struct SaysStop(Stop);
 
 impl Drop for SaysStop {
     fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        self.0.say();
     }
 }
 

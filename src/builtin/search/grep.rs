@@ -1,6 +1,8 @@
 //! `grep`
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -133,7 +135,7 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
         let (only, hits) = (only.as_ref().filter(|_| !is_one_file), &hits);
         move |below: &Path, name: &OsStr| {
             if only.is_none_or(|only| only.fits(below, name)) {
-                in_file(walk, below, &matcher, &mut searcher, hits, wanted);
+                in_file(walk, below, stop, (&matcher, &mut searcher), hits, wanted);
             }
         }
     });
@@ -147,8 +149,8 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
 fn in_file(
     walk: &Walk,
     below: &Path,
-    matcher: &RegexMatcher,
-    searcher: &mut Searcher,
+    stop: &Stop,
+    (matcher, searcher): (&RegexMatcher, &mut Searcher),
     hits: &Mutex<Hits>,
     wanted: &Wanted,
 ) {
@@ -159,9 +161,21 @@ fn in_file(
     }
     let shows = wanted.output == Output::Lines;
     let mut lines = Lines::up_to(if shows { wanted.limit } else { 0 });
-    let result = searcher.search_file(matcher, &file, &mut lines);
+    let result = searcher.search_reader(matcher, Heeding { file, stop }, &mut lines);
     if result.is_ok() && lines.count > 0 {
         hits.lock().add(below, lines);
+    }
+}
+
+/// A file that ends when nobody waits for what is in it: a large one would be read to its end otherwise.
+struct Heeding<'a> {
+    file: File,
+    stop: &'a Stop,
+}
+
+impl Read for Heeding<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.stop.is_said() { Ok(0) } else { self.file.read(into) }
     }
 }
 
@@ -188,4 +202,20 @@ fn searcher(wanted: &Wanted) -> Searcher {
         .before_context(context)
         .after_context(context)
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_end_ends_when_nobody_waits() {
+        let (stop, mut lines) = (Stop::default(), Lines::up_to(1));
+        let mut file = Heeding { file: File::open("/dev/zero").unwrap(), stop: &stop };
+        assert!(file.read(&mut [1; 64]).unwrap() > 0);
+        stop.say();
+        let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();
+        searcher.search_reader(RegexMatcher::new("x").unwrap(), file, &mut lines).unwrap();
+        assert_eq!(lines.count, 0);
+    }
 }
