@@ -87,7 +87,7 @@ pub(super) struct Found {
     pub total: usize,
     /// In how many files.
     pub total_files: usize,
-    /// How many files were not searched to their end: they may not be read, or hold lines longer than 64 MB.
+    /// How many files were not searched to their end: they may not be read, or hold lines longer than 8 MB.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsearched: usize,
 }
@@ -109,7 +109,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// A longer line is not held in memory, in bytes.
-const LONGEST_LINE: usize = 64 << 20;
+const LONGEST_LINE: usize = 8 << 20;
 
 /// Larger automata are refused: a pattern that needs one would hold up everybody.
 const LARGEST: usize = 10 << 20;
