@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::builtin::Builtins;
 use crate::config::origin::Place;
+use crate::config::secrets::SecretSource;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
@@ -167,10 +168,7 @@ impl App {
 
 /// hostler's own environment less every declared secret and what is uv's, and how tools of this contract know their host.
 fn executable_environment(config: &Config, registry: &Registry) -> BTreeMap<OsString, OsString> {
-    let catalogue = registry.catalogue();
-    let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
-    let hidden: Vec<String> = declared.chain(config.layer.secrets.keys().cloned()).collect();
-    let mut env = process::inherited_environment(&hidden);
+    let mut env = process::inherited_environment(&secret_variables(config, registry));
     env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"UV_"));
     for name in ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"] {
         env.insert(name.into(), "subprocess".into());
@@ -178,15 +176,26 @@ fn executable_environment(config: &Config, registry: &Registry) -> BTreeMap<OsSt
     env
 }
 
-fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
+/// The variables that may hold a secret: those that tools declare, those that are configured, and those that these are read
+/// from, which are often called something else.
+fn secret_variables(config: &Config, registry: &Registry) -> Vec<String> {
     let catalogue = registry.catalogue();
     let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
+    let configured = config.layer.secrets.keys().cloned();
+    let read_from = config.layer.secrets.values().filter_map(|setting| match &setting.value {
+        SecretSource::Environment(name) => Some(name.clone()),
+        SecretSource::File(_) | SecretSource::Command(_) => None,
+    });
+    declared.chain(configured).chain(read_from).collect()
+}
+
+fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
     EnvironmentSettings {
         uv: config.uv.clone(),
         python: config.python.clone(),
         env: config.layer.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
-        hidden: declared.collect(),
+        hidden: secret_variables(config, registry),
     }
 }

@@ -1,6 +1,7 @@
 //! `[builtin]`: which of the tools that are part of hostler are on, and what they may reach. None is on unless it is named.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
@@ -72,10 +73,12 @@ impl BuiltinLayer {
         if let Some(search) = section.section("web_search") {
             layer.search = search.take("provider");
             layer.search_url = search.take("url");
+            web_address(&search, layer.search_url.as_ref());
             search.finish(false);
         }
         if let Some(fetch) = section.section("fetch_url") {
             layer.fetch_private = fetch.take("allow_private");
+            hosts(&fetch, layer.fetch_private.as_ref());
             fetch.finish(false);
         }
         section.finish(false);
@@ -104,6 +107,25 @@ impl BuiltinLayer {
 
     /// What is wrong with all layers taken together.
     pub(super) fn problem(&self) -> Option<Problem> {
+        self.of_folders().or_else(|| self.of_search())
+    }
+
+    fn of_search(&self) -> Option<Problem> {
+        let provider = self.search.as_ref().filter(|provider| provider.value == SearchProvider::SearXng)?;
+        if self.search_url.is_some() {
+            return None;
+        }
+        let what = "an instance of SearXNG is asked, and none is named".to_owned();
+        let fix = "add its address to [builtin.web_search], such as `url = \"https://searx.example\"`".to_owned();
+        Some(Problem {
+            place: provider.origin.place()?.clone(),
+            key: "builtin.web_search.provider".to_owned(),
+            what,
+            fix,
+        })
+    }
+
+    fn of_folders(&self) -> Option<Problem> {
         let enable = self.enable.as_ref()?;
         let place = enable.origin.place()?.clone();
         let on = self.enabled();
@@ -139,13 +161,48 @@ fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>
             continue;
         }
         let groups = GROUPS.map(|(group, _)| group).join(", ");
-        let fix = match nearest(name, known()) {
+        let alias = ALIASES.iter().find(|(alias, _)| alias == name).map(|(_, tool)| *tool);
+        let fix = match alias.or_else(|| nearest(name, known())) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("name tools (`hostler builtin` lists them) or groups of them: {groups}"),
         };
         section.report_value(key, value, format!("there is no built-in tool \"{name}\""), fix);
     }
     Some(named)
+}
+
+/// An address without its beginning would be told to whoever calls, who cannot mend it.
+fn web_address(section: &Section<'_>, url: Option<&Setting<String>>) {
+    let is_whole = |url: &str| url.starts_with("https://") || url.starts_with("http://");
+    let Some(url) = url.map(|url| &url.value).filter(|url| !is_whole(url)) else { return };
+    let Some((_, value)) = section.entries().find(|(name, _)| *name == "url") else { return };
+    let fix = format!("write the whole address, such as \"https://{url}\"");
+    section.report_value("url", value, format!("\"{url}\" does not begin with https:// or http://"), fix);
+}
+
+/// What is nearly a network would be taken as the name of a host, which there is none of.
+fn hosts(section: &Section<'_>, named: Option<&Setting<Vec<String>>>) {
+    let Some((_, value)) = section.entries().find(|(name, _)| *name == "allow_private") else { return };
+    let is_known = |name: &String| !name.contains(['/', '*', ' ']) || network(name).is_some();
+    for name in named.into_iter().flat_map(|named| &named.value).filter(|name| !is_known(name)) {
+        let fix =
+            "write hosts (\"wiki.internal\"), addresses (\"10.1.2.3\") and networks (\"10.1.0.0/16\"), without more";
+        section.report_value(
+            "allow_private",
+            value,
+            format!("\"{name}\" is no host, address or network"),
+            fix.to_owned(),
+        );
+    }
+}
+
+/// An address or a network of them, such as `10.1.0.0/16`: where it begins, and how many bits all have in common.
+pub fn network(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let address: IpAddr = address.trim_matches(['[', ']']).parse().ok()?;
+    let all = if address.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(all), |bits| bits.parse().ok())?;
+    (bits <= all).then_some((address, bits))
 }
 
 fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {

@@ -46,6 +46,10 @@ pub fn parse_bare(line: &[u8]) -> BareLine {
         return BareLine::Output;
     }
     match serde_json::from_slice(line) {
+        Err(error) if is_meant_as_answer(line) => {
+            let message = format!("the line is not JSON: {error}; NaN and Infinity are none, write null or a text");
+            BareLine::Answer(Err(WireError { code: wire_code::INVALID_OUTPUT, message, data: None }))
+        }
         Ok(Answer { result: None, error: None }) | Err(_) => BareLine::Output,
         Ok(Answer { result, error }) => BareLine::Answer(match error.and_then(message) {
             Some(message) => Err(WireError { code: wire_code::TOOL_RAISED, message, data: None }),
@@ -57,6 +61,14 @@ pub fn parse_bare(line: &[u8]) -> BareLine {
 /// Whether a line begins as an answer does.
 pub fn may_be_answer(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
+}
+
+/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word. Taken as printed it would leave
+/// the call to wait until its time is over.
+fn is_meant_as_answer(line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::trim_start);
+    inner.is_some_and(|inner| ["\"result\"", "\"error\""].iter().any(|key| inner.starts_with(key)))
 }
 
 /// What an `error` says; nothing where there is none. It should be a text, and what is none is told as it stands.
@@ -117,6 +129,8 @@ mod tests {
         ] {
             assert_eq!(read(line), meaning, "{line}");
         }
+        let no_number = read(r#"{"result": [NaN], "error": null}"#);
+        assert!(no_number.starts_with("error the line is not JSON"), "{no_number}");
     }
 
     #[test]

@@ -160,14 +160,14 @@ class Calls(unittest.IsolatedAsyncioTestCase):
 
     async def test_its_environment_is_hostlers_without_secrets(self):
         tools = scratch(self) / "tools"
-        names = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE", "PLAIN", "UV_X", "DECLARED", "CONFIGURED", "OWN"]
+        names = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE", "PLAIN", "UV_X", "DECLARED", "CONFIGURED", "READ_FROM", "OWN"]
         body = f"import json, os\nprint(json.dumps([os.environ.get(name) for name in {names}]))\n"
         program(tools, "env", body, {"name": "env"})
         write_tool(tools, "other", "def one() -> int:\n    return 1\n", '# /// script\n# [tool.hostler]\n# secrets = ["DECLARED"]\n# ///\n')
-        config = config_file(tools, '[secrets]\nCONFIGURED = { env = "CONFIGURED" }\n[tool.env.env]\nOWN = "own"\n')
-        env = environment(PLAIN="plain", UV_X="x", DECLARED="secret", CONFIGURED="secret")
+        config = config_file(tools, '[secrets]\nCONFIGURED = { env = "READ_FROM" }\n[tool.env.env]\nOWN = "own"\n')
+        env = environment(PLAIN="plain", UV_X="x", DECLARED="secret", CONFIGURED="secret", READ_FROM="secret")
         async with connected(tools, config=config, env=env) as hostler:
-            self.assertEqual(await hostler.value("env"), ["subprocess", "subprocess", "plain", None, None, None, "own"])
+            self.assertEqual(await hostler.value("env"), ["subprocess", "subprocess", "plain", None, None, None, None, "own"])
 
     async def test_what_may_go_wrong(self):
         rows = [

@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::time::Duration;
 
+use cap_std::fs::{Metadata, MetadataExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
 use super::{open_to_read, place};
-use crate::builtin::{About, Builtin, Call, Roots};
+use crate::builtin::{About, Builtin, Call, Roots, Stop};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
@@ -60,16 +61,18 @@ impl Builtin for FileEdit {
 
     async fn call(&self, wanted: Wanted, call: Call) -> Result<Edited, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |_| edit(&roots, &wanted)).await
+        call.blocking(move |stop| edit(&roots, &wanted, stop)).await
     }
 }
 
-fn edit(roots: &Roots, wanted: &Wanted) -> Result<Edited, Fault> {
+fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let wrong = |message: String| Fault::new(Code::ToolError, format!("{} was not changed: {message}", path.display()));
+    let _turn = place::turn(&at);
     let file = open_to_read(roots, &at)?;
+    let seen = stamp(&file.metadata().map_err(refused)?);
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > LARGEST {
@@ -77,8 +80,20 @@ fn edit(roots: &Roots, wanted: &Wanted) -> Result<Edited, Fault> {
     }
     let before = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
     let (after, replacements) = replaced(&before, wanted).map_err(wrong)?;
+    if stop.is_said() {
+        return Err(wrong("nobody waits for it any more".to_owned()));
+    }
+    // Somebody else's program waits for no turn.
+    if stamp(&at.root.metadata(at.inner()).map_err(refused)?) != seen {
+        return Err(wrong("somebody else changed it at the same time; read it again".to_owned()));
+    }
     place::replace(&at.root, at.inner(), after.as_bytes()).map_err(refused)?;
     Ok(Edited { diff: diff(&before, &after, &wanted.path), path: path.display().to_string(), replacements })
+}
+
+/// What a file is and when it was last changed.
+fn stamp(metadata: &Metadata) -> (u64, u64, u64, i64, i64) {
+    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// The text with the replacement made, and how often; or why not.

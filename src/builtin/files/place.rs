@@ -1,11 +1,29 @@
 //! Files put in their place whole: whoever reads one finds what was there before or what is there now, and never a part.
 
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, OpenOptions, Permissions};
+use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt, Permissions};
+use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::{Access, AtFlags};
+use rustix::io::Errno;
+
+use crate::builtin::Located;
+
+/// Keeps others of hostler's own from changing a file at the same time: an edit reads what is there and puts something else in
+/// its place, and what is written between would be lost. Files that share a turn only wait for one another.
+pub(super) fn turn(at: &Located) -> MutexGuard<'static, ()> {
+    static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+    let mut hasher = DefaultHasher::new();
+    // By whichever name it is called.
+    at.above.canonicalize().unwrap_or_else(|_| at.above.clone()).hash(&mut hasher);
+    at.root.canonicalize(at.inner()).unwrap_or_else(|_| at.inner().to_owned()).hash(&mut hasher);
+    let place = usize::try_from(hasher.finish() % 64).unwrap_or_default();
+    TURNS[place].lock()
+}
 
 /// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced.
 pub(super) fn replace(root: &Dir, path: &Path, content: &[u8]) -> io::Result<()> {
@@ -15,13 +33,28 @@ pub(super) fn replace(root: &Dir, path: &Path, content: &[u8]) -> io::Result<()>
         Err(error) => return Err(error),
     };
     let before = root.metadata(&target).ok();
-    if before.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
+    if before.as_ref().is_some_and(Metadata::is_dir) {
         return Err(ErrorKind::IsADirectory.into());
+    }
+    if let Some(before) = &before {
+        may_be_changed(root, &target, before)?;
     }
     let draft = Draft::write(root, &target, content, before.map(|before| before.permissions()))?;
     root.rename(&draft.path, root, &target)?;
     draft.done();
     Ok(())
+}
+
+/// Whether a file is one that may be written to. To put another in its place, the system asks only whether the folder is.
+fn may_be_changed(root: &Dir, target: &Path, metadata: &Metadata) -> io::Result<()> {
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
+    }
+    // Whoever may do everything is asked by what the file says of itself.
+    if metadata.permissions().readonly() {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(rustix::fs::accessat(root, target, Access::WRITE_OK, AtFlags::empty())?)
 }
 
 /// Writes a file where none is.
@@ -59,7 +92,13 @@ impl<'a> Draft<'a> {
         name.push(whole.chars().take(40).collect::<String>());
         name.push(format!(".{}-{count}.tmp", std::process::id()));
         let path = beside.with_file_name(name);
-        let mut file = root.open_with(&path, OpenOptions::new().write(true).create_new(true))?;
+        let mut how = OpenOptions::new();
+        how.write(true).create_new(true);
+        if like.is_some() {
+            // What few may read is read by nobody else meanwhile.
+            how.mode(0o600);
+        }
+        let mut file = root.open_with(&path, &how)?;
         let draft = Self { root, path, placed: false };
         file.write_all(content)?;
         if let Some(like) = like {

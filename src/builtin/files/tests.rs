@@ -181,3 +181,46 @@ async fn a_folder_is_listed_as_deep_as_asked() {
     bench.fails("list_directory", at("b.txt"), Code::ToolError, "is a file").await;
     bench.fails("delete_file", at("a"), Code::ToolError, "only files are deleted").await;
 }
+
+#[tokio::test]
+async fn edits_at_the_same_time_are_all_made() {
+    let bench = Bench::of(add);
+    let lines = (0..24).map(|number| format!("line {number}.\n")).collect::<Vec<_>>().concat();
+    bench.put("a", &lines);
+    symlink("a", bench.folder.path().join("root/other")).unwrap();
+    let edit = |number: u32| {
+        let path = if number.is_multiple_of(2) { "a" } else { "other" };
+        let edit = json!({"path": path, "old_text": format!("line {number}."), "new_text": format!("done {number}.")});
+        bench.call("file_edit", edit)
+    };
+    let mut made = 0;
+    let mut edits: Vec<_> = (0..24).map(|number| Box::pin(edit(number))).collect();
+    std::future::poll_fn(|context| {
+        edits.retain_mut(|edit| match edit.as_mut().poll(context) {
+            std::task::Poll::Ready(done) => {
+                made += usize::from(done.is_ok());
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+        if edits.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    assert_eq!((made, bench.text("a")), (24, lines.replace("line", "done")));
+}
+
+#[tokio::test]
+async fn what_may_not_be_written_to_is_not_replaced_either() {
+    let bench = Bench::of(add);
+    bench.put("a", "one");
+    let root = bench.folder.path().join("root");
+    std::fs::set_permissions(root.join("a"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let write = |path: &str| json!({"path": path, "content": "x", "mode": "overwrite"});
+    bench.fails("write_file", write("a"), Code::PermissionDenied, "its owner can let it with `chmod`").await;
+    bench.fails("write_file", write("pipe"), Code::ToolError, "no file of bytes").await;
+    let edit = json!({"path": "a", "old_text": "one", "new_text": "two"});
+    bench.fails("file_edit", edit, Code::PermissionDenied, "chmod").await;
+    assert_eq!(bench.text("a"), "one");
+    assert_eq!(std::fs::read_dir(root).unwrap().count(), 2, "no draft is left");
+}

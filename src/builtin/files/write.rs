@@ -73,6 +73,7 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let content = wanted.content.as_bytes();
+    let _turn = place::turn(&at);
     let created = at.root.symlink_metadata(at.inner()).is_err();
     let done = folders(&at).and_then(|()| match wanted.mode {
         Mode::Create => place::create(&at.root, at.inner(), content),
@@ -112,5 +113,9 @@ fn append(at: &Located, content: &[u8]) -> io::Result<()> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
     }
-    file.write_all(content)
+    let before = file.metadata()?.len();
+    file.write_all(content).inspect_err(|_| {
+        // A disk that is full took a part of it.
+        let _ = file.set_len(before);
+    })
 }

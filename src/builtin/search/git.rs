@@ -94,22 +94,58 @@ impl Builtin for GitStatus {
         })?;
         // A repository above the roots is none of this call's, and nothing that a repository names is to be run.
         let ceiling = at.above.canonicalize().unwrap_or_else(|_| at.above.clone());
-        let launch = Launch::new(git)
-            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-            .args(["status", "--porcelain=v2", "--branch", "-z"])
-            .envs(call.env.as_ref().clone())
-            .env("GIT_CEILING_DIRECTORIES", ceiling.parent().unwrap_or(&ceiling))
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("LC_ALL", "C")
-            .within(folder);
-        let program =
-            Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-        let done = once(program, |_, _| {}).await.map_err(|error| Fault::new(Code::SystemError, error.to_string()))?;
+        let launch = || {
+            Launch::new(&git)
+                .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+                .envs(call.env.as_ref().clone())
+                .env("GIT_CEILING_DIRECTORIES", ceiling.parent().unwrap_or(&ceiling))
+                .env("GIT_NO_LAZY_FETCH", "1")
+                .env("GIT_TERMINAL_PROMPT", "0")
+                .env("LC_ALL", "C")
+                .within(folder.clone())
+        };
+        let filters = filters(launch()).await?;
+        let mut launch = launch();
+        for (at, key) in filters.iter().enumerate() {
+            // A name may hold what ends one on a command line.
+            launch = launch.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "");
+        }
+        let launch = launch.env("GIT_CONFIG_COUNT", filters.len().to_string());
+        // What is changed within a submodule would be asked of that, with filters of its own.
+        let words = ["status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "-z"];
+        let done = asked(launch.args(words)).await?;
         match done.end {
             End::Exit(Exit::Code(0)) => Ok(read(&String::from_utf8_lossy(&done.stdout))),
             _ => Err(failed(&done)),
         }
     }
+}
+
+async fn asked(launch: Launch) -> Result<Done, Fault> {
+    let program = Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+    once(program, |_, _| {}).await.map_err(|error| Fault::new(Code::SystemError, error.to_string()))
+}
+
+/// The settings by which the repository itself names programs that its files pass through, to be overruled. Those of the
+/// person's own configuration are the person's.
+async fn filters(launch: Launch) -> Result<Vec<String>, Fault> {
+    let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
+    let done = asked(launch.args(["config", "--show-scope", "--null", "--name-only", "--get-regexp", pattern])).await?;
+    match done.end {
+        End::Exit(Exit::Code(0)) => {}
+        // There is none.
+        End::Exit(Exit::Code(1)) => return Ok(Vec::new()),
+        _ => return Err(failed(&done)),
+    }
+    let printed = String::from_utf8_lossy(&done.stdout);
+    let mut words = printed.split('\0');
+    let mut keys = Vec::new();
+    while let (Some(scope), Some(key)) = (words.next(), words.next()) {
+        if scope == "local" || scope == "worktree" {
+            keys.push(key.to_owned());
+        }
+    }
+    Ok(keys)
 }
 
 fn failed(done: &Done) -> Fault {

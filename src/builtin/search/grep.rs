@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -86,6 +87,9 @@ pub(super) struct Found {
     pub total: usize,
     /// In how many files.
     pub total_files: usize,
+    /// How many files were not searched to their end: they may not be read, or hold lines longer than 8 MB.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unsearched: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -98,6 +102,14 @@ pub(super) struct InFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
 }
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A longer line is not held in memory, in bytes.
+const LONGEST_LINE: usize = 8 << 20;
 
 /// Larger automata are refused: a pattern that needs one would hold up everybody.
 const LARGEST: usize = 10 << 20;
@@ -129,13 +141,16 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
     let mut walk = Walk::at(roots, roots.locate(&wanted.path)?)?;
     (walk.hidden, walk.ignored) = (wanted.hidden, wanted.ignored);
     let hits = Mutex::new(Hits::up_to(wanted.limit.max(1), wanted.output == Output::Lines));
-    let is_one_file = walk.is_file();
+    let (is_one_file, unsearched) = (walk.is_file(), AtomicUsize::new(0));
     walk.each(stop, || {
         let (mut searcher, matcher, walk) = (searcher(wanted), matcher.clone(), &walk);
-        let (only, hits) = (only.as_ref().filter(|_| !is_one_file), &hits);
+        let (only, hits, unsearched) = (only.as_ref().filter(|_| !is_one_file), &hits, &unsearched);
         move |below: &Path, name: &OsStr| {
             if only.is_none_or(|only| only.fits(below, name)) {
-                in_file(walk, below, stop, (&matcher, &mut searcher), hits, wanted);
+                let file = Readable { walk, below, stop };
+                if !in_file(&file, &matcher, &mut searcher, hits, wanted) && !stop.is_said() {
+                    unsearched.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     });
@@ -143,40 +158,51 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
     let (total, total_files) = (hits.total, hits.total_files);
     let shown =
         |(below, count, lines): (PathBuf, usize, Vec<String>)| InFile { path: walk.shown(&below), count, lines };
-    Ok(Found { files: hits.into_files().map(shown).collect(), total, total_files })
+    let files = hits.into_files().map(shown).collect();
+    Ok(Found { files, total, total_files, unsearched: unsearched.into_inner() })
 }
 
-fn in_file(
-    walk: &Walk,
-    below: &Path,
-    stop: &Stop,
-    (matcher, searcher): (&RegexMatcher, &mut Searcher),
-    hits: &Mutex<Hits>,
-    wanted: &Wanted,
-) {
-    // What was there a moment ago may be gone, or be something else.
-    let Ok(file) = walk.open(below).map(cap_std::fs::File::into_std) else { return };
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return;
-    }
-    let shows = wanted.output == Output::Lines;
-    let mut lines = Lines::up_to(if shows { wanted.limit } else { 0 });
-    let result = searcher.search_reader(matcher, Heeding { file, stop }, &mut lines);
-    if result.is_ok() && lines.count > 0 {
-        hits.lock().add(below, lines);
-    }
-}
-
-/// A file that ends when nobody waits for what is in it: a large one would be read to its end otherwise.
-struct Heeding<'a> {
-    file: File,
+/// A file that was found.
+struct Readable<'a> {
+    walk: &'a Walk,
+    below: &'a Path,
     stop: &'a Stop,
 }
 
-impl Read for Heeding<'_> {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.is_said() { Ok(0) } else { self.file.read(into) }
+/// A file that ends where nobody waits for what is in it any more: it may be larger than anybody's patience.
+struct Stoppable<'a>(File, &'a Stop);
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        if self.1.is_said() { Ok(0) } else { self.0.read(piece) }
     }
+}
+
+/// Says whether it could be searched.
+fn in_file(
+    readable: &Readable<'_>,
+    matcher: &RegexMatcher,
+    searcher: &mut Searcher,
+    hits: &Mutex<Hits>,
+    wanted: &Wanted,
+) -> bool {
+    let Readable { walk, below, stop } = *readable;
+    let file = match walk.open(below).map(cap_std::fs::File::into_std) {
+        Ok(file) => file,
+        // What was there a moment ago may be gone.
+        Err(error) => return error.kind() != io::ErrorKind::PermissionDenied,
+    };
+    // Or be something else.
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return true;
+    }
+    let shows = wanted.output == Output::Lines;
+    let mut lines = Lines::up_to(if shows { wanted.limit } else { 0 });
+    let result = searcher.search_reader(matcher, Stoppable(file, stop), &mut lines);
+    if result.is_ok() && lines.count > 0 {
+        hits.lock().add(below, lines);
+    }
+    result.is_ok()
 }
 
 fn matcher(wanted: &Wanted) -> Result<RegexMatcher, Fault> {
@@ -199,6 +225,7 @@ fn searcher(wanted: &Wanted) -> Searcher {
     SearcherBuilder::new()
         .line_number(wanted.output == Output::Lines)
         .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(LONGEST_LINE))
         .before_context(context)
         .after_context(context)
         .build()
@@ -211,7 +238,7 @@ mod tests {
     #[test]
     fn a_file_without_end_ends_when_nobody_waits() {
         let (stop, mut lines) = (Stop::default(), Lines::up_to(1));
-        let mut file = Heeding { file: File::open("/dev/zero").unwrap(), stop: &stop };
+        let mut file = Stoppable(File::open("/dev/zero").unwrap(), &stop);
         assert!(file.read(&mut [1; 64]).unwrap() > 0);
         stop.say();
         let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();

@@ -148,3 +148,35 @@ async fn a_repository_is_told_and_one_above_the_roots_is_none() {
     let status = bench.call("git_status", json!({"path": "inner"})).await.unwrap();
     assert_eq!((&status["branch"], &status["untracked"]), (&json!("trunk"), &json!(["a"])));
 }
+
+#[tokio::test]
+async fn nothing_that_a_repository_names_is_run() {
+    let bench = Bench::of(add);
+    let root = bench.folder.path().join("root");
+    let git = async |words: &[&str]| {
+        let done = tokio::process::Command::new("git").args(words).current_dir(&root).status();
+        assert!(done.await.unwrap().success(), "{words:?}");
+    };
+    git(&["init", "-q"]).await;
+    bench.put("a", "one\n");
+    git(&["add", "a"]).await;
+    let run = bench.folder.path().join("run");
+    for (name, key) in [("x", "clean"), ("y=z", "process")] {
+        git(&["config", &format!("filter.{name}.{key}"), &format!("touch {}; cat", run.display())]).await;
+        git(&["config", &format!("filter.{name}.required"), "true"]).await;
+    }
+    bench.put(".gitattributes", "a filter=x\nb filter=y=z\n");
+    bench.put("a", "two\n");
+    let status = bench.call("git_status", json!({})).await.unwrap();
+    assert_eq!(status["unstaged"], json!([{"path": "a", "change": "modified"}]));
+    assert!(!run.exists(), "a filter of the repository was run");
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_not_held_in_memory() {
+    let bench = Bench::of(add);
+    bench.put("a", "hit\n");
+    bench.put("endless", "hit ".repeat(4 << 20));
+    let found = bench.call("grep", json!({"pattern": "hit"})).await.unwrap();
+    assert_eq!((&found["total_files"], &found["unsearched"]), (&json!(1), &json!(1)));
+}

@@ -75,6 +75,9 @@ impl Builtin for Bash {
     }
 
     async fn call(&self, wanted: Wanted, call: Call) -> Result<Ran, Fault> {
+        if wanted.command.contains('\0') {
+            return Err(Fault::new(Code::InvalidParams, "a command holds no NUL character"));
+        }
         let at = self.0.locate(&wanted.path)?;
         let inner = at.root.canonicalize(at.inner()).map_err(|error| self.0.refused(&at.path(), &error))?;
         let shell = which::which("bash").or_else(|_| which::which("sh")).map_err(|_| {

@@ -40,5 +40,6 @@ async fn what_writes_without_end_is_stopped_and_told() {
     let much = "i=0; while [ $i -lt 20000 ]; do echo 123456789 >&2; i=$((i+1)); done";
     let told = bench.call("bash", json!({"command": much})).await.unwrap();
     assert!(told["stderr"].as_str().unwrap().starts_with("… ("), "that errors are left out is said");
+    bench.fails("bash", json!({"command": "a\0b"}), Code::InvalidParams, "NUL").await;
     bench.fails("bash", json!({"command": "ls", "path": ".."}), Code::PermissionDenied, "outside").await;
 }

@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::config::builtin::network;
+
 /// What may be reached although it is private.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Allowed {
@@ -30,14 +32,6 @@ impl Allowed {
             || self.hosts.iter().any(|name| name.eq_ignore_ascii_case(host))
             || self.networks.iter().any(|network| contains(*network, address))
     }
-}
-
-fn network(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-    let address: IpAddr = address.trim_matches(['[', ']']).parse().ok()?;
-    let all = if address.is_ipv4() { 32 } else { 128 };
-    let bits = bits.map_or(Some(all), |bits| bits.parse().ok())?;
-    (bits <= all).then_some((address, bits))
 }
 
 fn contains((network, bits): (IpAddr, u8), address: IpAddr) -> bool {

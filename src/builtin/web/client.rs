@@ -136,7 +136,9 @@ fn hidden(url: &str) -> String {
 /// Where a redirect leads.
 fn join(here: &Uri, next: &str) -> String {
     let (scheme, host) = (here.scheme_str().unwrap_or("https"), here.authority().map_or("", |host| host.as_str()));
-    if next.contains("://") {
+    // An address may stand in a query, too: `/login?next=https://…`.
+    let is_whole = next.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
+    if is_whole {
         next.to_owned()
     } else if let Some(rest) = next.strip_prefix("//") {
         format!("{scheme}://{rest}")

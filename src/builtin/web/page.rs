@@ -1,8 +1,13 @@
 //! What a page says, for somebody who reads: its text, without what stands around it.
 
-use dom_query::Document;
+use std::iter::successors;
+
+use dom_query::{Document, NodeRef};
 use dom_smoothie::{Config, Readability, TextMode};
 use encoding_rs::{Encoding, UTF_8};
+use html5ever::tendril::TendrilSink;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
 
 /// A page as it is read.
 pub(super) struct Page {
@@ -14,10 +19,18 @@ pub(super) struct Page {
 const MOST_ELEMENTS: usize = 50_000;
 /// Deeper than any page that is read nests: what walks a tree by calling itself must not be led too far.
 const DEEPEST: usize = 500;
+/// More elements and texts than are held at once.
+const MOST_NODES: usize = 400_000;
+/// So much of a page is read between two looks at its tree, in bytes.
+const PIECE: usize = 4096;
 
 /// The text of what a server sent, by what the server or the text itself says of its letters.
 pub(super) fn decode(bytes: &[u8], content_type: &str) -> String {
-    let told = content_type.split(';').filter_map(|part| part.trim().strip_prefix("charset=")).next_back();
+    let charset = |part: &'_ str| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().to_owned())
+    };
+    let told = content_type.split(';').filter_map(charset).next_back();
     let within = || {
         let head = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]).to_ascii_lowercase();
         let rest = head.split_once("charset=")?.1.trim_start_matches(['"', '\'']).to_owned();
@@ -31,36 +44,48 @@ pub(super) fn decode(bytes: &[u8], content_type: &str) -> String {
 
 /// A page's text as Markdown: the article where there is one, else all of it.
 pub(super) fn read(html: &str, url: &str) -> Page {
-    if nests_deeply(html) {
-        return Page { title: None, text: bare(html) };
-    }
+    let Some(document) = tree(html) else { return Page { title: None, text: bare(html) } };
     let config = Config { text_mode: TextMode::Markdown, max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
-    let article = Readability::new(html, Some(url), Some(config)).and_then(|mut page| page.parse());
+    let article =
+        Readability::with_document(document.clone(), Some(url), Some(config)).and_then(|mut page| page.parse());
     if let Ok(article) = article {
         let title = Some(article.title).filter(|title| !title.is_empty());
         return Page { title, text: article.text_content.trim().to_owned() };
     }
-    let document = Document::from(html);
     let title = document.select("title").text().trim().to_owned();
     let text = document.body().map(|body| body.md(Some(&["script", "style", "noscript", "template"])).to_string());
     Page { title: Some(title).filter(|title| !title.is_empty()), text: text.unwrap_or_default().trim().to_owned() }
 }
 
-/// Whether tags are opened within one another further than anybody writes them.
-fn nests_deeply(html: &str) -> bool {
-    const VOID: [&str; 12] = ["br", "img", "hr", "meta", "link", "input", "source", "area", "col", "wbr", "p", "li"];
-    let mut depth = 0_usize;
-    for (at, _) in html.match_indices('<') {
-        let rest = &html[at + 1..];
-        let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).take(12).collect();
-        if rest.starts_with('/') {
-            depth = depth.saturating_sub(1);
-        } else if !name.is_empty() && !VOID.contains(&name.to_ascii_lowercase().as_str()) {
-            depth += 1;
+/// A page as a tree, as long as it is one that can be walked. Looked at while it grows: it takes few bytes to have tags opened
+/// again and again, or within one another without end, and what a page says of its own closing tags is not to be believed.
+fn tree(html: &str) -> Option<Document> {
+    let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let mut parser = parse_document(Document::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
+    let mut rest = html;
+    while !rest.is_empty() {
+        let end = (0..=PIECE.min(rest.len())).rev().find(|at| rest.is_char_boundary(*at))?;
+        parser.process(rest[..end].into());
+        rest = &rest[end..];
+        let document = &parser.tokenizer.sink.sink;
+        // What is open is the last of what is around it.
+        let last = successors(Some(document.root()), NodeRef::last_child);
+        if document.tree.len() > MOST_NODES || last.take(DEEPEST + 1).count() > DEEPEST {
+            return None;
         }
+    }
+    let document = parser.finish();
+    let is_deep = nests_deeply(&document);
+    (!is_deep).then_some(document)
+}
+
+fn nests_deeply(document: &Document) -> bool {
+    let mut open = vec![(document.root(), 0)];
+    while let Some((node, depth)) = open.pop() {
         if depth > DEEPEST {
             return true;
         }
+        open.extend(node.children_it(false).map(|child| (child, depth + 1)));
     }
     false
 }

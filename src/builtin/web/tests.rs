@@ -42,11 +42,14 @@ fn page_of(path: &str) -> Vec<u8> {
             said("200 OK", "content-type: text/html; charset=utf-8\r\n", body)
         }
         "/latin" => said("200 OK", "content-type: text/plain; charset=latin1\r\n", b"na\xefve"),
-        "/json" => said("200 OK", "content-type: application/json\r\n", r#"{"a": 1}"#),
+        "/json" | "/json?next=https://example.com/" => {
+            said("200 OK", "content-type: application/json\r\n", r#"{"a": 1}"#)
+        }
         "/picture" => said("200 OK", "content-type: image/png\r\n", b"\x89PNG\0\0"),
         "/large" => said("200 OK", "content-type: text/plain\r\n", vec![b'x'; (5 << 20) + 1]),
         "/moved/here" => said("302 Found", "location: ../article\r\n", ""),
         "/moved" => said("302 Found", "location: /json\r\n", ""),
+        "/login" => said("302 Found", "location: /json?next=https://example.com/\r\n", ""),
         "/round" => said("302 Found", "location: /round\r\n", ""),
         "/metadata" => said("302 Found", "location: http://169.254.169.254/latest/meta-data/\r\n", ""),
         "/file" => said("302 Found", "location: file:///etc/passwd\r\n", ""),
@@ -95,6 +98,8 @@ async fn redirects_are_followed_and_each_is_looked_at() {
             "169.254.169.254 is 169.254.169.254, an address of a private",
         )
         .await;
+    let login = bench.call("fetch_url", url(&place, "/login")).await.unwrap();
+    assert!(login["url"].as_str().unwrap().ends_with("/json?next=https://example.com/"), "{login}");
     bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "more than 5 redirects").await;
     bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "only http and https are").await;
 }
@@ -125,6 +130,13 @@ async fn nothing_private_is_reached_by_any_name() {
 fn no_page_is_too_strange_to_be_read() {
     let deep = "<div>".repeat(200_000) + "deep";
     assert_eq!(page::read(&deep, "http://x/").text, "deep");
+    // What pages say of their own closing tags: of none that is open, of one that cannot be closed here, in a comment.
+    for open in ["<div></x>", "<div><object></div></object>", "<div><!--</div>-->"] {
+        assert!(page::read(&(open.repeat(60_000) + "deep"), "http://x/").text.ends_with("deep"), "{open}");
+    }
+    // Each paragraph opens all of these again.
+    let again = (0..300).map(|number| format!("<b id={number}>")).collect::<Vec<_>>().concat();
+    assert!(page::read(&("<p>".to_owned() + &again + &"<p>x".repeat(20_000)), "http://x/").text.ends_with('x'));
     let nested = "<div>".repeat(490) + "inner" + &"</div>".repeat(490);
     assert!(page::read(&nested, "http://x/").text.contains("inner"));
     let wide = "<p>word</p>".repeat(60_000);
@@ -134,6 +146,7 @@ fn no_page_is_too_strange_to_be_read() {
     }
     let in_page = page::decode(b"<meta charset=\"latin1\">na\xefve", "text/html");
     assert!(in_page.ends_with("naïve"), "{in_page}");
+    assert_eq!(page::decode(b"na\xefve", "text/plain; Charset = latin1"), "naïve");
 }
 
 fn answered(body: &str) -> Answered {
