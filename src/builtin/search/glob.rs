@@ -83,6 +83,10 @@ pub(super) struct Pattern {
 impl Pattern {
     pub fn new(text: &str) -> Result<Self, Fault> {
         let whole = text.strip_prefix("./").unwrap_or(text);
+        if whole.starts_with('/') || whole.split('/').any(|step| step == "..") {
+            let message = format!("`{text}` leads elsewhere: a pattern goes down from `path`; name the folder there");
+            return Err(Fault::new(Code::InvalidParams, message));
+        }
         let wrong = |error: globset::Error| {
             Fault::new(Code::InvalidParams, format!("`{text}` is no pattern of files: {}", error.kind()))
         };

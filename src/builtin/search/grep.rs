@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use parking_lot::Mutex;
@@ -207,7 +208,7 @@ fn in_file(
 
 fn matcher(wanted: &Wanted) -> Result<RegexMatcher, Fault> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(wanted.ignore_case).fixed_strings(wanted.literal).line_terminator(Some(b'\n'));
+    builder.case_insensitive(wanted.ignore_case).fixed_strings(wanted.literal).crlf(true);
     builder.size_limit(LARGEST).dfa_size_limit(LARGEST);
     builder.build(&wanted.pattern).map_err(|error| {
         let why = error.to_string();
@@ -223,6 +224,7 @@ fn matcher(wanted: &Wanted) -> Result<RegexMatcher, Fault> {
 fn searcher(wanted: &Wanted) -> Searcher {
     let context = if wanted.output == Output::Lines { wanted.context } else { 0 };
     SearcherBuilder::new()
+        .line_terminator(LineTerminator::crlf())
         .line_number(wanted.output == Output::Lines)
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(LONGEST_LINE))

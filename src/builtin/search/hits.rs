@@ -8,6 +8,14 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
 /// So much of a line is shown, in bytes.
 const LONGEST: usize = 500;
+/// So much text is shown in all, in bytes: more would drown whoever reads it.
+const MOST: usize = 1 << 20;
+
+/// What may still be shown.
+struct Room {
+    matches: usize,
+    bytes: usize,
+}
 
 /// The lines of one file.
 #[derive(Debug)]
@@ -17,6 +25,8 @@ pub(super) struct Lines {
     /// Those that are shown, with what stands around them.
     shown: Vec<Shown>,
     limit: usize,
+    /// How much text that is.
+    bytes: usize,
     is_binary: bool,
 }
 
@@ -28,24 +38,30 @@ struct Shown {
 
 impl Lines {
     pub fn up_to(limit: usize) -> Self {
-        Self { count: 0, shown: Vec::new(), limit, is_binary: false }
+        Self { count: 0, shown: Vec::new(), limit, bytes: 0, is_binary: false }
     }
 
     fn show(&mut self, number: Option<u64>, mark: char, line: &[u8]) {
+        if self.bytes > MOST {
+            return;
+        }
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\n', '\r']);
         let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let left_out = text.len() - end;
         let rest = if left_out > 0 { format!(" … ({left_out} bytes more)") } else { String::new() };
         let text = format!("{}{mark} {}{rest}", number.unwrap_or_default(), &text[..end]);
+        self.bytes += text.len();
         self.shown.push(Shown { text, matches: mark == ':' });
     }
 
-    /// The lines to show, with no more matches than there is room for, which is then less.
-    fn into_shown(self, room: &mut usize) -> Vec<String> {
+    /// The lines to show, no more than there is room for, which is then less.
+    fn into_shown(self, room: &mut Room) -> Vec<String> {
         let fits = |line: &Shown| {
-            let fits = !line.matches || *room > 0;
-            *room -= usize::from(fits && line.matches);
+            let fits = (!line.matches || room.matches > 0) && line.text.len() <= room.bytes;
+            room.matches -= usize::from(fits && line.matches);
+            // Where one line had no room, a shorter one further on would stand alone.
+            room.bytes = if fits { room.bytes - line.text.len() } else { 0 };
             fits
         };
         self.shown.into_iter().take_while(fits).map(|line| line.text).collect()
@@ -124,7 +140,7 @@ impl Hits {
 
     /// The files in the order of their paths, each with how many lines match and those that are shown.
     pub fn into_files(self) -> impl Iterator<Item = (PathBuf, usize, Vec<String>)> {
-        let mut room = self.limit;
+        let mut room = Room { matches: self.limit, bytes: MOST };
         self.kept.into_iter().map(move |(path, lines)| (path, lines.count, lines.into_shown(&mut room)))
     }
 

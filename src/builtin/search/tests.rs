@@ -36,6 +36,9 @@ async fn names_are_found_as_a_person_means_them() {
     assert_eq!(texts(&all["files"]), [".hidden/d.rs", "built/c.rs", "src/a.rs", "src/deep/b.rs"]);
     let part = find(json!({"pattern": "*.rs", "limit": 1})).await;
     assert_eq!((texts(&part["files"]), &part["total"]), (vec!["src/a.rs"], &json!(2)));
+    for outside in ["/etc/*.conf", "../*", "src/../../*"] {
+        bench.fails("glob", json!({"pattern": outside}), Code::InvalidParams, "goes down from `path`").await;
+    }
     bench.fails("glob", json!({"pattern": "a{b"}), Code::InvalidParams, "is no pattern of files").await;
 }
 
@@ -53,6 +56,9 @@ async fn lines_are_found_with_what_stands_around_them() {
     assert_eq!(literal["total"], 1);
     let dotted = bench.call("grep", json!({"pattern": "o.e", "literal": true})).await.unwrap();
     assert_eq!(dotted["total"], 0, "a dot is a dot");
+    bench.put("dos.txt", "one\r\ntwo\r\n");
+    let dos = bench.call("grep", json!({"pattern": "two$", "path": "dos.txt"})).await.unwrap();
+    assert_eq!(texts(&dos["files"][0]["lines"]), ["2: two"], "a line ends where people see it end");
     let one = bench.call("grep", json!({"pattern": "fn", "path": "x.log"})).await.unwrap();
     assert_eq!(
         (&one["files"][0]["path"], &one["total"]),
@@ -71,6 +77,10 @@ async fn what_is_shown_is_the_first_and_the_rest_is_counted() {
     assert_eq!((&found["total"], &found["total_files"]), (&json!(200), &json!(20)));
     let shown: Vec<usize> = found["files"].as_array().unwrap().iter().map(|file| texts(&file["lines"]).len()).collect();
     assert_eq!((shown, &found["files"][0]["path"]), (vec![10, 10, 5], &json!("f00")));
+    bench.put("much", ("hit ".to_owned() + &"x".repeat(400) + "\n").repeat(5000));
+    let much = bench.call("grep", json!({"pattern": "hit", "path": "much", "limit": 10_000})).await.unwrap();
+    assert_eq!(much["total"], 5000);
+    assert!((2000..2700).contains(&texts(&much["files"][0]["lines"]).len()), "a megabyte is shown");
     bench.put("late", "hit\n".repeat(100_000) + "\0");
     let late = bench.call("grep", json!({"pattern": "hit", "path": "late"})).await.unwrap();
     assert_eq!(late["total"], 0, "what turns out to be binary is left out");

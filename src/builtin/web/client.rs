@@ -183,7 +183,10 @@ struct Private {
 
 impl fmt::Display for Private {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}, an address of a private network", self.host, self.address)
+        let Self { host, address } = self;
+        let named = host.parse::<IpAddr>().is_err();
+        let which = if named { format!("{host} is {address},") } else { format!("{address} is") };
+        write!(f, "{which} an address of a private network")
     }
 }
 

@@ -88,6 +88,7 @@ fn shown(answer: Answered, wanted: &Wanted) -> Result<Fetched, Fault> {
     let Answered { url, status, content_type, body, is_cut } = answer;
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !is_text(&kind) && body.iter().take(8192).any(|byte| *byte == 0) {
+        let kind = if kind.is_empty() { "of no kind that is named" } else { &kind };
         let message = format!("{url} is {kind} and no text ({} bytes); download it with another tool", body.len());
         return Err(Fault::new(Code::ToolError, message));
     }

@@ -90,14 +90,7 @@ async fn redirects_are_followed_and_each_is_looked_at() {
     let moved = bench.call("fetch_url", url(&place, "/moved")).await.unwrap();
     assert_eq!(moved["url"], format!("{place}/json"));
     let denied = Code::PermissionDenied;
-    bench
-        .fails(
-            "fetch_url",
-            url(&place, "/metadata"),
-            denied,
-            "169.254.169.254 is 169.254.169.254, an address of a private",
-        )
-        .await;
+    bench.fails("fetch_url", url(&place, "/metadata"), denied, "169.254.169.254 is an address of a private").await;
     let login = bench.call("fetch_url", url(&place, "/login")).await.unwrap();
     assert!(login["url"].as_str().unwrap().ends_with("/json?next=https://example.com/"), "{login}");
     bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "more than 5 redirects").await;
