@@ -14,7 +14,7 @@ use crate::config::facts::Mode;
 use crate::config::value::parse_duration;
 use crate::registry::KIND_WORDS;
 
-const ABOUT: &str = "Serves folders of plain Python files as tools to AI agents, warm, over MCP";
+const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
 
 const AFTER: &str = "\
 Try it:
@@ -23,7 +23,8 @@ Try it:
   hostler serve --tools examples/tools          what an MCP client runs
 
 A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
-file's `# /// script` header (PEP 723) and install themselves. Settings stand in hostler.toml.";
+file's `# /// script` header (PEP 723) and install themselves. Programs that answer --schema are
+tools, too, and hostler has some of its own (`hostler builtin`). Settings stand in hostler.toml.";
 
 /// The command line.
 #[derive(Debug, Parser)]

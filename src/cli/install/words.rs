@@ -8,9 +8,9 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::cli::complete;
 
 pub(in crate::cli) const INSTALL_AFTER: &str = "\
-PATH is a Python tool file (the neighbours it imports go along), a folder NAME with NAME.py in it, or an
-executable, which is run with --schema to learn what it is. Nothing is installed before you say yes:
-what it offers, needs and may do is shown first. The folder is ~/.local/share/hostler/tools
+PATH is a Python tool file (the neighbours it imports go along), a folder NAME with NAME.py in it,
+or an executable, which is run with --schema to learn what it is. Nothing is installed before you
+say yes: what it offers, needs and may do is shown first. The folder is ~/.local/share/hostler/tools
 (under $XDG_DATA_HOME where that is set); tools of a project's own folder go before those in it.
 
   hostler install ./brave.py
