@@ -45,14 +45,16 @@ impl Web {
         Self { allowed }
     }
 
-    /// Fetches what is at an address, within so much time. Headers go to the first hop's host only.
+    /// Fetches what is at an address, within so much time. Headers go to the first hop's origin only: they may
+    /// hold a key, which neither another port nor a line that anybody reads is to get.
     pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Answered, Fault> {
         let end = Instant::now() + limit;
         let mut here = absolute(url)?;
-        let first = here.host().map(str::to_owned);
+        let first = here.clone();
         for _ in 0..HOPS {
             let left = end.saturating_duration_since(Instant::now());
-            let own = if here.host().map(str::to_owned) == first { headers } else { &[] };
+            let is_first = here.scheme() == first.scheme() && here.authority() == first.authority();
+            let own = if is_first { headers } else { &[] };
             let mut answer = self.ask(&here, own, left).map_err(|error| told(&here, &error, limit))?;
             let status = answer.status();
             let next = answer.headers().get("location").and_then(|place| place.to_str().ok());

@@ -97,6 +97,40 @@ async fn redirects_are_followed_and_each_is_looked_at() {
     bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "only http and https are").await;
 }
 
+#[test]
+fn a_key_goes_to_nobody_else() {
+    let heard = |place: &str, next: String| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let listener = TcpListener::bind(place).unwrap();
+        let own = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                let _ = tell.send(head.iter().any(|line| line.contains("s3cret")));
+                let moved = said("302 Found", &format!("location: {next}\r\n"), "");
+                let here = said("200 OK", "content-type: text/plain\r\n", "here");
+                let is_first = head[0].contains("/first");
+                let _ = stream.write_all(if is_first { &moved } else { &here });
+            }
+        });
+        (own, told)
+    };
+    let web = client::Web::allowing(Allowed::new(&["127.0.0.1".to_owned()]));
+    let get = |url: String| {
+        let headers = [("x-token", "s3cret")];
+        web.get(&url, &headers, std::time::Duration::from_secs(10), &crate::builtin::Stop::default()).unwrap()
+    };
+    let (other, told_other) = heard("127.0.0.1:0", String::new());
+    let (first, told_first) = heard("127.0.0.1:0", format!("{other}/x"));
+    assert_eq!(get(format!("{first}/first")).url, format!("{other}/x"));
+    assert!(told_first.recv().unwrap() && !told_other.recv().unwrap(), "another port is somebody else");
+    let (own, told_own) = heard("127.0.0.1:0", "/second".to_owned());
+    get(format!("{own}/first"));
+    assert!(told_own.recv().unwrap() && told_own.recv().unwrap(), "who is asked twice is told twice");
+}
+
 #[tokio::test]
 async fn nothing_private_is_reached_by_any_name() {
     let (place, bench) = (server(|_| panic!("nobody is to come here")), bench(&[]));
