@@ -1,6 +1,7 @@
 //! Results with images or files in them, taken apart for MCP: models get the files as content of their own, and the
 //! result itself says where each of them is.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -37,18 +38,17 @@ fn block(file: &File<'_>, call_id: &str, place: usize) -> ContentBlock {
         Some("image") => ContentBlock::image(file.base64, file.mime_type),
         Some("audio") => ContentBlock::audio(file.base64, file.mime_type),
         _ => {
-            let name = file.name.map_or_else(|| place.to_string(), escaped);
+            let name = file
+                .name
+                .map_or_else(|| place.to_string(), |name| utf8_percent_encode(name, BESIDE_LETTERS).to_string());
             let uri = format!("hostler://calls/{call_id}/{name}");
             ContentBlock::resource(ResourceContents::blob(file.base64, uri).with_mime_type(file.mime_type))
         }
     }
 }
 
-/// A name as a part of an address.
-fn escaped(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
+/// What may stand in an address as it is.
+const BESIDE_LETTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[cfg(test)]
 mod tests {

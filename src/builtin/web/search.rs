@@ -1,8 +1,10 @@
 //! `web_search`: one of several who answer, by the configuration.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use dom_query::Document;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,7 +71,7 @@ impl WebSearch {
     }
 
     fn address(&self, wanted: &Wanted) -> Result<String, Fault> {
-        let query = escaped(&wanted.query);
+        let query = utf8_percent_encode(&wanted.query, NON_ALPHANUMERIC);
         let own = self.url.as_deref().map(|url| url.trim_end_matches('/'));
         Ok(match self.provider {
             SearchProvider::DuckDuckGo => format!("{}/html/?q={query}", own.unwrap_or("https://html.duckduckgo.com")),
@@ -192,24 +194,6 @@ fn of_page(html: &str) -> Vec<Hit> {
 /// Where a link of that page leads in the end: it stands in the address of a counter.
 fn target(link: &str) -> Option<String> {
     let wrapped = link.split_once("uddg=").map(|(_, rest)| rest.split('&').next().unwrap_or(rest));
-    let url = wrapped.map_or_else(|| link.to_owned(), unescaped);
-    url.starts_with("http").then_some(url)
-}
-
-/// A text as it stands in an address.
-fn escaped(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
-
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let code = if byte == b'%' { Some([rest.next(), rest.next()]) } else { None };
-        let digits = code.and_then(|[high, low]| Some([high?, low?]));
-        let value = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok());
-        bytes.push(value.unwrap_or(byte));
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let url = wrapped.map_or(Cow::Borrowed(link), |url| percent_decode_str(url).decode_utf8_lossy());
+    url.starts_with("http").then(|| url.into_owned())
 }
