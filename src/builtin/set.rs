@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::call::Call;
-use super::tool::{AnyBuiltin, Builtin};
+use super::tool::{AnyBuiltin, Builtin, Running};
 use crate::config::Config;
 use crate::discovery::ToolFile;
 use crate::outcome::{Code, Fault};
@@ -73,11 +73,12 @@ impl Builtins {
     }
 
     /// Makes a call of one of them.
-    pub(crate) async fn call(&self, name: &str, arguments: Box<RawValue>, call: Call) -> Result<Box<RawValue>, Fault> {
-        match self.0.get(name) {
-            Some(tool) => Arc::clone(tool).run(arguments, call).await,
-            None => Err(Fault::new(Code::ToolNotFound, format!("there is no built-in tool {name}"))),
+    pub(crate) fn call(&self, name: &str, arguments: Box<RawValue>, call: Call) -> Running<'static> {
+        if let Some(tool) = self.0.get(name) {
+            return Arc::clone(tool).run(arguments, call);
         }
+        let fault = Fault::new(Code::ToolNotFound, format!("there is no built-in tool {name}"));
+        Box::pin(std::future::ready(Err(fault)))
     }
 }
 

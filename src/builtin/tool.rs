@@ -106,7 +106,7 @@ pub trait Builtin: Send + Sync + 'static {
 }
 
 /// A call under way.
-pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, Fault>> + Send + 'a>>;
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, Fault>> + Send + 'a>>;
 
 /// A built-in tool whatever its arguments are.
 pub(super) trait AnyBuiltin: Send + Sync {

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
-use super::advice;
 use super::pooled::Prepared;
 use super::secrets::look_up;
 use super::turns::Turns;
@@ -34,21 +33,9 @@ impl BuiltIns {
 
     /// Makes a call. Dropping the future cancels it.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let began = Instant::now();
-        let mut metadata = Metadata::default();
-        let turn = self.turns.turn(tool, &prepared).await;
-        metadata.queue_ms = in_ms(began.elapsed());
-        let _turn = match turn {
-            Ok(turn) => turn,
-            Err(fault) => return Settled { ended: Err(fault), metadata },
-        };
-        let (began, timeout) = (Instant::now(), prepared.timeout);
-        let mut ended = self.run(tool, prepared).await;
-        metadata.run_ms = in_ms(began.elapsed());
-        if let Err(fault) = &mut ended {
-            advice::complete(fault, tool, timeout, &self.config);
-        }
-        Settled { ended, metadata }
+        let work =
+            |prepared| async { Settled { ended: self.run(tool, prepared).await, metadata: Metadata::default() } };
+        self.turns.settled(tool, prepared, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
@@ -71,8 +58,7 @@ impl BuiltIns {
         let secrets = self.secrets();
         let (begun, env) = (Instant::now(), Arc::clone(&self.env));
         let call = Call { id: call_id, begun, timeout, most, env, secrets, listener, host };
-        let (tools, name) = (self.tools.clone(), tool.function().name.clone());
-        let mut task = Aborts(tokio::spawn(async move { tools.call(&name, kwargs, call).await }));
+        let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);
             Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))
@@ -83,10 +69,6 @@ impl BuiltIns {
             Err(Fault::new(Code::SystemError, message))
         })
     }
-}
-
-fn in_ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
 }
 
 /// A task that ends with whoever waits for it.

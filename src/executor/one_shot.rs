@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::advice;
 use super::pooled::Prepared;
 use super::turns::Turns;
 use crate::config::Config;
@@ -38,22 +37,11 @@ impl OneShots {
 
     /// Makes a call. Dropping the future kills the process with its group.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let began = Instant::now();
-        let mut metadata = Metadata { cold: true, ..Metadata::default() };
-        let turn = self.turns.turn(tool, &prepared).await;
-        metadata.queue_ms = in_ms(began.elapsed());
-        let _turn = match turn {
-            Ok(turn) => turn,
-            Err(fault) => return Settled { ended: Err(fault), metadata },
+        let work = |prepared| async {
+            let mut metadata = Metadata { cold: true, ..Metadata::default() };
+            Settled { ended: self.run(tool, prepared, &mut metadata).await, metadata }
         };
-        let began = Instant::now();
-        let timeout = prepared.timeout;
-        let mut ended = self.run(tool, prepared, &mut metadata).await;
-        metadata.run_ms = in_ms(began.elapsed());
-        if let Err(fault) = &mut ended {
-            advice::complete(fault, tool, timeout, &self.config);
-        }
-        Settled { ended, metadata }
+        self.turns.settled(tool, prepared, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
@@ -105,10 +93,6 @@ impl OneShots {
         }
         launch
     }
-}
-
-fn in_ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
 }
 
 fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::advice;
 use super::pooled::Prepared;
-use crate::outcome::Fault;
-use crate::pool::{Lane, Shared, Turn, busy};
+use crate::config::Config;
+use crate::outcome::{Fault, Metadata, milliseconds};
+use crate::pool::{Lane, Settled, Shared, Turn, busy};
 use crate::registry::{Catalogue, Tool};
 
 /// When a caller that found no place may try again: nobody knows how long the calls before it take.
@@ -27,8 +29,35 @@ impl Turns {
         Self { shared, lanes: Mutex::default() }
     }
 
+    /// Does the work of a call when it is its turn, and says how long both took.
+    pub async fn settled<W: Future<Output = Settled>>(
+        &self,
+        tool: &Tool,
+        prepared: Prepared,
+        config: &Config,
+        work: impl FnOnce(Prepared) -> W,
+    ) -> Settled {
+        let (came, timeout) = (Instant::now(), prepared.timeout);
+        let turn = self.turn(tool, &prepared).await;
+        let queue_ms = milliseconds(came.elapsed());
+        let began = Instant::now();
+        let mut settled = match turn {
+            Ok(turn) => {
+                let _turn = turn;
+                work(prepared).await
+            }
+            Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },
+        };
+        settled.metadata.queue_ms = queue_ms;
+        settled.metadata.run_ms = milliseconds(began.elapsed());
+        if let Err(fault) = &mut settled.ended {
+            advice::complete(fault, tool, timeout, config);
+        }
+        settled
+    }
+
     /// Waits until a call may run. One that a running call makes needs no turn: its caller holds one.
-    pub async fn turn(&self, tool: &Tool, prepared: &Prepared) -> Result<Option<Turn>, Fault> {
+    async fn turn(&self, tool: &Tool, prepared: &Prepared) -> Result<Option<Turn>, Fault> {
         if prepared.nested {
             return Ok(None);
         }
