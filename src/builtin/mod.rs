@@ -15,6 +15,7 @@ mod tool;
 mod web;
 
 pub use call::{Call, LookUp, Stop};
+use roots::here;
 pub use roots::{Located, Roots};
 pub use set::{Builtins, Unregistered};
 pub use tool::{About, Builtin};

@@ -10,6 +10,11 @@ use cap_std::fs::Dir;
 
 use crate::outcome::{Code, Fault};
 
+/// The first root, as tools have it where no path is given.
+pub(super) fn here() -> String {
+    ".".to_owned()
+}
+
 /// The folders, in the order they were named.
 #[derive(Debug, Clone, Default)]
 pub struct Roots(Arc<Vec<PathBuf>>);

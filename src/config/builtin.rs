@@ -142,13 +142,8 @@ impl BuiltinLayer {
 
 /// The tools that a list names, by themselves or by their groups.
 fn meant(names: &[String]) -> impl Iterator<Item = &'static str> {
-    let tools = names.iter().flat_map(|name| {
-        GROUPS.iter().flat_map(move |(group, tools)| {
-            let wanted = move |tool: &&&'static str| group == name || **tool == name;
-            tools.iter().filter(wanted).copied()
-        })
-    });
-    tools.collect::<Vec<_>>().into_iter()
+    let every = GROUPS.iter().flat_map(|(group, tools)| tools.iter().map(move |tool| (*group, *tool)));
+    every.filter(|(group, tool)| names.iter().any(|name| name == group || name == tool)).map(|(_, tool)| tool)
 }
 
 /// A list of names that are known.

@@ -18,7 +18,7 @@ pub(super) struct ListDirectory(pub Roots);
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     /// The folder; relative paths begin at the first folder that tools may reach, which `.` is.
-    #[serde(default = "here")]
+    #[serde(default = "crate::builtin::here")]
     pub path: String,
     /// How many levels deep to look.
     #[serde(default = "one")]
@@ -28,10 +28,6 @@ pub(super) struct Wanted {
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 10_000))]
     pub limit: usize,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 fn one() -> u32 {

@@ -17,12 +17,8 @@ pub(super) struct GitStatus(pub Roots);
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     /// A folder of the repository; relative paths begin at the first folder that tools may reach, which `.` is.
-    #[serde(default = "here")]
+    #[serde(default = "crate::builtin::here")]
     pub path: String,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     /// Which files: `*.rs` by their names in any folder, `src/**/*.rs` by their paths; `{a,b}` is either.
     pub pattern: String,
     /// The folder to look in; relative paths begin at the first folder that tools may reach, which `.` is.
-    #[serde(default = "here")]
+    #[serde(default = "crate::builtin::here")]
     pub path: String,
     /// The most files to return.
     #[serde(default = "usual")]
@@ -35,10 +35,6 @@ pub(super) struct Wanted {
     /// Look at what .gitignore names, too.
     #[serde(default)]
     pub ignored: bool,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 fn usual() -> usize {

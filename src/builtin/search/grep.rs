@@ -32,7 +32,7 @@ pub(super) struct Wanted {
     #[schemars(length(min = 1))]
     pub pattern: String,
     /// The folder or file to search; relative paths begin at the first folder that tools may reach, which `.` is.
-    #[serde(default = "here")]
+    #[serde(default = "crate::builtin::here")]
     pub path: String,
     /// Only files that fit: `*.rs` by their names, `src/**/*.rs` by their paths.
     #[serde(default)]
@@ -60,10 +60,6 @@ pub(super) struct Wanted {
     /// Look at what .gitignore names, too.
     #[serde(default)]
     pub ignored: bool,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 fn usual() -> usize {

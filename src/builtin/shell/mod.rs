@@ -29,12 +29,8 @@ struct Wanted {
     #[schemars(range(min = 1, max = 3600))]
     timeout: u64,
     /// The folder to run it in; relative paths begin at the first folder that tools may reach, which `.` is.
-    #[serde(default = "here")]
+    #[serde(default = "crate::builtin::here")]
     path: String,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 fn usual() -> u64 {
