@@ -1,14 +1,11 @@
 //! The composition root: builds the parts, in order, from one configuration.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builtin::Builtins;
 use crate::config::origin::Place;
-use crate::config::secrets::SecretSource;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
@@ -52,11 +49,11 @@ impl App {
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
-        let env = executable_environment(&config, &registry);
-        let makers = Makers { environments: Arc::new(environments), shims, sources, env: env.clone() };
+        let withheld = registry.withheld.clone();
+        let makers = Makers { environments: Arc::new(environments), shims, sources, withheld: withheld.clone() };
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
-        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), env.clone());
-        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), env);
+        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), withheld.clone());
+        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), withheld);
         let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
         Self { config, dispatcher }
     }
@@ -65,10 +62,10 @@ impl App {
     /// main thread's runtime.
     pub fn ask(&self) {
         let registry = &self.dispatcher.registry;
-        let env = executable_environment(&self.config, registry);
+        let withheld = registry.withheld.clone();
         tokio::spawn(keep_asking(
             Arc::downgrade(registry),
-            Asks { limit: self.config.layer.executables.schema_timeout(), env },
+            Asks { limit: self.config.layer.executables.schema_timeout(), withheld },
         ));
     }
 
@@ -77,8 +74,8 @@ impl App {
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
         let limit = self.config.layer.executables.schema_timeout();
-        let env = executable_environment(&self.config, &self.dispatcher.registry);
-        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env }));
+        let withheld = self.dispatcher.registry.withheld.clone();
+        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, withheld }));
         registry.asked().await;
         registry
     }
@@ -166,29 +163,6 @@ impl App {
     }
 }
 
-/// hostler's own environment less every declared secret and what is uv's, and how tools of this contract know their host.
-fn executable_environment(config: &Config, registry: &Registry) -> BTreeMap<OsString, OsString> {
-    let mut env = process::inherited_environment(&secret_variables(config, registry));
-    env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"UV_"));
-    for name in ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"] {
-        env.insert(name.into(), "subprocess".into());
-    }
-    env
-}
-
-/// The variables that may hold a secret: those that tools declare, those that are configured, and those that these are read
-/// from, which are often called something else.
-fn secret_variables(config: &Config, registry: &Registry) -> Vec<String> {
-    let catalogue = registry.catalogue();
-    let declared = catalogue.files.iter().flat_map(|entry| entry.settings.secrets.value.iter().cloned());
-    let configured = config.layer.secrets.keys().cloned();
-    let read_from = config.layer.secrets.values().filter_map(|setting| match &setting.value {
-        SecretSource::Environment(name) => Some(name.clone()),
-        SecretSource::File(_) | SecretSource::Command(_) => None,
-    });
-    declared.chain(configured).chain(read_from).collect()
-}
-
 fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
     EnvironmentSettings {
         uv: config.uv.clone(),
@@ -196,6 +170,6 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
         env: config.layer.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
-        hidden: secret_variables(config, registry),
+        withheld: registry.withheld.clone(),
     }
 }

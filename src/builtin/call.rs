@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
+use crate::process::Withheld;
 use crate::protocol::HostMethod;
 use crate::worker::{Ask, HostAccess};
 
@@ -31,8 +32,8 @@ pub struct Call {
     pub timeout: Duration,
     /// The most output of a program that is kept, in bytes.
     pub most: usize,
-    /// The environment of programs that it starts: hostler's own, without what is secret.
-    pub env: Arc<BTreeMap<OsString, OsString>>,
+    /// What programs that it starts do not get of hostler's own environment.
+    pub withheld: Withheld,
     /// Where secrets come from.
     pub secrets: LookUp,
     /// Who hears how it goes.
@@ -67,6 +68,11 @@ impl Drop for SaysStop {
 }
 
 impl Call {
+    /// The environment of programs that it starts: hostler's own, without what may be secret.
+    pub fn env(&self) -> BTreeMap<OsString, OsString> {
+        self.withheld.for_programs()
+    }
+
     /// A secret, as it is now; `None` when it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
         (self.secrets)(name).await

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::Config;
 use super::origin::Setting;
 use super::section::Section;
 use super::value::FromToml;
@@ -19,6 +20,18 @@ pub enum SecretSource {
     File(PathBuf),
     /// The first line that a program prints.
     Command(Vec<String>),
+}
+
+impl Config {
+    /// The variables that hold a configured secret: its own name, and the one that it is read from, which is often another.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        let secrets = &self.layer.secrets;
+        let read_from = secrets.values().filter_map(|setting| match &setting.value {
+            SecretSource::Environment(name) => Some(name.as_str()),
+            SecretSource::File(_) | SecretSource::Command(_) => None,
+        });
+        secrets.keys().map(String::as_str).chain(read_from)
+    }
 }
 
 /// Reads `[secrets]`.

@@ -1,6 +1,5 @@
 //! What is said of a call before any worker is asked: names that are none, arguments that do not fit.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::outcome::{Code, Fault};
+use crate::process::Withheld;
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
 
@@ -39,10 +39,11 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
-    let makers = Makers { environments: Arc::new(environments), shims, sources, env: BTreeMap::new() };
+    let makers = Makers { environments: Arc::new(environments), shims, sources, withheld: Withheld::default() };
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
-    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), BTreeMap::new());
-    let built_ins = BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), BTreeMap::new());
+    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), Withheld::default());
+    let built_ins =
+        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), Withheld::default());
     Dispatcher::new(config, registry, pools, one_shots, built_ins)
 }
 

@@ -17,7 +17,7 @@ use super::settings::{EnvironmentSettings, Said};
 use super::staging::Staging;
 use super::unfit::{says_nothing_of_use, unfit_uv};
 use crate::outcome::{Code, Fault};
-use crate::process::{Exit, Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, run};
 
 pub(super) struct Build<'a> {
     pub folder: &'a Path,
@@ -117,7 +117,7 @@ impl Build<'_> {
             .args(["sync", "--script"])
             .arg(script)
             .args(["--no-config", "--color", "never"])
-            .envs(inherited_environment(&settings.hidden));
+            .envs(settings.withheld.inherited());
         if self.lock.is_some() {
             launch = launch.arg("--locked");
         }

@@ -7,7 +7,7 @@ use super::in_force::unreached;
 use super::settings::{EnvironmentSettings, place_of};
 use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Finished, Launch, inherited_environment, run};
+use crate::process::{Finished, Launch, run};
 
 /// What pip is asked for. uv's command line is stable within 0.x as far as hostler uses it.
 const WANTED: &str = "uv>=0.8,<1";
@@ -44,7 +44,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
         .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(WANTED)
-        .envs(inherited_environment(&settings.hidden));
+        .envs(settings.withheld.inherited());
     let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
     let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies, settings);

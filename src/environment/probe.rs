@@ -13,7 +13,7 @@ use super::store::Environments;
 use super::trouble::Trouble;
 use super::unfit::unfit_uv;
 use crate::outcome::Fault;
-use crate::process::{Exit, Launch, inherited_environment, run};
+use crate::process::{Exit, Launch, run};
 
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
 /// Every Python that uv does not know yet is started once.
@@ -53,7 +53,7 @@ fn minor_of(version: &str) -> Option<Minor> {
 
 /// uv with what builds have, about to be asked something.
 pub(super) fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
-    let launch = Launch::new(uv).envs(inherited_environment(&settings.hidden));
+    let launch = Launch::new(uv).envs(settings.withheld.inherited());
     settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::origin::{Origin, Setting};
+use crate::process::Withheld;
 
 /// A listener for what is being done, a line at a time.
 pub type Said<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -22,8 +23,8 @@ pub struct EnvironmentSettings {
     pub build_timeout: Duration,
     /// How long an unused environment is kept.
     pub keep: Duration,
-    /// Names of variables that hold tools' secrets; uv does not get them.
-    pub hidden: Vec<String>,
+    /// Variables that may hold tools' secrets; uv does not get them.
+    pub withheld: Withheld,
 }
 
 /// A variable as uv has it, with the words for where it is set.
@@ -42,7 +43,7 @@ impl EnvironmentSettings {
 
     /// A variable that is set to something while uv builds.
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        let inherited = || std::env::var(name).ok().filter(|_| !self.hidden.iter().any(|hidden| hidden == name));
+        let inherited = || std::env::var(name).ok().filter(|_| !self.withheld.holds(name));
         let variable = match self.env.get(name) {
             Some(said) => Some(Variable { value: said.value.clone(), place: place_of(&said.origin) }),
             None => inherited().map(|value| Variable { value, place: "hostler's environment".to_owned() }),

@@ -1,7 +1,5 @@
 //! Tools that are part of this program: run on its own runtime, each in a task, so that one that panics ends nobody else.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,6 +13,7 @@ use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{Settled, Shared};
+use crate::process::Withheld;
 use crate::registry::{Catalogue, Tool};
 
 /// The built-in tools that are on.
@@ -22,13 +21,13 @@ pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
     turns: Turns,
-    env: Arc<BTreeMap<OsString, OsString>>,
+    withheld: Withheld,
 }
 
 impl BuiltIns {
-    /// These. `env` is what programs that they start get of hostler's own environment.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, env: BTreeMap<OsString, OsString>) -> Self {
-        Self { config, tools, turns: Turns::new(shared), env: Arc::new(env) }
+    /// These. `withheld` is what programs that they start do not get of hostler's own environment.
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, withheld: Withheld) -> Self {
+        Self { config, tools, turns: Turns::new(shared), withheld }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -56,8 +55,8 @@ impl BuiltIns {
         let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
         let most = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
-        let (begun, env) = (Instant::now(), Arc::clone(&self.env));
-        let call = Call { id: call_id, begun, timeout, most, env, secrets, listener, host };
+        let (begun, withheld) = (Instant::now(), self.withheld.clone());
+        let call = Call { id: call_id, begun, timeout, most, withheld, secrets, listener, host };
         let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);

@@ -1,7 +1,5 @@
 //! What the workers of a tool file are made of, by how its calls are made.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use serde_json::value::to_raw_value;
@@ -12,11 +10,9 @@ use crate::config::value::Patience;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
+use crate::process::Withheld;
 use crate::registry::{FileEntry, Registry, Serving};
 use crate::worker::{Described, Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
-
-/// Says to a program how it was started.
-const MODE: &str = "HOSTLER_TOOL_MODE";
 
 /// Where workers come from.
 pub struct Makers {
@@ -26,15 +22,19 @@ pub struct Makers {
     pub shims: Shims,
     /// Their texts.
     pub sources: Sources,
-    /// What executables get of hostler's own environment.
-    pub env: BTreeMap<OsString, OsString>,
+    /// What executables do not get of hostler's own environment.
+    pub withheld: Withheld,
 }
 
 impl Makers {
     pub(super) fn launcher(&self, entry: &FileEntry, registry: &Arc<Registry>) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
         match entry.serving() {
-            Serving::Program(_) => Arc::new(ProgramLauncher { spec, env: self.program_environment(entry) }),
+            Serving::Program(_) => {
+                let own = entry.settings.env.iter();
+                let env = own.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
+                Arc::new(ProgramLauncher { spec, withheld: self.withheld.clone(), env })
+            }
             _ => Arc::new(PythonLauncher {
                 spec,
                 python: Arc::new(python_spec(entry)),
@@ -44,15 +44,6 @@ impl Makers {
                 described: described(entry, registry),
             }),
         }
-    }
-
-    fn program_environment(&self, entry: &FileEntry) -> BTreeMap<OsString, OsString> {
-        let mut env = self.env.clone();
-        // What it asked for may be newer than the list of what is hidden from programs.
-        env.retain(|name, _| !entry.settings.secrets.value.iter().any(|secret| name == secret.as_str()));
-        env.insert(MODE.into(), "worker".into());
-        env.extend(entry.settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into())));
-        env
     }
 }
 

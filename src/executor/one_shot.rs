@@ -1,7 +1,5 @@
 //! Executables: a process for each call, arguments on its standard input, the result on its standard output.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use super::turns::Turns;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, Withheld, cannot_run, once};
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
@@ -26,13 +24,13 @@ const WHICH: &str = "HOSTLER_TOOL";
 pub struct OneShots {
     config: Arc<Config>,
     turns: Turns,
-    env: BTreeMap<OsString, OsString>,
+    withheld: Withheld,
 }
 
 impl OneShots {
-    /// `env` is what executables get of hostler's own environment.
-    pub fn new(config: Arc<Config>, shared: Arc<Shared>, env: BTreeMap<OsString, OsString>) -> Self {
-        Self { config, turns: Turns::new(shared), env }
+    /// `withheld` is what executables do not get of hostler's own environment.
+    pub fn new(config: Arc<Config>, shared: Arc<Shared>, withheld: Withheld) -> Self {
+        Self { config, turns: Turns::new(shared), withheld }
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
@@ -86,7 +84,7 @@ impl OneShots {
     fn launch(&self, tool: &Tool) -> Launch {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
-        let mut launch = Launch::new(&tool.entry.file.path).envs(self.env.clone()).envs(own.collect());
+        let mut launch = Launch::new(&tool.entry.file.path).envs(self.withheld.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {
             // Its name goes as a word too, for programs that look at those.
             launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::secrets::SecretSource;
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, inherited_environment, run, shell_word};
+use crate::process::{Launch, run, shell_word};
 
 /// The longest a secret's file may take.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
@@ -100,7 +100,7 @@ pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
 async fn run_command(words: &[String]) -> Result<Option<String>, String> {
     let Some((program, arguments)) = words.split_first() else { return Ok(None) };
     let path = which::which(program).map_err(|_| format!("`{program}` is not on PATH"))?;
-    let launch = Launch::new(path).args(arguments).envs(inherited_environment(&[]));
+    let launch = Launch::new(path).args(arguments).envs(std::env::vars_os().collect());
     let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| error.to_string())?;
     if !done.succeeded() {
         let end = match done.exit {

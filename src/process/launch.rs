@@ -85,10 +85,3 @@ pub fn worker_environment(pass: &[String]) -> BTreeMap<OsString, OsString> {
     let allowed = |name: &str| reaches_workers(name, pass);
     std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect()
 }
-
-/// hostler's own environment less the names in `without`: for uv while it builds, which needs the person's
-/// certificates, proxies and indexes but no tool's secrets.
-pub fn inherited_environment(without: &[String]) -> BTreeMap<OsString, OsString> {
-    let kept = |name: &OsStr| name.to_str().is_none_or(|name| !without.iter().any(|hidden| hidden == name));
-    std::env::vars_os().filter(|(name, _)| kept(name)).collect()
-}

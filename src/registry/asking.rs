@@ -1,8 +1,6 @@
 //! Executables are asked what they are: side by side, each within its own time, once for each version of its file. Serving
 //! waits for none of them.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -14,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::discovery::{Answer, Stamp};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, once};
 
 /// How far the asking is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,8 +33,8 @@ pub enum Asking {
 pub struct Asks {
     /// How long each may take, from its own start.
     pub limit: Duration,
-    /// Their environment.
-    pub env: BTreeMap<OsString, OsString>,
+    /// What they do not get of hostler's own environment.
+    pub withheld: Withheld,
 }
 
 /// What those who wait and the one who asks tell each other.
@@ -136,7 +134,7 @@ enum Trouble {
 }
 
 async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
-    let launch = Launch::new(path).arg("--schema").envs(asks.env.clone());
+    let launch = Launch::new(path).arg("--schema").envs(asks.withheld.for_programs());
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = once(program, |_, _| {}).await.map_err(|error| Trouble::Broken(cannot_run(path, &error)))?;

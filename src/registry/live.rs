@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::absent::NotFound;
 use super::asking::{Asking, Bell};
+use super::carried::{Absent, gone, keep_listed};
 use super::catalogue::{Catalogue, FileEntry, Tool};
 use super::last_good::LastGood;
 use super::news;
@@ -18,7 +19,8 @@ use super::saving::Saving;
 use super::shown::look_alike;
 use super::stamp::Stamps;
 use crate::config::Config;
-use crate::discovery::{Answer, Asked, Cache, Kind, Stamp, Status, ToolFile, scan_all};
+use crate::discovery::{Answer, Asked, Cache, Stamp, Status, ToolFile, scan_all};
+use crate::process::Withheld;
 
 /// Holds the snapshot in force. A reader takes the `Arc` and lets go at once.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub struct Registry {
     bell: Arc<Bell>,
     /// Counts the changes that a client sees in a list of the tools.
     announced: watch::Sender<u64>,
+    /// What programs do not get of hostler's own environment: what is configured as a secret, and what tools declare as one.
+    pub withheld: Withheld,
 }
 
 #[derive(Debug, Clone)]
@@ -73,8 +77,11 @@ impl Registry {
             asked: Mutex::default(),
             bell: Arc::default(),
             announced: watch::Sender::new(0),
+            withheld: Withheld::default(),
         };
+        registry.withheld.add(registry.config.secret_variables());
         let first = registry.read();
+        registry.withhold(&first);
         *registry.current.write() = first;
         registry
     }
@@ -242,6 +249,7 @@ impl Registry {
     /// Puts a snapshot in force, and announces it where a list of its tools reads differently. For whoever holds
     /// `reading`, since the snapshot in force must be the one it was made after.
     fn install(&self, fresh: Snapshot) {
+        self.withhold(&fresh);
         let after = Arc::clone(&fresh.catalogue);
         let before = std::mem::replace(&mut *self.current.write(), fresh);
         news::tell(&before.catalogue, &after);
@@ -250,41 +258,11 @@ impl Registry {
             self.announced.send_modify(|count| *count += 1);
         }
     }
-}
 
-/// An executable that changed keeps its tools until it has answered again: a list does not lose them for a moment.
-fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
-    for file in files.iter_mut().filter(|file| file.status == Status::Unasked) {
-        let earlier = before.files.iter().find(|entry| entry.file.path == file.path);
-        if let Some(earlier) = earlier.filter(|earlier| earlier.file.is_ready()) {
-            file.functions.clone_from(&earlier.file.functions);
-            file.description.clone_from(&earlier.file.description);
-            file.wishes.clone_from(&earlier.file.wishes);
-        }
-    }
-}
-
-/// What becomes of executables that are gone.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Absent {
-    Told,
-    Forgotten,
-}
-
-/// An executable that was there and is none any more is told as missing, and heals when it returns.
-fn gone(files: &mut Vec<ToolFile>, before: &Catalogue) {
-    let was_one = |file: &&ToolFile| file.kind == Kind::Executable && !file.functions.is_empty();
-    for file in before.files.iter().map(|entry| &entry.file).filter(was_one) {
-        let namesake = files.iter().any(|other| other.path == file.path || other.pack == file.pack);
-        if !namesake {
-            let what = match std::fs::metadata(&file.path) {
-                Ok(about) if about.is_file() => "may not be executed any more; run `chmod +x` on it",
-                Ok(_) => "is no program any more, but a folder or a pipe; put it back",
-                Err(_) => "is gone; put it back",
-            };
-            let reason = format!("{} {what}, or refresh to forget it", file.path.display());
-            files.push(ToolFile { status: Status::Missing { reason }, ..file.clone() });
-        }
+    /// Before a snapshot is in force: no program is started then that gets a secret which this one declares.
+    fn withhold(&self, fresh: &Snapshot) {
+        let declared = fresh.catalogue.files.iter().flat_map(|entry| &entry.settings.secrets.value);
+        self.withheld.add(declared.map(String::as_str));
     }
 }
 

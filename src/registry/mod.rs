@@ -2,6 +2,7 @@
 
 mod absent;
 mod asking;
+mod carried;
 mod catalogue;
 mod compiled;
 mod filter;

@@ -9,14 +9,28 @@ use super::launch::{Launcher, StartNote, StartNotes, Starting};
 use super::news::NewsSender;
 use super::spec::WorkerSpec;
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, cannot_run, spawn_when_written};
+use crate::process::{Launch, Withheld, cannot_run, spawn_when_written};
+
+/// Says to a program how it was started.
+const MODE: &str = "HOSTLER_TOOL_MODE";
 
 /// Starts executables as workers.
 pub struct ProgramLauncher {
     /// What to start.
     pub spec: Arc<WorkerSpec>,
-    /// Its whole environment.
+    /// What it does not get of hostler's own environment.
+    pub withheld: Withheld,
+    /// What it gets beside that.
     pub env: BTreeMap<OsString, OsString>,
+}
+
+impl ProgramLauncher {
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        let mut env = self.withheld.for_programs();
+        env.insert(MODE.into(), "worker".into());
+        env.extend(self.env.clone());
+        env
+    }
 }
 
 impl Launcher for ProgramLauncher {
@@ -25,7 +39,7 @@ impl Launcher for ProgramLauncher {
     }
 
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
-        let (spec, env) = (Arc::clone(&self.spec), self.env.clone());
+        let (spec, env) = (Arc::clone(&self.spec), self.environment());
         Box::pin(async move {
             notes(StartNote(format!("starting {}", spec.pack)));
             let child = spawn_when_written(&Launch::new(&spec.file).envs(env)).await.map_err(|error| {

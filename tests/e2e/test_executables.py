@@ -13,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import (HOSTLER, META, alive, children, config_file, connected, environment, eventually, eventually_async, gone,
+from harness import (HOSTLER, META, MCPError, alive, children, config_file, connected, environment, eventually, eventually_async, gone,
                      listed_children, run, scratch, write_tool)
 from test_edges import peak
 from wire import Wire, call
@@ -168,6 +168,20 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         env = environment(PLAIN="plain", UV_X="x", DECLARED="secret", CONFIGURED="secret", READ_FROM="secret")
         async with connected(tools, config=config, env=env) as hostler:
             self.assertEqual(await hostler.value("env"), ["subprocess", "subprocess", "plain", None, None, None, None, "own"])
+
+    async def test_a_secret_that_a_new_tool_declares_is_withheld_from_the_next_call(self):
+        tools = scratch(self) / "tools"
+        body = "import json, os\nprint(json.dumps(os.environ.get('LATER')))\n"
+        program(tools, "env", body, {"name": "env"})
+        async with connected(tools, env=environment(LATER="secret")) as hostler:
+            self.assertEqual(await hostler.value("env"), "secret", "nobody calls it one yet")
+            write_tool(tools, "other", "def one() -> int:\n    return 1\n", '# /// script\n# [tool.hostler]\n# secrets = ["LATER"]\n# ///\n')
+            self.assertEqual(await hostler.value("other_one"), 1)
+            self.assertEqual(await hostler.value("env"), None)
+            (tools / "other.py").unlink()
+            with self.assertRaises(MCPError):
+                await hostler.call("other_one")
+            self.assertEqual(await hostler.value("env"), None, "a secret stays one")
 
     async def test_what_may_go_wrong(self):
         rows = [

@@ -93,7 +93,7 @@ impl Builtin for GitStatus {
         let launch = || {
             Launch::new(&git)
                 .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-                .envs(call.env.as_ref().clone())
+                .envs(call.env())
                 .env("GIT_CEILING_DIRECTORIES", ceiling.parent().unwrap_or(&ceiling))
                 .env("GIT_NO_LAZY_FETCH", "1")
                 .env("GIT_TERMINAL_PROMPT", "0")

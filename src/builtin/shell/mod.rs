@@ -80,10 +80,7 @@ impl Builtin for Bash {
             Fault::new(Code::CommandNotFound, "there is neither `bash` nor `sh` on hostler's PATH; install one")
         })?;
         let limit = Duration::from_secs(wanted.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
-        let launch = Launch::new(shell)
-            .args(["-c", &wanted.command])
-            .envs(call.env.as_ref().clone())
-            .within(at.above.join(inner));
+        let launch = Launch::new(shell).args(["-c", &wanted.command]).envs(call.env()).within(at.above.join(inner));
         let most = call.most;
         let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
         let hear = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
