@@ -89,6 +89,13 @@ impl Roots {
         best
     }
 
+    /// Refuses a path of somebody else's, as it really is, that lies outside. What is true of it may be over when it is opened.
+    pub fn hold(&self, path: &Path) -> Result<(), Fault> {
+        let really = path.canonicalize().map_err(|error| self.refused(path, &error))?;
+        let mut roots = self.0.iter().filter_map(|root| root.canonicalize().ok());
+        if roots.any(|root| really.starts_with(root)) { Ok(()) } else { Err(self.outside(path)) }
+    }
+
     fn outside(&self, path: &Path) -> Fault {
         let folders: Vec<String> = self.0.iter().map(|root| root.display().to_string()).collect();
         let folders = if folders.is_empty() { "none".to_owned() } else { folders.join(", ") };

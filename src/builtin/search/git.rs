@@ -1,15 +1,13 @@
 //! `git_status`
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::repository::{LIMIT, Repository};
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::facts::Risk;
 use crate::config::tool::Effects;
-use crate::outcome::{Code, Fault};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
+use crate::outcome::Fault;
 
 pub(super) struct GitStatus(pub Roots);
 
@@ -61,9 +59,6 @@ pub(super) struct Changed {
     pub from: Option<String>,
 }
 
-const LIMIT: Duration = Duration::from_secs(30);
-const MOST: usize = 8 << 20;
-
 impl Builtin for GitStatus {
     type Params = Wanted;
     type Answer = Status;
@@ -79,81 +74,9 @@ impl Builtin for GitStatus {
     }
 
     async fn call(&self, wanted: Wanted, call: Call) -> Result<Status, Fault> {
-        let at = self.0.locate(&wanted.path)?;
-        let inner = at.root.canonicalize(at.inner()).map_err(|error| self.0.refused(&at.path(), &error))?;
-        let folder = at.above.join(inner);
-        let git = which::which("git").map_err(|_| {
-            Fault::new(
-                Code::CommandNotFound,
-                "there is no `git` on hostler's PATH; install it, or add its folder to PATH",
-            )
-        })?;
-        // A repository above the roots is none of this call's, and nothing that a repository names is to be run.
-        let ceiling = at.above.canonicalize().unwrap_or_else(|_| at.above.clone());
-        let launch = || {
-            Launch::new(&git)
-                .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-                .envs(call.env())
-                .env("GIT_CEILING_DIRECTORIES", ceiling.parent().unwrap_or(&ceiling))
-                .env("GIT_NO_LAZY_FETCH", "1")
-                .env("GIT_TERMINAL_PROMPT", "0")
-                .env("LC_ALL", "C")
-                .within(folder.clone())
-        };
-        let filters = filters(launch()).await?;
-        let mut launch = launch();
-        for (at, key) in filters.iter().enumerate() {
-            // A name may hold what ends one on a command line.
-            launch = launch.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "");
-        }
-        let launch = launch.env("GIT_CONFIG_COUNT", filters.len().to_string());
-        // What is changed within a submodule would be asked of that, with filters of its own.
-        let words = ["status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "-z"];
-        let done = asked(launch.args(words)).await?;
-        match done.end {
-            End::Exit(Exit::Code(0)) => Ok(read(&String::from_utf8_lossy(&done.stdout))),
-            _ => Err(failed(&done)),
-        }
+        let printed = Repository::at(&self.0, &wanted.path, &call).await?.status().await?;
+        Ok(read(&String::from_utf8_lossy(&printed)))
     }
-}
-
-async fn asked(launch: Launch) -> Result<Done, Fault> {
-    let program = Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-    once(program, |_, _| {}).await.map_err(|error| Fault::new(Code::SystemError, error.to_string()))
-}
-
-/// The settings by which the repository itself names programs that its files pass through, to be overruled. Those of the
-/// person's own configuration are the person's.
-async fn filters(launch: Launch) -> Result<Vec<String>, Fault> {
-    let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
-    let done = asked(launch.args(["config", "--show-scope", "--null", "--name-only", "--get-regexp", pattern])).await?;
-    match done.end {
-        End::Exit(Exit::Code(0)) => {}
-        // There is none.
-        End::Exit(Exit::Code(1)) => return Ok(Vec::new()),
-        _ => return Err(failed(&done)),
-    }
-    let printed = String::from_utf8_lossy(&done.stdout);
-    let mut words = printed.split('\0');
-    let mut keys = Vec::new();
-    while let (Some(scope), Some(key)) = (words.next(), words.next()) {
-        if scope == "local" || scope == "worktree" {
-            keys.push(key.to_owned());
-        }
-    }
-    Ok(keys)
-}
-
-fn failed(done: &Done) -> Fault {
-    let why = match done.end {
-        End::Exit(exit) => {
-            let said = done.stderr.lines().find(|line| !line.trim().is_empty());
-            said.map_or_else(|| format!("it ended with {exit}"), |line| line.trim_start_matches("fatal: ").to_owned())
-        }
-        End::TimeOver => format!("it did not end within {}", humantime::format_duration(LIMIT)),
-        End::TooMuch => "more is changed than can be told".to_owned(),
-    };
-    Fault::new(Code::ToolError, format!("git did not say: {why}"))
 }
 
 /// What `git status --porcelain=v2 --branch -z` prints.

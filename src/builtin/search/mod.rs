@@ -4,6 +4,7 @@ mod git;
 mod glob;
 mod grep;
 mod hits;
+mod repository;
 mod walk;
 #[cfg(test)]
 mod tests;

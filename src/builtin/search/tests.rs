@@ -144,36 +144,76 @@ fn what_git_prints_is_read() {
 #[tokio::test]
 async fn a_repository_is_told_and_one_above_the_roots_is_none() {
     let bench = Bench::of(add);
-    let git = async |folder: &str| {
-        let done = tokio::process::Command::new("git")
-            .args(["init", "-q", "-b", "trunk"])
-            .current_dir(bench.folder.path().join(folder))
-            .status();
-        assert!(done.await.unwrap().success());
-    };
-    git(".").await;
+    git(bench.folder.path(), &["init", "-q"]).await;
     bench.fails("git_status", json!({}), Code::ToolError, "not a git repository").await;
     bench.put("inner/a", "");
-    git("root/inner").await;
+    git(&bench.folder.path().join("root/inner"), &["init", "-q", "-b", "trunk"]).await;
     let status = bench.call("git_status", json!({"path": "inner"})).await.unwrap();
     assert_eq!((&status["branch"], &status["untracked"]), (&json!("trunk"), &json!(["a"])));
+}
+
+async fn git(folder: &std::path::Path, words: &[&str]) {
+    let own = ["-c", "user.name=n", "-c", "user.email=e", "-c", "protocol.file.allow=always"];
+    let done = tokio::process::Command::new("git").args(own).args(words).current_dir(folder).status();
+    assert!(done.await.unwrap().success(), "{words:?}");
+}
+
+/// A repository outside of the roots, with one file.
+async fn elsewhere(bench: &Bench) -> std::path::PathBuf {
+    let there = bench.folder.path().join("elsewhere");
+    std::fs::create_dir(&there).unwrap();
+    std::fs::write(there.join("private"), "").unwrap();
+    git(&there, &["init", "-q", "-b", "trunk"]).await;
+    git(&there, &["add", "."]).await;
+    git(&there, &["commit", "-q", "-m", "m"]).await;
+    there
+}
+
+#[tokio::test]
+async fn a_repository_tells_nothing_of_what_lies_outside_of_the_roots() {
+    let bench = Bench::of(add);
+    let there = elsewhere(&bench).await;
+    let (root, shown) = (bench.folder.path().join("root"), there.display());
+    git(&root, &["init", "-q", "tree"]).await;
+    git(&root.join("tree"), &["config", "core.worktree", &there.display().to_string()]).await;
+    bench.put("store/.git", format!("gitdir: {shown}/.git\n"));
+    git(&root, &["init", "-q", "common"]).await;
+    bench.put("common/.git/commondir", format!("{shown}/.git\n"));
+    for path in ["tree", "store", "common"] {
+        bench.fails("git_status", json!({"path": path}), Code::PermissionDenied, "lies outside of the folders").await;
+    }
+}
+
+#[tokio::test]
+async fn a_linked_tree_and_a_submodule_are_told_wherever_git_keeps_what_is_theirs() {
+    let bench = Bench::of(add);
+    let there = elsewhere(&bench).await;
+    let root = bench.folder.path().join("root");
+    let linked = root.join("linked").display().to_string();
+    git(&there, &["worktree", "add", "-q", "-b", "other", &linked]).await;
+    bench.put("linked/new", "");
+    let status = bench.call("git_status", json!({"path": "linked"})).await.unwrap();
+    assert_eq!((&status["branch"], &status["untracked"]), (&json!("other"), &json!(["new"])));
+
+    let above = bench.folder.path().to_owned();
+    git(&above, &["init", "-q"]).await;
+    git(&above, &["submodule", "--quiet", "add", &there.display().to_string(), "root/part"]).await;
+    bench.put("part/private", "changed");
+    let status = bench.call("git_status", json!({"path": "part"})).await.unwrap();
+    assert_eq!(status["unstaged"], json!([{"path": "private", "change": "modified"}]));
 }
 
 #[tokio::test]
 async fn nothing_that_a_repository_names_is_run() {
     let bench = Bench::of(add);
     let root = bench.folder.path().join("root");
-    let git = async |words: &[&str]| {
-        let done = tokio::process::Command::new("git").args(words).current_dir(&root).status();
-        assert!(done.await.unwrap().success(), "{words:?}");
-    };
-    git(&["init", "-q"]).await;
+    git(&root, &["init", "-q"]).await;
     bench.put("a", "one\n");
-    git(&["add", "a"]).await;
+    git(&root, &["add", "a"]).await;
     let run = bench.folder.path().join("run");
     for (name, key) in [("x", "clean"), ("y=z", "process")] {
-        git(&["config", &format!("filter.{name}.{key}"), &format!("touch {}; cat", run.display())]).await;
-        git(&["config", &format!("filter.{name}.required"), "true"]).await;
+        git(&root, &["config", &format!("filter.{name}.{key}"), &format!("touch {}; cat", run.display())]).await;
+        git(&root, &["config", &format!("filter.{name}.required"), "true"]).await;
     }
     bench.put(".gitattributes", "a filter=x\nb filter=y=z\n");
     bench.put("a", "two\n");
