@@ -131,15 +131,15 @@ impl Builtin for GoesRound {
     }
 }
 
-/// Calls whatever it is told to.
-struct Asks;
+/// Calls whatever it is told to. Has a name, so that there can be two.
+struct Asks(&'static str);
 
 impl Builtin for Asks {
     type Params = Map<String, Value>;
     type Answer = Value;
 
     fn about(&self) -> About {
-        About::new("asks", "Ask another tool.")
+        About::new(self.0, "Ask another tool.")
     }
 
     async fn call(&self, wish: Self::Params, call: Call) -> Result<Value, Fault> {
@@ -157,7 +157,8 @@ fn app(settings: &str) -> (App, Arc<Shared>) {
     let mut tools = Builtins::of(&config);
     tools.register(Ring).unwrap();
     tools.register(Panics).unwrap();
-    tools.register(Asks).unwrap();
+    tools.register(Asks("asks")).unwrap();
+    tools.register(Asks("passes_on")).unwrap();
     tools.register(Waits(Arc::clone(&shared))).unwrap();
     tools.register(GoesRound(Arc::clone(&shared))).unwrap();
     (App::build_with(config, tools), shared)
@@ -166,6 +167,11 @@ fn app(settings: &str) -> (App, Arc<Shared>) {
 async fn call(app: &App, tool: &str, arguments: Value) -> Outcome {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     app.dispatcher.call(CallRequest::new(tool, arguments)).await
+}
+
+/// What never comes fails, and does not hang.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.unwrap()
 }
 
 fn value(outcome: Outcome) -> Value {
@@ -246,24 +252,36 @@ async fn no_more_run_at_once_than_may() {
             tokio::spawn(async move { call(&app, "waits", json!({})).await })
         })
         .collect();
-    shared.began.acquire_many(2).await.unwrap().forget();
-    let refused = call(&app, "ring", json!({"times": 1})).await.ended.unwrap_err();
+    soon(shared.began.acquire_many(2)).await.unwrap().forget();
+    let refused = soon(call(&app, "ring", json!({"times": 1}))).await.ended.unwrap_err();
     assert_eq!(refused.code, Code::Busy, "five are all that may run and wait: {refused}");
-    while calls.iter().any(|call| !call.is_finished()) {
-        shared.go_on.notify_waiters();
-        tokio::task::yield_now().await;
-    }
+    soon(async {
+        while calls.iter().any(|call| !call.is_finished()) {
+            shared.go_on.notify_waiters();
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(shared.most.load(SeqCst), 2);
+    for call in calls {
+        let now = value(call.await.unwrap());
+        assert!(now == 1 || now == 2, "those that waited ran: {now}");
+    }
 }
 
 #[tokio::test]
 async fn tools_call_others_and_never_themselves_without_end() {
-    let (app, _) = app("");
+    // The one that calls has the only turn: what it calls needs none.
+    let (app, _) = app("[limits]\nmax_concurrent_calls = 1\n");
     let asked = json!({"tool": "ring", "arguments": {"times": 3}});
-    assert_eq!(value(call(&app, "asks", asked).await), "dingdingding");
-    let round = json!({"tool": "asks", "arguments": {}});
-    let fault = call(&app, "asks", round).await.ended.unwrap_err();
-    assert!(fault.code == Code::ToolError && fault.message.contains("a cycle of calls: asks → asks"), "{fault}");
+    assert_eq!(value(soon(call(&app, "asks", asked.clone())).await), "dingdingding");
+    let own = json!({"tool": "asks", "arguments": asked});
+    let through_another = json!({"tool": "passes_on", "arguments": own});
+    for (round, way) in [(own, "asks → asks"), (through_another, "asks → passes_on → asks")] {
+        let fault = soon(call(&app, "asks", round)).await.ended.unwrap_err();
+        let told = format!("a cycle of calls: {way}. Let one of them do without the next");
+        assert!(fault.code == Code::ToolError && fault.message.contains(&told), "{fault}");
+    }
     let wrong = json!({"tool": "ring", "arguments": {"times": "x"}});
     let fault = call(&app, "asks", wrong).await.ended.unwrap_err();
     assert!(fault.message.contains("`times` must be integer"), "{fault}");

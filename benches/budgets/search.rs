@@ -94,10 +94,17 @@ fn run(rg: &Path, words: &[&str], tree: &Path, expected: usize) -> Fallible<f64>
 fn ask(peer: &mut Peer, tool: &str, arguments: &Value, expected: usize) -> Fallible<f64> {
     let began = Instant::now();
     let (result, arrived) = peer.request_timed("tools/call", &json!({"name": tool, "arguments": arguments}))?;
-    let found = &result["structuredContent"]["total"];
-    if found == &json!(expected) {
+    let found = &result["structuredContent"];
+    let (counted, handed) = (&found["total"], handed_over(&found["files"]));
+    if *counted == json!(expected) && handed == expected {
         Ok((arrived - began).as_secs_f64() * 1e3)
     } else {
-        Err(format!("{tool} found {found} of {expected}").into())
+        Err(format!("{tool} counted {counted} of {expected}, and handed over {handed}").into())
     }
+}
+
+/// How much of what was found really came: a count alone is soon said.
+fn handed_over(files: &Value) -> usize {
+    let of = |file: &Value| if file.is_string() { 1 } else { file["lines"].as_array().map_or(0, Vec::len) };
+    files.as_array().into_iter().flatten().map(of).sum()
 }

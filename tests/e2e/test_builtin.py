@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -249,6 +250,25 @@ class ByItself(unittest.TestCase):
         taken = run("builtin", "--link", tools)
         self.assertEqual(taken.returncode, 2)
         self.assertIn("is something else; remove it first", taken.stderr)
+
+    def test_what_there_is_no_room_for_is_written_in_no_part(self):
+        folder, config = place(self)
+        room, before = 1 << 20, "x" * ((1 << 20) - 4)
+        (folder / "root/a.txt").write_text(before)
+
+        def full():  # a part of what is written fits, as on a disk that is nearly full
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+        for mode, path, content in (("append", "a.txt", "12345678"), ("overwrite", "a.txt", "y" * (room + 1)), ("create", "b.txt", "y" * (room + 1))):
+            with self.subTest(mode):
+                arguments = json.dumps({"path": path, "content": content, "mode": mode})
+                words = [HOSTLER, "call", "write_file", "--input", "-", "--tools", folder / "tools", "--config", config]
+                done = subprocess.run(words, input=arguments, env=environment(), preexec_fn=full, capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                self.assertIn("File too large", done.stderr)
+                self.assertEqual((folder / "root/a.txt").read_text(), before)
+                self.assertEqual(os.listdir(folder / "root"), ["a.txt"], "no draft is left")
 
     def test_the_list_says_what_is_on(self):
         folder, config = place(self, '[builtin]\nenable = ["search"]\ndisable = ["grep"]\nroots = ["root"]\n')

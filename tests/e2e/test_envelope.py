@@ -55,9 +55,11 @@ class Worn(unittest.IsolatedAsyncioTestCase):
                         else:
                             self.assertEqual((answer.structured["tool_success"], answer.structured["error_code"]), (False, wanted))
                             self.assertEqual((answer.structured["error"], answer.failed), (answer.message, True))
-                self.assertFalse(jsonschema.Draft202012Validator(schemas["sums_add"]).is_valid({"tool_success": True, "result": "x"}))
+                promised = jsonschema.Draft202012Validator(schemas["sums_add"])
+                for wrong in ({"tool_success": True, "result": "x"}, {"result": 3}, {"tool_success": "yes", "result": 3}):
+                    self.assertFalse(promised.is_valid(wrong), wrong)
                 none = await session.call("nowhere_none")
-                self.assertEqual(none.structured["error_code"], "TOOL_NOT_FOUND")
+                self.assertEqual((none.structured["tool_success"], none.structured["error_code"], none.failed), (False, "TOOL_NOT_FOUND", True))
 
     def test_on_the_command_line(self):
         tools, config = self.place()
@@ -66,7 +68,9 @@ class Worn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((done.returncode, json.loads(done.stdout)), (0, {"tool_success": True, "result": 3}))
         failed = run("call", "crash", *where)
         self.assertEqual(failed.returncode, 1)
-        self.assertEqual(json.loads(failed.stdout)["error_code"], "TOOL_CRASHED")
+        said = json.loads(failed.stdout)
+        self.assertEqual((said["tool_success"], said["error_code"]), (False, "TOOL_CRASHED"))
+        self.assertIn("SIGSEGV", said["error"])
 
 
 if __name__ == "__main__":

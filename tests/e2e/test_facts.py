@@ -15,11 +15,13 @@ HEADER = """# /// script
 # category = "read_only"
 # risk_level = "low"
 # allowed_modes = ["normal", "alert"]
+# requires_approval = true
+# requires_sandbox = false
 # rate_limit_per_hour = 60
 # ///
 """
 SCHEMA = {"description": "Send it.", "version": "3.0", "tags": ["text"], "category": "network", "risk_level": "medium",
-          "requires_approval": True, "requires_sandbox": True, "timeout": "7s", "effects": "idempotent", "parameters": {}}
+          "allowed_modes": ["NORMAL", "degraded"], "requires_approval": False, "requires_sandbox": True, "rate_limit_per_hour": 5, "timeout": "7s", "effects": "idempotent", "parameters": {}}
 CONFIG = """[builtin]
 enable = ["glob", "hostler_tools"]
 roots = ["."]
@@ -28,6 +30,17 @@ risk_level = "high"
 allowed_modes = ["recovery"]
 [tool.glob]
 timeout = "9s"
+"""
+KEYS = ("version", "tags", "category", "risk_level", "allowed_modes", "requires_approval", "requires_sandbox", "rate_limit_per_hour")
+# Another word for each key than any tool here says itself.
+RULED = """version = "9"
+tags = ["ruled"]
+category = "local"
+risk_level = "high"
+allowed_modes = ["lockdown"]
+requires_approval = true
+requires_sandbox = true
+rate_limit_per_hour = 9
 """
 
 
@@ -43,20 +56,32 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return {row["name"]: row for row in json.loads(done.stdout)}
 
+    def said(self, *words):
+        return {name: tuple(row.get(key) for key in KEYS) for name, row in self.listed(*words).items()}
+
     def test_each_kind_of_tool_says_it_and_the_operator_has_the_last_word(self):
-        rows = self.listed(*self.place())
-        keys = ("version", "tags", "category", "risk_level", "allowed_modes", "requires_approval", "requires_sandbox", "rate_limit_per_hour")
-        said = {name: tuple(row.get(key) for key in keys) for name, row in rows.items()}
-        self.assertEqual(said, {
-            "plain.one": ("1.2", ["text", "small"], "read_only", "low", ["normal", "alert"], None, None, 60),
-            "plain.two": ("1.2", ["text", "small"], "read_only", "high", ["recovery"], None, None, 60),
-            "send": ("3.0", ["text"], "network", "medium", None, True, True, None),
+        self.assertEqual(self.said(*self.place()), {
+            "plain.one": ("1.2", ["text", "small"], "read_only", "low", ["normal", "alert"], True, False, 60),
+            "plain.two": ("1.2", ["text", "small"], "read_only", "high", ["recovery"], True, False, 60),
+            "send": ("3.0", ["text"], "network", "medium", ["normal", "degraded"], False, True, 5),
             "glob": (None, None, "read_only", "low", None, None, None, None),
             "hostler_tools": (None, None, "read_only", "low", None, None, None, None),
         })
 
+    def test_the_operator_overrules_all_of_it_for_every_kind(self):
+        folder = scratch(self)
+        other = HEADER.replace("approval = true", "approval = false")
+        write_tool(folder / "tools", "plain", "def one() -> int:\n    return 1\n", header=other)
+        program(folder / "tools", "send", schema={**SCHEMA, "requires_sandbox": False})
+        tables = "".join(f"[tool.{name}]\n{RULED}" for name in ("plain", "send", "glob"))
+        config = config_file(folder, f'[builtin]\nenable = ["glob"]\nroots = ["."]\n{tables}')
+        ruled = ("9", ["ruled"], "local", "high", ["lockdown"], True, True, 9)
+        self.assertEqual(self.said("--tools", folder / "tools", "--config", config), dict.fromkeys(("plain.one", "send", "glob"), ruled))
+
     def test_tools_are_selected_by_it(self):
         place = self.place()
+        write_tool(place[1], "broken", "(\n")
+        self.assertIn("broken", self.listed(*place), "it is told, and meant by no word of a selection")
         for words, names in (
             (("--mode", "normal"), {"plain.one", "send", "glob", "hostler_tools"}),
             (("--mode", "RECOVERY", "--tag", "small"), {"plain.two"}),
@@ -76,12 +101,14 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         settings = json.loads(run("show", "plain.two", "--json", *place).stdout)["settings"]
         self.assertEqual(settings["risk_level"], {"value": "high", "origin": f"{place[3]}:5"})
         self.assertTrue(settings["category"]["origin"].startswith("header "), settings["category"])
+        shown = tuple(settings[key]["value"] for key in KEYS)
+        self.assertEqual(shown, ("1.2", "text, small", "read_only", "high", "recovery", "true", "false", "60"))
         sent = json.loads(run("show", "send", "--json", *place).stdout)["settings"]
         self.assertEqual((sent["timeout"], sent["effects"]["value"]), ({"value": "7s", "origin": "the tool itself"}, "idempotent"))
         glob = json.loads(run("show", "glob", "--json", *place).stdout)["settings"]
         self.assertEqual(glob["timeout"], {"value": "9s", "origin": f"{place[3]}:8"})
         text = run("show", "send", *place).stdout
-        self.assertIn("requires_approval", text)
+        self.assertRegex(text, r"requires_sandbox +true +the tool itself\n")
 
     def test_what_is_none_is_told_with_what_there_is(self):
         folder = scratch(self)

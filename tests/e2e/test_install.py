@@ -261,11 +261,15 @@ class Copied(Place):
         write_tool(self.work, "one", ONE, HEADER)
         done = self.install("one.py", "--yes", "--to", "elsewhere")
         place = self.work / "elsewhere"
-        self.assertEqual(done.stdout, f"{place}/one.py\n", done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{place}/one.py\n"), done.stderr)
+        self.assertEqual((self.files(place), (place / "one.py").read_text()), (["one.py"], HEADER + ONE))
+        usual = self.work / "usual"
+        usual.mkdir()
+        self.assertEqual(place.stat().st_mode, usual.stat().st_mode, "only one's own folder is for its owner alone")
         self.assertIn("is not among the tools folders that are in force here", done.stderr)
         self.assertIn(f"hostler call --tools {place} one.one", done.stderr)
         self.assertIn(f"hostler warm --tools {place} one", done.stderr)
-        self.assertIn("BRAVE_API_KEY", done.stderr)
+        self.assertIn("under [secrets] in hostler.toml: BRAVE_API_KEY", done.stderr)
         self.assertEqual(self.files(), [])
 
 
@@ -464,6 +468,8 @@ class New(Place):
         for words in (("first",), ("second", "--kind", "python")):
             done = self.run_("new", *words)
             self.assertEqual(done.stdout, f"tools/{words[0]}.py\n", done.stderr)
+            self.assertFalse(os.access(self.work / "tools" / f"{words[0]}.py", os.X_OK), "nobody runs it by itself")
+            self.assertIn(f"hostler call {words[0]}.greet name=you\n  hostler dev tools/{words[0]}.py\n", done.stderr)
         self.assertEqual(set(self.names()), {"first.greet", "second.greet"})
         self.assertEqual(self.run_("call", "first.greet", "name=you").stdout, "Good morning, you!\n")
 

@@ -34,6 +34,7 @@ class Installed(unittest.TestCase):
                 (work / "a.txt").write_text("one\n")
                 rows = {row["name"]: row for row in json.loads(self.ran(hostler, "list", "--json", cwd=work))}
                 self.assertLessEqual({"bash", "file_read", "file_write", "file_edit", "glob", "grep"}, set(rows))
+                self.assertEqual([name for name in rows if name.startswith("hostler_")], [], "they would have no hostler to ask")
                 self.assertEqual((rows["glob"]["kind"], rows["glob"]["origin"]), ("executable", str(tools / "glob")))
                 found = json.loads(self.ran(hostler, "call", "glob", "pattern=*.txt", cwd=work))
                 self.assertEqual(found["files"], ["a.txt"])

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ pub(super) fn turn(at: &Located) -> MutexGuard<'static, ()> {
 }
 
 /// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced.
-pub(super) fn replace(root: &Dir, path: &Path, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(root: &Dir, path: &Path, content: impl Read) -> io::Result<()> {
     let target = match root.canonicalize(path) {
         Ok(target) => target,
         Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -58,7 +58,7 @@ fn may_be_changed(root: &Dir, target: &Path, metadata: &Metadata) -> io::Result<
 }
 
 /// Writes a file where none is.
-pub(super) fn create(root: &Dir, path: &Path, content: &[u8]) -> io::Result<()> {
+pub(super) fn create(root: &Dir, path: &Path, content: impl Read) -> io::Result<()> {
     if root.symlink_metadata(path).is_ok() {
         return Err(ErrorKind::AlreadyExists.into());
     }
@@ -83,7 +83,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn write(root: &'a Dir, beside: &Path, content: &[u8], like: Option<Permissions>) -> io::Result<Self> {
+    fn write(root: &'a Dir, beside: &Path, mut content: impl Read, like: Option<Permissions>) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut name = OsString::from(".");
@@ -100,7 +100,7 @@ impl<'a> Draft<'a> {
         }
         let mut file = root.open_with(&path, &how)?;
         let draft = Self { root, path, placed: false };
-        file.write_all(content)?;
+        io::copy(&mut content, &mut file)?;
         if let Some(like) = like {
             file.set_permissions(like)?;
         }
@@ -118,5 +118,46 @@ impl Drop for Draft<'_> {
         if !self.placed {
             let _ = self.root.remove_file(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// Content that looks, while it is written, at what lies in the folder: names, modes, sizes.
+    struct Looks<'a>(&'a Path, &'a mut Vec<(String, u32, u64)>);
+
+    impl Read for Looks<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if !self.1.is_empty() {
+                return Ok(0);
+            }
+            for entry in fs::read_dir(self.0)? {
+                let (name, about) = (entry.as_ref().unwrap().file_name(), entry.unwrap().metadata()?);
+                self.1.push((name.into_string().unwrap(), about.permissions().mode() & 0o777, about.len()));
+            }
+            self.1.sort();
+            into[..3].copy_from_slice(b"two");
+            Ok(3)
+        }
+    }
+
+    #[test]
+    fn what_few_may_read_is_read_by_nobody_else_while_another_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, file) = (folder.path(), folder.path().join("a"));
+        let dir = Dir::open_ambient_dir(root, cap_std::ambient_authority()).unwrap();
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        let mut seen = Vec::new();
+        replace(&dir, Path::new("a"), Looks(root, &mut seen)).unwrap();
+        assert!(seen[0].0.starts_with(".a."), "{seen:?}");
+        assert_eq!((seen[0].1, &seen[1]), (0o600, &("a".to_owned(), 0o640, 6)), "what is there is there until the end");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     }
 }

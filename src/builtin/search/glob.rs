@@ -135,3 +135,20 @@ impl Drop for Handed<'_> {
         self.to.lock().append(&mut self.own);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_found_for_somebody_who_waits_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let roots = Roots::new(vec![folder.path().to_owned()]);
+        let wanted: Wanted = serde_json::from_value(serde_json::json!({"pattern": "a"})).unwrap();
+        let stop = Stop::default();
+        assert_eq!(find(&roots, &wanted, &stop).unwrap().total, 1);
+        stop.say();
+        assert_eq!(find(&roots, &wanted, &stop).unwrap().total, 0);
+    }
+}

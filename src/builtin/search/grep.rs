@@ -239,8 +239,28 @@ mod tests {
         let mut file = Stoppable(File::open("/dev/zero").unwrap(), &stop);
         assert!(file.read(&mut [1; 64]).unwrap() > 0);
         stop.say();
+        assert_eq!(file.read(&mut [1; 64]).unwrap(), 0);
         let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();
         searcher.search_reader(RegexMatcher::new("x").unwrap(), file, &mut lines).unwrap();
         assert_eq!(lines.count, 0);
+    }
+
+    #[test]
+    fn a_search_that_nobody_waits_for_reads_no_file_on() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "hit\n").unwrap();
+        let roots = Roots::new(vec![folder.path().to_owned()]);
+        let wanted: Wanted = serde_json::from_value(serde_json::json!({"pattern": "hit"})).unwrap();
+        let walk = Walk::at(&roots, roots.locate(".").unwrap()).unwrap();
+        let found = |stop: &Stop| {
+            let hits = Mutex::new(Hits::up_to(1, true));
+            let file = Readable { walk: &walk, below: Path::new("a"), stop };
+            assert!(in_file(&file, &matcher(&wanted).unwrap(), &mut searcher(&wanted), &hits, &wanted));
+            hits.into_inner().total
+        };
+        let stop = Stop::default();
+        assert_eq!(found(&stop), 1);
+        stop.say();
+        assert_eq!(found(&stop), 0);
     }
 }

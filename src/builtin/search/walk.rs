@@ -97,3 +97,27 @@ impl Walk {
         if below.as_os_str().is_empty() { self.start.clone() } else { self.start.join(below) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_walk_ends_when_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let roots = Roots::new(vec![folder.path().to_owned()]);
+        let walk = Walk::at(&roots, roots.locate(".").unwrap()).unwrap();
+        let visited = |stop: &Stop| {
+            let count = AtomicUsize::new(0);
+            walk.each(stop, || |_: &Path, _: &OsStr| _ = count.fetch_add(1, Ordering::Relaxed));
+            count.into_inner()
+        };
+        let stop = Stop::default();
+        assert_eq!(visited(&stop), 1);
+        stop.say();
+        assert_eq!(visited(&stop), 0);
+    }
+}

@@ -96,7 +96,7 @@ impl Web {
 }
 
 /// Reads as much as is taken, and says whether there was more.
-fn read(mut body: impl Read, stop: &Stop) -> std::io::Result<(Vec<u8>, bool)> {
+pub(super) fn read(mut body: impl Read, stop: &Stop) -> std::io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     loop {

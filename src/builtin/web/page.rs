@@ -1,6 +1,6 @@
 //! What a page says, for somebody who reads: its text, without what stands around it.
 
-use std::iter::successors;
+use std::iter::{from_fn, successors};
 
 use dom_query::{Document, NodeRef};
 use dom_smoothie::{Config, Readability, TextMode};
@@ -44,7 +44,7 @@ pub(super) fn decode(bytes: &[u8], content_type: &str) -> String {
 
 /// A page's text as Markdown: the article where there is one, else all of it.
 pub(super) fn read(html: &str, url: &str) -> Page {
-    let Some(document) = tree(html) else { return Page { title: None, text: bare(html) } };
+    let Some(document) = tree(pieces(html)) else { return Page { title: None, text: bare(html) } };
     let config = Config { text_mode: TextMode::Markdown, max_elements_to_parse: MOST_ELEMENTS, ..Config::default() };
     let article =
         Readability::with_document(document.clone(), Some(url), Some(config)).and_then(|mut page| page.parse());
@@ -59,14 +59,11 @@ pub(super) fn read(html: &str, url: &str) -> Page {
 
 /// A page as a tree, as long as it is one that can be walked. Looked at while it grows: it takes few bytes to have tags opened
 /// again and again, or within one another without end, and what a page says of its own closing tags is not to be believed.
-fn tree(html: &str) -> Option<Document> {
+fn tree<'h>(pieces: impl Iterator<Item = &'h str>) -> Option<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let mut parser = parse_document(Document::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
-    let mut rest = html;
-    while !rest.is_empty() {
-        let end = (0..=PIECE.min(rest.len())).rev().find(|at| rest.is_char_boundary(*at))?;
-        parser.process(rest[..end].into());
-        rest = &rest[end..];
+    for piece in pieces {
+        parser.process(piece.into());
         let document = &parser.tokenizer.sink.sink;
         // What is open is the last of what is around it.
         let last = successors(Some(document.root()), NodeRef::last_child);
@@ -77,6 +74,16 @@ fn tree(html: &str) -> Option<Document> {
     let document = parser.finish();
     let is_deep = nests_deeply(&document);
     (!is_deep).then_some(document)
+}
+
+/// A text in pieces that end between letters.
+fn pieces(mut rest: &str) -> impl Iterator<Item = &str> {
+    from_fn(move || {
+        let end = (0..=PIECE.min(rest.len())).rev().find(|at| rest.is_char_boundary(*at))?;
+        let piece;
+        (piece, rest) = rest.split_at(end);
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 fn nests_deeply(document: &Document) -> bool {
@@ -97,4 +104,40 @@ fn bare(html: &str) -> String {
         text.push_str(piece.split_once('>').map_or("", |(_, after)| after));
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter::repeat_n;
+
+    use super::*;
+
+    /// How many pieces of a page are read before it is given up.
+    fn read_of(piece: &str) -> usize {
+        let mut read = 0;
+        assert!(tree(repeat_n(piece, 5).inspect(|_| read += 1)).is_none());
+        read
+    }
+
+    #[test]
+    fn a_page_that_grows_too_much_is_given_up_where_it_does() {
+        assert_eq!(read_of(&"<div>".repeat(DEEPEST + 1)), 1);
+        // An element and its text each time.
+        assert_eq!(read_of(&"<p>x".repeat(MOST_NODES / 4)), 2);
+    }
+
+    #[test]
+    fn a_page_is_too_deep_in_what_it_has_closed_again_too() {
+        let page = |depth| "<q>".repeat(depth) + &"</q>".repeat(depth) + "<p>after";
+        assert_eq!(pieces(&page(DEEPEST)).count(), 1, "nobody looks at it half read");
+        assert!(tree(pieces(&page(DEEPEST))).is_none());
+        assert!(tree(pieces(&page(DEEPEST - 10))).is_some());
+    }
+
+    #[test]
+    fn a_page_in_pieces_is_whole() {
+        let page = "é".repeat(PIECE) + "end";
+        assert!(pieces(&page).all(|piece| piece.len() <= PIECE));
+        assert_eq!(pieces(&page).collect::<String>(), page);
+    }
 }

@@ -3,9 +3,10 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::client::Answered;
+use super::client::{Answered, MOST};
 use super::search::found;
 use super::{Allowed, client, fetch, page};
+use crate::builtin::Stop;
 use crate::builtin::testing::Bench;
 use crate::config::builtin::SearchProvider;
 use crate::outcome::Code;
@@ -84,6 +85,24 @@ async fn a_page_is_read_for_what_it_says() {
     bench.fails("fetch_url", url(&place, "/large"), Code::ToolError, "is larger than 5 MB").await;
 }
 
+#[test]
+fn no_more_of_an_answer_is_read_than_is_taken() {
+    struct Breaks;
+    impl std::io::Read for Breaks {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("nobody is to read so far"))
+        }
+    }
+    let body = |bytes: usize| std::io::Read::take(std::io::repeat(b'x'), bytes as u64);
+    let stop = Stop::default();
+    let (bytes, is_cut) = client::read(std::io::Read::chain(body(MOST + (64 << 10)), Breaks), &stop).unwrap();
+    assert_eq!((bytes.len(), is_cut), (MOST, true));
+    let (bytes, is_cut) = client::read(body(MOST), &stop).unwrap();
+    assert_eq!((bytes.len(), is_cut), (MOST, false), "so much is taken");
+    stop.say();
+    assert!(client::read(std::io::Read::chain(body(64 << 10), Breaks), &stop).is_ok(), "nobody waits for the rest");
+}
+
 #[tokio::test]
 async fn redirects_are_followed_and_each_is_looked_at() {
     let (place, bench) = (server(page_of), bench(&["127.0.0.1"]));
@@ -120,7 +139,7 @@ fn a_key_goes_to_nobody_else() {
     let web = client::Web::allowing(Allowed::new(&["127.0.0.1".to_owned()]));
     let get = |url: String| {
         let headers = [("x-token", "s3cret")];
-        web.get(&url, &headers, std::time::Duration::from_secs(10), &crate::builtin::Stop::default()).unwrap()
+        web.get(&url, &headers, std::time::Duration::from_secs(10), &Stop::default()).unwrap()
     };
     let (other, told_other) = heard("127.0.0.1:0", String::new());
     let (first, told_first) = heard("127.0.0.1:0", format!("{other}/x"));
@@ -168,6 +187,11 @@ fn no_page_is_too_strange_to_be_read() {
     assert!(page::read(&nested, "http://x/").text.contains("inner"));
     let wide = "<p>word</p>".repeat(60_000);
     assert!(page::read(&wide, "http://x/").text.contains("word"));
+    let article = String::from_utf8(page_of("/article")).unwrap();
+    let article = article.split_once("\r\n\r\n").unwrap().1;
+    assert!(!page::read(article, "http://x/").text.contains("Menu"));
+    let text = page::read(&article.replace("</body>", &"<i></i>".repeat(60_000)), "http://x/").text;
+    assert!(text.contains("Menu") && text.contains("**this**"), "nobody looks for an article among so many elements");
     for odd in ["", "<", "<a <b <c", "</div></div>", "<table><p><table>", "\u{0}<svg><math>"] {
         page::read(odd, "http://x/");
     }
