@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builtin::Builtins;
+use crate::config::builtin::listed_as;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
@@ -120,7 +121,9 @@ impl App {
         let functions = layer.functions.iter().map(|(name, function)| (name, &function.place, &tools));
         let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
         let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
-            let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
+            let near = listed_as(name)
+                .map(|listed| format!("; it is listed as {listed}: write [tool.{listed}]"))
+                .or_else(|| nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?")));
             // In headers the table is called so.
             let of_header =
                 || "; in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one".to_owned();

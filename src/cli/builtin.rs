@@ -12,7 +12,7 @@ use super::options::Builtin;
 use super::{exit, style};
 use crate::app::App;
 use crate::builtin::Builtins;
-use crate::config::builtin::{ALIASES, GROUPS};
+use crate::config::builtin::{ALIASES, GROUPS, listed_as};
 use crate::config::origin::Setting;
 use crate::config::section::nearest;
 use crate::config::{Config, Wanted};
@@ -32,7 +32,7 @@ pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
 /// The built-in tool that is meant by a name: with hyphens, as files are named, or as other hosts name it.
 fn own_name(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_");
-    let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, meant)| meant);
+    let meant = listed_as(&name).unwrap_or(&name);
     GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == meant).copied()
 }
 

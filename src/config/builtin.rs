@@ -24,6 +24,11 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
 /// Other names that they answer to, as other hosts have them.
 pub const ALIASES: [(&str, &str); 2] = [("file_read", "read_file"), ("file_write", "write_file")];
 
+/// The name that a built-in tool of another name is listed under.
+pub fn listed_as(name: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, listed)| *listed)
+}
+
 /// The tools that reach into folders.
 const OF_FOLDERS: [&str; 3] = ["files", "search", "shell"];
 
@@ -156,7 +161,7 @@ fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>
             continue;
         }
         let groups = GROUPS.map(|(group, _)| group).join(", ");
-        let alias = ALIASES.iter().find(|(alias, _)| alias == name).map(|(_, tool)| *tool);
+        let alias = listed_as(name);
         let fix = match alias.or_else(|| nearest(name, known())) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("name tools (`hostler builtin` lists them) or groups of them: {groups}"),
