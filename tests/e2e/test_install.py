@@ -429,6 +429,34 @@ class Removed(Place):
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
 
 
+    def test_what_a_link_leads_to_stays(self):
+        parts = self.folder / "project" / "parts"
+        for name in ("__init__", "second"):
+            write_tool(parts, name, "y = 1\n", "")
+        write_tool(self.own, "first", "import parts.second\n" + ONE)
+        (self.own / "parts").symlink_to(parts)
+        done = self.run_("remove", "first", "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{self.own}/parts/second.py, which lies where a link leads", done.stderr)
+        self.assertEqual(sorted(path.name for path in parts.iterdir()), ["__init__.py", "second.py"])
+        self.assertEqual(self.files(self.own), ["parts"])
+
+    def test_a_helper_that_others_may_need_stays(self):
+        program(self.own, "prog", "import _shared\n")
+        (self.own / "later.py.off").write_text("import _other\n")
+        write_tool(self.own, "test_first", "from _tested import x\n")
+        write_tool(self.own, "first", "import _shared, _other, _tested, _alone\n" + ONE)
+        for name in ("_shared", "_other", "_tested", "_alone", "_deeper"):
+            write_tool(self.own, name, "import _deeper\n" if name == "_tested" else "", "")
+        done = self.run_("remove", "first", "--yes", "--json")
+        said = json.loads(done.stdout)
+        self.assertEqual(said["along"], [f"{self.own}/_alone.py"])
+        self.assertEqual({Path(one["path"]).name: Path(one["reason"].split()[-1]).name for one in said["stay"]},
+                         {"_shared.py": "prog", "_other.py": "later.py.off", "_tested.py": "test_first.py", "_deeper.py": "_tested.py"})
+        self.assertEqual(self.files(self.own),
+                         ["_deeper.py", "_other.py", "_shared.py", "_tested.py", "later.py.off", "prog", "test_first.py"])
+
+
 class New(Place):
     def call(self, name):
         done = self.run_("call", name, "name=you", "times=2")
