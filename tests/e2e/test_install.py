@@ -71,8 +71,8 @@ class Place(unittest.TestCase):
     def names(self, *more):
         return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
 
-    def at_a_terminal(self, answer, *words):
-        """Runs it at a terminal and types an answer when it asks."""
+    def at_a_terminal(self, answer, *words, before=lambda: None):
+        """Runs it at a terminal and types an answer when it asks, after something else was done."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -89,6 +89,7 @@ class Place(unittest.TestCase):
                 shown += piece
                 if b"[y/N]" in shown and not typed:
                     typed = True
+                    before()
                     os.write(terminal, answer)
         finally:
             os.close(terminal)
@@ -326,6 +327,15 @@ class Replaced(Place):
         self.assertIn("# more", path.read_text())
         self.refused(["one.py", "--yes", "--link"], "is there already")
 
+    def test_what_fails_halfway_leaves_everything_as_it_was(self):
+        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
+        write_tool(self.work, "_a", "x = 1\n", "")
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        write_tool(self.own, "_a", "x = 2\n", "")
+        (self.own / "parts").write_text("no folder\n")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
+
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
@@ -374,6 +384,18 @@ class Asked(Place):
         self.assertEqual((code, (self.own / "one.py").exists()), (130, True), shown)
         code, shown = self.at_a_terminal(b"yes\n", "remove", "one")
         self.assertEqual((code, (self.own / "one.py").exists()), (0, False), shown)
+
+    def test_what_comes_while_it_asks_is_not_written_over(self):
+        write_tool(self.work, "one", ONE)
+        write_tool(self.work / "pack", "pack", ONE)
+        for source, path in (("one.py", self.own / "one.py"), ("pack", self.own / "pack" / "pack.py")):
+            with self.subTest(source):
+                mine = lambda: write_tool(path.parent, path.stem, "# mine\n" + ONE)
+                code, shown = self.at_a_terminal(b"y\n", "install", source, before=mine)
+                self.assertEqual(code, 2, shown)
+                self.assertIn("has come to be there meanwhile", shown)
+                self.assertIn("# mine", path.read_text())
+                self.assertEqual([name for name in self.files() if "install" in name], [])
 
     def test_no_and_the_key_that_stops_leave_nothing(self):
         write_tool(self.work, "one", ONE)

@@ -2,6 +2,7 @@
 
 mod inspected;
 mod parcel;
+mod placing;
 mod staging;
 mod standing;
 pub(super) mod words;
@@ -40,7 +41,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {
         return Err(format!("{} is where it would be installed; it is served from there already", place.display()));
     }
-    let staging = Staging::within(&target, is_own)?;
+    let mut staging = Staging::within(&target, is_own)?;
     staging.bring(&parcel)?;
     if standing::is_there(&parcel, &staging, &target) {
         return Ok(there_already(asked, &place));
