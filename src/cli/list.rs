@@ -119,7 +119,7 @@ fn as_text(rows: &[Row]) -> String {
             Some(reason) => format!("{}: {reason}", row.origin),
             None => row.description.clone().unwrap_or_default(),
         };
-        vec![row.name.clone(), row.kind.to_owned(), row.status.to_owned(), text]
+        vec![style::plain(&row.name), row.kind.to_owned(), row.status.to_owned(), style::plain(&text)]
     });
     let text = style::table(&cells.collect::<Vec<_>>(), style::terminal_width());
     if !style::colours(&std::io::stdout()) {

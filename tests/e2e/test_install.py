@@ -155,6 +155,46 @@ class Shown(Place):
         self.assertNotIn("\u202e", done.stderr)
 
 
+    def test_nor_does_what_is_said_besides(self):
+        secret = {"description": "x", "secrets": ["A\x1b[2JB"], "parameters": {}}
+        script(self.work, "asks", f"#!/bin/sh\necho '{json.dumps(secret)}'\n")
+        write_tool(self.work, "bad", ONE, '# /// script\n# dependencies = ["\\u001b[2Jx"]\n# ///\n')
+        odd = self.work / "o\x1b[2Jdd"
+        write_tool(odd, "one", ONE)
+        program(odd, "say")
+        talk = [self.install("asks", "--yes"), self.install("bad.py"), self.install(odd / "say"), self.install(odd / "one.py", "--link", "--yes"),
+                self.run_("remove", "one"), self.run_("list", "--tools", "."), self.run_("show", "one.one")]
+        self.assertEqual([done.args[1] for done in talk if "\x1b" in done.stdout.replace(str(odd), "") + done.stderr], [])
+        self.assertIn("·[2J", talk[0].stderr)
+
+    def test_what_comes_along_as_a_tool_is_shown_with_all_that_it_wants(self):
+        write_tool(self.work, "first", "import second\n" + ONE)
+        write_tool(self.work, "second", ONE, HEADER)
+        done = self.install("first.py")
+        for words in ("httpx>=0.27, attrs (second)", "BRAVE_API_KEY (second)"):
+            self.assertIn(words, done.stderr)
+        said, _ = self.looked("first.py", code=2)
+        self.assertEqual((said["secrets"], said["dependencies"]), (["BRAVE_API_KEY"], ["httpx>=0.27", "attrs"]))
+
+    def test_names_that_are_no_text(self):
+        odd = os.fsencode(self.work) + b"/d\xff"
+        os.mkdir(odd)
+        self.work = os.fsdecode(odd)
+        write_tool(Path(self.work), "one", ONE)
+        write_tool(Path(self.work) / "pack", "pack", ONE)
+        (Path(self.work) / "pack" / os.fsdecode(b"\xff.txt")).write_text("x")
+        tools = ("--tools", self.work)
+        for code, words in ((0, ("install", "one.py", "--yes", "--json")), (0, ("install", "pack", "--yes", "--json")),
+                            (0, ("show", "one.one", "--json", *tools)), (0, ("remove", "one", "--from", ".", "--yes", "--json"))):
+            with self.subTest(words):
+                done = self.run_(*words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                json.loads(done.stdout)
+        self.env["UV_ODD"] = self.work
+        self.assertIn(self.run_("doctor", *tools).returncode, (0, 1), "it says how things are")
+        self.assertEqual(self.run_("call", os.fsdecode(b"a\xff")).returncode, 2)
+
+
 class Refused(Place):
     def test_what_is_no_tool(self):
         write_tool(self.work, "broken", "def one(:\n")

@@ -56,7 +56,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     app.dispatcher.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let surroundings = check::surroundings((*app.config).clone());
-    let inspected = Inspected::of(&parcel, &staging, catalogue, &surroundings);
+    let inspected = Inspected::of(&parcel, &staging, catalogue, &surroundings)?;
     let found: Vec<_> = inspected.catalogue.files.iter().map(|entry| entry.file.clone()).collect();
     let served = app.dispatcher.registry.catalogue();
     let standing = Standing::of(&parcel, &staging, &found, &target, &app.config, &served);
