@@ -58,6 +58,8 @@ for line in sys.stdin:
         time.sleep(600)
     elif do == "garbage":
         say("{no json")
+    elif do == "bytes":
+        os.write(1, b'{"result": "\xff"}\n')
     elif do == "twice":
         os.write(1, b'{"result": "first"}\n{"result": "second"}\n')
     elif do == "later":
@@ -181,6 +183,9 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         async with bare(self, '[tool.station]\ntimeout = "1s"\n') as hostler:
             garbage = await hostler.call("station", do="garbage")
             self.assertEqual((garbage.code, garbage.output), ("TOOL_TIMEOUT", "{no json\n"))
+            no_text = await hostler.call("station", do="bytes")
+            self.assertEqual(no_text.code, "INVALID_OUTPUT")
+            self.assertIn("in UTF-8", no_text.message)
             for do in ("twice", "later"):
                 first = await hostler.call("station", do=do)
                 self.assertEqual(first.value, "first")
@@ -376,8 +381,10 @@ def make(id, params):
             time.sleep(0.01)
         error(id, -32003, "the call was cancelled")
     elif do == "ask":
-        say(id="w1", method="host.call", params={"tool": "given", "arguments": {}, "id": id})
+        say(id="w1", method=kwargs.get("method", "host.call"), params={"tool": "given", "arguments": {}, "id": id})
         running["asking"] = id
+    elif kwargs.get("bare"):
+        say(id=id)
     else:
         say(id=id, result={"pid": os.getpid(), "count": make.count})
 make.count = 0
@@ -437,6 +444,10 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             talked = await hostler.call("talk")
             self.assertEqual((talked.value, talked.output), ("done", "looking\n"))
             self.assertIn("has no access to hostler", await hostler.value("ask"))
+            self.assertIn("knows no request host.sparkle", await hostler.value("ask", method="host.sparkle"))
+            nothing = await hostler.call("count", bare=True)
+            self.assertEqual((nothing.code, nothing.worker), ("INVALID_OUTPUT", first["pid"]))
+            self.assertIn("neither `result` nor `error`", nothing.message)
         async with whole(self) as hostler:
             self.assertEqual((await hostler.call("missing")).code, "MISSING_CREDENTIALS")
 
