@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness import HOSTLER, environment, run, scratch, write_tool
 from test_executables import SCHEMA, program, script
+from wire import Wire, call
 
 ONE = 'def one(text: str) -> str:\n    """Say it back."""\n    return text\n'
 HEADER = """# /// script
@@ -308,6 +309,21 @@ class Copied(Place):
         self.assertIn(f"hostler warm --tools {place} one", done.stderr)
         self.assertIn("BRAVE_API_KEY", done.stderr)
         self.assertEqual(self.files(), [])
+
+
+class Served(Place):
+    def test_what_is_installed_while_it_serves_is_served_also_where_nothing_was_before(self):
+        write_tool(self.work, "say", ONE, "")
+        self.assertFalse(self.own.exists())
+        with Wire(None, env=self.env, cwd=self.work) as hostler:
+            hostler.open()
+            self.installed("say.py")
+            hostler.until("notifications/tools/list_changed")
+            self.assertEqual(hostler.value(1, "say_one", text="hi"), "hi")
+            self.assertEqual(self.run_("remove", "say", "--yes").returncode, 0)
+            hostler.until("notifications/tools/list_changed")
+            hostler.send(call(2, "say_one", text="hi"))
+            self.assertIn("error", hostler.answer(2))
 
 
 class Linked(Place):
