@@ -3,7 +3,7 @@
 mod inspected;
 mod parcel;
 mod placing;
-mod staging;
+pub(super) mod staging;
 mod standing;
 pub(super) mod words;
 

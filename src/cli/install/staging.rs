@@ -13,6 +13,9 @@ use super::placing::{ASIDE, Placing};
 /// killed.
 const PREFIX: &str = ".install-";
 
+/// What is being removed, likewise.
+pub(in crate::cli) const REMOVING: &str = ".remove-";
+
 /// Emptied and removed when it is dropped, with every folder that had to be made for it and is still empty.
 #[derive(Debug)]
 pub(super) struct Staging {
@@ -101,10 +104,11 @@ fn bring(piece: &Piece, to: &Path, parcel: &Parcel) -> io::Result<()> {
 }
 
 /// Removes what killed runs left, but for what they had set aside: perhaps it is nowhere else.
-fn sweep(target: &Path) {
+pub(in crate::cli) fn sweep(target: &Path) {
     for entry in fs::read_dir(target).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        let number = |name: &str| name.strip_prefix(PREFIX).or(name.strip_prefix(REMOVING))?.parse::<u32>().ok();
+        let pid = name.to_str().and_then(number);
         let holds = || fs::read_dir(entry.path().join(ASIDE)).is_ok_and(|mut held| held.next().is_some());
         if pid.is_some_and(is_over) && !holds() {
             let _ = fs::remove_dir_all(entry.path());
@@ -133,7 +137,10 @@ mod tests {
             fs::create_dir_all(left(pid).join(ASIDE)).unwrap();
         }
         fs::write(left(holding).join(ASIDE).join("0"), "the only one").unwrap();
+        let removing = target.path().join(format!("{REMOVING}{gone}"));
+        fs::create_dir_all(removing.join("pack")).unwrap();
         let staging = Staging::within(target.path(), true).unwrap();
+        assert!(!removing.exists(), "that somebody wanted gone");
         assert!(!staging.folder.join(ASIDE).exists(), "it is a new one");
         assert!(!left(gone).exists() && left(holding).join(ASIDE).join("0").exists());
     }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use self::alone::Helpers;
 use super::consent::{self, Consent};
+use super::install::staging::{REMOVING, sweep};
 use super::install::words::Remove;
 use super::{exit, install, style};
 use crate::app::App;
@@ -184,9 +185,12 @@ impl Going {
         if self.top.is_symlink() || !self.top.is_dir() {
             fs::remove_file(&self.top)?;
         } else {
-            let aside = folder.join(format!(".remove-{}", std::process::id()));
+            sweep(folder);
+            let aside = folder.join(format!("{REMOVING}{}", std::process::id()));
             fs::rename(&self.top, &aside)?;
-            fs::remove_dir_all(&aside)?;
+            let left =
+                |error| std::io::Error::other(format!("{error}; what is left of it lies in {}", aside.display()));
+            fs::remove_dir_all(&aside).map_err(left)?;
         }
         forget_compiled(&self.top);
         for path in &self.along {
@@ -222,4 +226,23 @@ fn top_of(path: &Path, folder: &Path) -> Option<PathBuf> {
 fn count(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.file_type().is_ok_and(|kind| kind.is_dir()) { count(&entry.path()) } else { 1 }).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_of_the_same_number_left_is_not_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(format!("{REMOVING}{}", std::process::id()));
+        let top = folder.path().join("pack");
+        for place in [&left, &top] {
+            fs::create_dir(place).unwrap();
+            fs::write(place.join("pack.py"), "").unwrap();
+        }
+        let going = Going { top, along: Vec::new(), stay: Vec::new(), tools: Vec::new() };
+        going.go(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
