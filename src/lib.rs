@@ -22,8 +22,27 @@
 //! It wants a tokio runtime, best one of a single thread: a call passes through several tasks, and handing it between
 //! threads costs more than the work.
 //!
+//! Python files are read and answer at once. Executables have to be asked what they are: [`App::ask`](app::App::ask) has that
+//! done, and without it they have no tools. [`App::watch`](app::App::watch) tells of changes while nobody calls.
+//! [`App::close`](app::App::close) ends the workers; one that is only dropped leaves them to the end of the runtime.
+//!
 //! A program that is killed cannot clean up. One that wants nobody left even then begins its `main` with
-//! [`process::keeper::start`], which says what there is without.
+//! [`process::keeper::start`], which says what there is without. From there on only its main thread can start processes:
+//!
+//! ```no_run
+//! use hostler::{app::App, process::keeper};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     keeper::start(keeper::Limits { after_first: None, after_second: None })?;
+//!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//!     runtime.block_on(async {
+//!         App::tidy();
+//!         // … and calls, as above.
+//!     });
+//!     keeper::finish();
+//!     Ok(())
+//! }
+//! ```
 //!
 //! The modules stand in floor order: each may import those below it, never those above.
 

@@ -118,7 +118,8 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     let displaced = namesakes::displaced(&before, &scan.files);
 
     let mut report = Report::default();
-    report.files.extend(scan.problems.iter().map(|problem| folder_report(problem, &surroundings.config)));
+    let problems = scan.problems.iter().filter(|problem| problem.matters(&surroundings.config.tools.origin));
+    report.files.extend(problems.map(|problem| folder_report(problem, &surroundings.config)));
     for (file, claim) in scan.files.iter().zip(&claims) {
         let settings = effective(file, &surroundings.config);
         let mut one = match file.kind {

@@ -44,7 +44,7 @@ pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
     } else if rows.is_empty() && !wanted.filter().is_empty() {
         style::warn("no tool is meant by that; `hostler list` shows all of them");
     } else if rows.is_empty() {
-        let folders: Vec<String> = app.config.tools.value.iter().map(|path| path.display().to_string()).collect();
+        let folders: Vec<String> = app.config.tools_there().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };
         let remedy = app.dispatcher.registry.catalogue().remedy().unwrap_or_default();
         style::warn(&format!("no tools found ({place}): {remedy}"));
@@ -119,7 +119,7 @@ fn as_text(rows: &[Row]) -> String {
             Some(reason) => format!("{}: {reason}", row.origin),
             None => row.description.clone().unwrap_or_default(),
         };
-        vec![row.name.clone(), row.kind.to_owned(), row.status.to_owned(), text]
+        vec![style::plain(&row.name), row.kind.to_owned(), row.status.to_owned(), style::plain(&text)]
     });
     let text = style::table(&cells.collect::<Vec<_>>(), style::terminal_width());
     if !style::colours(&std::io::stdout()) {

@@ -301,7 +301,7 @@ pub(super) struct Warm {
 /// Ends the program over words that are none of the command line's. Clap's advice for the arguments of a tool, to set `--`
 /// before them, leads nowhere.
 pub(super) fn refuse(error: &clap::Error) -> ! {
-    let words: Vec<String> = std::env::args().collect();
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_foreign = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
     let named = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(text)) if is_foreign => text.as_str(),

@@ -16,7 +16,7 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
     match catalogue.resolve(&wanted.tool) {
         Ok(tool) => {
-            let text = if wanted.json { as_json(tool) } else { as_text(tool, style::terminal_width()) };
+            let text = if wanted.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
             style::answer(&text);
             ExitCode::SUCCESS
         }
@@ -47,8 +47,8 @@ fn as_json(tool: &Tool) -> String {
         "status": tool.entry.status(),
         "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)),
         "description": tool.description(),
-        "origin": tool.entry.file.path,
-        "overrides": tool.entry.file.overrides,
+        "origin": tool.entry.file.path.display().to_string(),
+        "overrides": tool.entry.file.overrides.iter().map(|path| path.display().to_string()).collect::<Value>(),
         "line": function.line,
         "input_schema": tool.input_schema(),
         "output_schema": tool.promised_schema(),

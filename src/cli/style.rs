@@ -26,12 +26,21 @@ pub(super) fn warn(message: &str) {
 
 /// Says something that is neither the answer nor a complaint.
 pub(super) fn note(message: &str) {
-    talk(&format!("{message}\n"));
+    talk(&format!("{}\n", plain(message)));
+}
+
+/// A text that others may have written, without what moves a terminal's cursor or turns lines around: nothing may paint over
+/// what is said. Its lines stay lines.
+pub(super) fn plain(text: &str) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns(c);
+    text.replace("\r\n", "\n").chars().map(|c| if is_hidden(c) { '·' } else { c }).collect()
 }
 
 fn say(word: &str, style: Style, message: &str) {
     let painted = paint(word, style, colours(&std::io::stderr()));
-    talk(&format!("{painted}: {message}\n"));
+    talk(&format!("{painted}: {}\n", plain(message)));
 }
 
 /// Says it on standard error, in order with the log, and waits a moment: who sees both streams sees it before what comes

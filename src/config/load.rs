@@ -93,6 +93,11 @@ impl Config {
         Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
     }
 
+    /// The tools folders, but for the usual ones that are not there: nobody named those.
+    pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
+        self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.exists())
+    }
+
     fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let environment_log = std::env::var("HOSTLER_LOG").ok().filter(|level| !level.is_empty());
@@ -130,7 +135,8 @@ fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, dire
     }
     let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
     let usual = paths::system_tools().into_iter().chain([paths::user_tools(), beside_project]);
-    Setting::default_value(usual.filter(|folder| folder.is_dir()).collect())
+    // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
+    Setting::default_value(usual.collect())
 }
 
 fn read(path: &Path) -> Result<FileLayer, ConfigError> {

@@ -42,6 +42,11 @@ pub struct FolderProblem {
 }
 
 impl FolderProblem {
+    /// Whether somebody should hear of it: that a usual folder is not there is nothing.
+    pub fn matters(&self, named_by: &Origin) -> bool {
+        !self.is_missing || *named_by != Origin::Default
+    }
+
     /// What is wrong and what to do, with the line that names the folder.
     pub fn told(&self, origin: &Origin) -> String {
         match origin {

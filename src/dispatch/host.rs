@@ -231,8 +231,8 @@ fn tools(dispatcher: &Dispatcher) -> Value {
 fn config(dispatcher: &Dispatcher) -> Value {
     let config = &dispatcher.config;
     json!({
-        "files": config.files,
-        "tools": config.tools.value,
+        "files": config.files.iter().map(|path| path.display().to_string()).collect::<Value>(),
+        "tools": config.tools_there().map(|path| path.display().to_string()).collect::<Value>(),
         "log": config.log.value,
         "secrets": config.layer.secrets.keys().collect::<Vec<_>>(),
     })

@@ -8,7 +8,7 @@ use crate::executor::named_itself;
 
 pub(super) fn folders(app: &App) -> Sign {
     let catalogue = app.dispatcher.registry.catalogue();
-    let folders: Vec<String> = app.config.tools.value.iter().map(|folder| folder.display().to_string()).collect();
+    let folders: Vec<String> = app.config.tools_there().map(|folder| folder.display().to_string()).collect();
     if let Some(problem) = catalogue.problems.first() {
         return Sign::new("tools", State::Bad, problem.to_string(), "correct `tools` in hostler.toml, or --tools");
     }

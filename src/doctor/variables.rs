@@ -56,7 +56,10 @@ pub(super) fn stripped(app: &App, signs: &[Sign]) -> Vec<Sign> {
             || CERTIFICATES.contains(&name)
             || ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].contains(&upper.as_str())
     };
-    let set = std::env::vars().filter(|(name, value)| !value.is_empty() && is_needed(name));
+    // What is no text could not stand in hostler.toml.
+    let all =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let set = all.filter(|(name, value)| !value.is_empty() && is_needed(name));
     let missing = set.filter(|(name, _)| !configured.contains_key(name));
     missing
         .map(|(name, value)| {

@@ -155,6 +155,12 @@ pub(super) fn refusal() -> WireError {
     WireError { code: wire_code::HOST_REFUSED, message, data: None }
 }
 
+/// The answer to a request that nobody here knows.
+pub(super) fn unknown(method: &str) -> WireError {
+    let message = format!("hostler knows no request {method}; docs/protocol.md lists those it answers");
+    WireError { code: wire_code::NO_FUNCTION, message, data: None }
+}
+
 /// Too many calls wait. `retry_after` is when a place is likely free.
 pub fn busy(tool: &str, Full { waiting, overall }: Full, retry_after: Duration) -> Fault {
     let retry_after_ms = in_ms(retry_after);

@@ -44,6 +44,11 @@ impl Actor {
                 let call = self.named(worker, call);
                 self.ask(worker, call, id, method, params);
             }
+            News::Frame(Incoming::UnknownRequest { id, method }) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.reply(&id, Err(&desk::unknown(&method)));
+                }
+            }
             // Heard where the worker was started.
             News::Frame(Incoming::Described(_)) => {}
             News::Frame(Incoming::Unknown(method)) => tracing::debug!(method, "unknown notification of a worker"),

@@ -43,6 +43,7 @@ impl Child {
         let failed = |source| SpawnError { program: launch.program.display().to_string(), source };
         // Once hostler has to go at once, nothing is started any more: this waits until it has gone.
         let _open = keeper::open_for_starts();
+        may_start(keeper::is_kept(), is_main_thread()).map_err(failed)?;
         let mark = Mark::next();
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear().envs(&launch.env).process_group(0);
@@ -160,15 +161,31 @@ fn reap_later(pid: Pid) {
     }
 }
 
+/// Refuses what would break a keeper's promise, in words: a panic would be that of a task, and its call would wait for good.
+fn may_start(is_kept: bool, is_main: bool) -> io::Result<()> {
+    let advice =
+        "under a keeper only the main thread starts processes: run hostler there, on a runtime of a single thread";
+    if is_kept && !is_main { Err(io::Error::other(advice)) } else { Ok(()) }
+}
+
+#[cfg(target_os = "linux")]
+fn is_main_thread() -> bool {
+    rustix::thread::gettid() == getpid()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_main_thread() -> bool {
+    true
+}
+
 /// Has the kernel kill the process when the thread that starts it ends. Only the main thread is sure to last, so what any
 /// other starts is not asked for: a program that embeds hostler may start from threads that come and go.
 #[cfg(target_os = "linux")]
 fn die_with_us(command: &mut Command) {
-    let own = getpid();
-    if rustix::thread::gettid() != own {
-        debug_assert!(!keeper::is_kept(), "under a keeper only the main thread starts processes");
+    if !is_main_thread() {
         return;
     }
+    let own = getpid();
     let arrange = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // hostler may have died before that, and the signal would never come. Its number is compared, and not with 1: an
@@ -248,6 +265,12 @@ impl Drop for Tracked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn under_a_keeper_other_threads_start_nothing_and_say_what_to_do() {
+        assert!(may_start(true, true).is_ok() && may_start(false, false).is_ok());
+        assert!(may_start(true, false).unwrap_err().to_string().contains("a runtime of a single thread"));
+    }
 
     #[tokio::test]
     async fn only_a_process_of_its_own_group_is_taken_for_the_one_behind_a_launcher() {

@@ -42,12 +42,19 @@ struct Answer<'a> {
 
 /// Reads one line (without its newline). An object with `result` or `error` is an answer, whatever else is in it.
 pub fn parse_bare(line: &[u8]) -> BareLine {
+    // Some write it before whatever they write first.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if !may_be_answer(line) {
         return BareLine::Output;
     }
     match serde_json::from_slice(line) {
         Err(error) if is_meant_as_answer(line) => {
-            let message = format!("the line is not JSON: {error}; NaN and Infinity are none, write null or a text");
+            let text = String::from_utf8_lossy(line);
+            let advice = match ["NaN", "Infinity"].iter().find(|word| text.contains(**word)) {
+                Some(word) => format!("{word} is none, write null or a text"),
+                None => "write one object with `result` or `error` on a line of its own, in UTF-8".to_owned(),
+            };
+            let message = format!("the line is not JSON: {error}; {advice}");
             BareLine::Answer(Err(WireError { code: wire_code::INVALID_OUTPUT, message, data: None }))
         }
         Ok(Answer { result: None, error: None }) | Err(_) => BareLine::Output,
@@ -60,13 +67,13 @@ pub fn parse_bare(line: &[u8]) -> BareLine {
 
 /// Whether a line begins as an answer does.
 pub fn may_be_answer(line: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(b"{")
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start().starts_with(b"{")
 }
 
-/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word. Taken as printed it would leave
+/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word, others bytes that are no text. Taken as printed it would leave
 /// the call to wait until its time is over.
 fn is_meant_as_answer(line: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = String::from_utf8_lossy(line);
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::trim_start);
     inner.is_some_and(|inner| ["\"result\"", "\"error\""].iter().any(|key| inner.starts_with(key)))
 }
@@ -130,7 +137,16 @@ mod tests {
             assert_eq!(read(line), meaning, "{line}");
         }
         let no_number = read(r#"{"result": [NaN], "error": null}"#);
-        assert!(no_number.starts_with("error the line is not JSON"), "{no_number}");
+        assert!(
+            no_number.starts_with("error the line is not JSON") && no_number.contains("NaN is none"),
+            "{no_number}"
+        );
+        for (line, words) in [(&b"{\"result\":\"\xff\"}"[..], "UTF-8"), (b"{\"result\":1}{\"result\":2}", "one object")]
+        {
+            let BareLine::Answer(Err(error)) = parse_bare(line) else { panic!("it was meant as an answer") };
+            assert!(error.message.contains(words), "{}", error.message);
+        }
+        assert_eq!(read("\u{feff}{\"result\":1}"), "result 1");
     }
 
     #[test]
@@ -138,6 +154,5 @@ mod tests {
         for line in ["", "hello", "7", "null", "[1]", "{}", r#"{"level":"info"}"#, r#"{"result":"#, "{broken}"] {
             assert_eq!(read(line), "output", "{line}");
         }
-        assert!(matches!(parse_bare(b"{\"result\":\"\xff\"}"), BareLine::Output));
     }
 }

@@ -34,6 +34,13 @@ pub enum Incoming {
     },
     /// What the types are that `hello` asked to be described, as JSON text.
     Described(Box<RawValue>),
+    /// A request that this version does not know: the worker waits for an answer.
+    UnknownRequest {
+        /// The worker's id for it, to be sent back as it is.
+        id: Box<RawValue>,
+        /// What it asks.
+        method: String,
+    },
     /// A notification that this version does not know; ignored, so that later workers may send more.
     Unknown(String),
 }
@@ -197,6 +204,10 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     if let Some(reply) = parse_plain_result(line) {
         return Ok(reply);
     }
+    // A list would be read as the members in their order: what a tool prints is no answer.
+    if line.trim_ascii_start().first() == Some(&b'[') {
+        return Err(BadFrame("a list".to_owned()));
+    }
     let frame: Frame<'_> = serde_json::from_slice(line).map_err(|error| BadFrame(error.to_string()))?;
     if let Some(method) = frame.method {
         return parse_method(&method, frame.id, frame.params);
@@ -206,7 +217,12 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     match (frame.result, frame.error) {
         (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
         (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
-        (None, None) => Err(BadFrame("neither method, result nor error".to_owned())),
+        // A program for Node that returns undefined writes this. It is the call's end as much as an error that cannot be read.
+        (None, None) => {
+            let message =
+                "its answer has neither `result` nor `error`; write `\"result\":null` where there is none".to_owned();
+            Ok(Incoming::Reply { id, answer: Err(WireError { code: wire_code::INVALID_OUTPUT, message, data: None }) })
+        }
     }
 }
 
@@ -237,7 +253,9 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
         ("described", None) => serde_json::from_str(text).map(Incoming::Described).map_err(bad),
         (_, None) => Ok(Incoming::Unknown(method.to_owned())),
         (_, Some(id)) => {
-            let method = HostMethod::from_name(method).ok_or_else(|| BadFrame(format!("unknown request {method}")))?;
+            let Some(method) = HostMethod::from_name(method) else {
+                return Ok(Incoming::UnknownRequest { id: id.to_owned(), method: method.to_owned() });
+            };
             let params = params.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
             Ok(Incoming::Ask { id: id.to_owned(), call: asking(text), method, params })
         }
@@ -314,7 +332,15 @@ mod tests {
 
     #[test]
     fn noise_is_refused_with_a_reason() {
-        for line in ["", "hello", "{}", "[1]", r#"{"id":"x","result":1}"#, r#"{"jsonrpc":"2.0","id":1,"result":}"#] {
+        for line in [
+            "",
+            "hello",
+            "{}",
+            "[1]",
+            "[1,null,null,2]",
+            r#"{"id":"x","result":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":}"#,
+        ] {
             assert!(parse(line.as_bytes()).is_err(), "{line}");
         }
     }
@@ -342,7 +368,10 @@ mod tests {
     #[test]
     fn unknown_notifications_are_tolerated_and_unknown_requests_are_not() {
         assert!(matches!(parse(br#"{"method":"sparkle"}"#), Ok(Incoming::Unknown(_))));
-        assert!(parse(br#"{"id":"w1","method":"sparkle"}"#).is_err());
+        let Ok(Incoming::UnknownRequest { id, method }) = parse(br#"{"id":"w1","method":"sparkle"}"#) else {
+            panic!("whoever asks waits for an answer")
+        };
+        assert_eq!((id.get(), method.as_str()), ("\"w1\"", "sparkle"));
     }
 
     #[test]

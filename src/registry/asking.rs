@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::discovery::{Answer, Stamp};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, once};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, last_word, once};
 
 /// How far the asking is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -147,6 +147,6 @@ async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
 }
 
 fn last_words(done: &Done) -> String {
-    let last = done.stderr.lines().rfind(|line| !line.trim().is_empty());
-    last.map(|line| format!(" and said: {}", line.trim().chars().take(200).collect::<String>())).unwrap_or_default()
+    let last = last_word(&done.stderr);
+    last.map(|line| format!(" and said: {}", line.chars().take(200).collect::<String>())).unwrap_or_default()
 }

@@ -211,6 +211,7 @@ impl Catalogue {
         resolve_overrides(&mut scan.files);
         scan.files.iter_mut().for_each(|file| name_functions(file, config));
         resolve_collisions(&mut scan.files);
+        scan.problems.retain(|problem| problem.matters(&config.tools.origin));
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
             let settings = settings_of(&file, config);

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use super::answer::lack;
 use super::fresh::Fresh;
 use crate::outcome::{Code, Details, Fault};
-use crate::process::keeper;
+use crate::process::{keeper, last_word};
 use crate::protocol::WireError;
 
 /// How long an interpreter that did not get ready may take to say where it is.
@@ -48,7 +48,7 @@ impl Fresh {
             |exit| format!("its process ended with {} before it was ready", exit.behind_launcher()),
         );
         let tail = self.tail.lock().text();
-        let last = tail.as_deref().and_then(|text| text.lines().last().map(|line| format!("; it last said: {line}")));
+        let last = tail.as_deref().and_then(last_word).map(|line| format!("; it last said: {line}"));
         let stack = self.stack.lock().clone();
         let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();
         let text = format!("{how}{place}{}", last.unwrap_or_default());

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness import HOSTLER, environment, run, scratch, write_tool
 from test_executables import SCHEMA, program, script
+from wire import Wire, call
 
 ONE = 'def one(text: str) -> str:\n    """Say it back."""\n    return text\n'
 HEADER = """# /// script
@@ -71,8 +72,8 @@ class Place(unittest.TestCase):
     def names(self, *more):
         return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
 
-    def at_a_terminal(self, answer, *words):
-        """Runs it at a terminal and types an answer when it asks."""
+    def at_a_terminal(self, answer, *words, before=lambda: None):
+        """Runs it at a terminal and types an answer when it asks, after something else was done."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -89,6 +90,7 @@ class Place(unittest.TestCase):
                 shown += piece
                 if b"[y/N]" in shown and not typed:
                     typed = True
+                    before()
                     os.write(terminal, answer)
         finally:
             os.close(terminal)
@@ -152,6 +154,46 @@ class Shown(Place):
         self.assertIn("harmless yes", done.stderr)
         self.assertNotIn("\x1b", done.stderr)
         self.assertNotIn("\u202e", done.stderr)
+
+
+    def test_nor_does_what_is_said_besides(self):
+        secret = {"description": "x", "secrets": ["A\x1b[2JB"], "parameters": {}}
+        script(self.work, "asks", f"#!/bin/sh\necho '{json.dumps(secret)}'\n")
+        write_tool(self.work, "bad", ONE, '# /// script\n# dependencies = ["\\u001b[2Jx"]\n# ///\n')
+        odd = self.work / "o\x1b[2Jdd"
+        write_tool(odd, "one", ONE)
+        program(odd, "say")
+        talk = [self.install("asks", "--yes"), self.install("bad.py"), self.install(odd / "say"), self.install(odd / "one.py", "--link", "--yes"),
+                self.run_("remove", "one"), self.run_("list", "--tools", "."), self.run_("show", "one.one")]
+        self.assertEqual([done.args[1] for done in talk if "\x1b" in done.stdout.replace(str(odd), "") + done.stderr], [])
+        self.assertIn("·[2J", talk[0].stderr)
+
+    def test_what_comes_along_as_a_tool_is_shown_with_all_that_it_wants(self):
+        write_tool(self.work, "first", "import second\n" + ONE)
+        write_tool(self.work, "second", ONE, HEADER)
+        done = self.install("first.py")
+        for words in ("httpx>=0.27, attrs (second)", "BRAVE_API_KEY (second)"):
+            self.assertIn(words, done.stderr)
+        said, _ = self.looked("first.py", code=2)
+        self.assertEqual((said["secrets"], said["dependencies"]), (["BRAVE_API_KEY"], ["httpx>=0.27", "attrs"]))
+
+    def test_names_that_are_no_text(self):
+        odd = os.fsencode(self.work) + b"/d\xff"
+        os.mkdir(odd)
+        self.work = os.fsdecode(odd)
+        write_tool(Path(self.work), "one", ONE)
+        write_tool(Path(self.work) / "pack", "pack", ONE)
+        (Path(self.work) / "pack" / os.fsdecode(b"\xff.txt")).write_text("x")
+        tools = ("--tools", self.work)
+        for code, words in ((0, ("install", "one.py", "--yes", "--json")), (0, ("install", "pack", "--yes", "--json")),
+                            (0, ("show", "one.one", "--json", *tools)), (0, ("remove", "one", "--from", ".", "--yes", "--json"))):
+            with self.subTest(words):
+                done = self.run_(*words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                json.loads(done.stdout)
+        self.env["UV_ODD"] = self.work
+        self.assertIn(self.run_("doctor", *tools).returncode, (0, 1), "it says how things are")
+        self.assertEqual(self.run_("call", os.fsdecode(b"a\xff")).returncode, 2)
 
 
 class Refused(Place):
@@ -273,6 +315,21 @@ class Copied(Place):
         self.assertEqual(self.files(), [])
 
 
+class Served(Place):
+    def test_what_is_installed_while_it_serves_is_served_also_where_nothing_was_before(self):
+        write_tool(self.work, "say", ONE, "")
+        self.assertFalse(self.own.exists())
+        with Wire(None, env=self.env, cwd=self.work) as hostler:
+            hostler.open()
+            self.installed("say.py")
+            hostler.until("notifications/tools/list_changed")
+            self.assertEqual(hostler.value(1, "say_one", text="hi"), "hi")
+            self.assertEqual(self.run_("remove", "say", "--yes").returncode, 0)
+            hostler.until("notifications/tools/list_changed")
+            hostler.send(call(2, "say_one", text="hi"))
+            self.assertIn("error", hostler.answer(2))
+
+
 class Linked(Place):
     def test_a_link_leads_to_where_it_lies(self):
         program(self.work, "say-it")
@@ -330,6 +387,15 @@ class Replaced(Place):
         self.assertIn("# more", path.read_text())
         self.refused(["one.py", "--yes", "--link"], "is there already")
 
+    def test_what_fails_halfway_leaves_everything_as_it_was(self):
+        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
+        write_tool(self.work, "_a", "x = 1\n", "")
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        write_tool(self.own, "_a", "x = 2\n", "")
+        (self.own / "parts").write_text("no folder\n")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
+
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
@@ -378,6 +444,18 @@ class Asked(Place):
         self.assertEqual((code, (self.own / "one.py").exists()), (130, True), shown)
         code, shown = self.at_a_terminal(b"yes\n", "remove", "one")
         self.assertEqual((code, (self.own / "one.py").exists()), (0, False), shown)
+
+    def test_what_comes_while_it_asks_is_not_written_over(self):
+        write_tool(self.work, "one", ONE)
+        write_tool(self.work / "pack", "pack", ONE)
+        for source, path in (("one.py", self.own / "one.py"), ("pack", self.own / "pack" / "pack.py")):
+            with self.subTest(source):
+                mine = lambda: write_tool(path.parent, path.stem, "# mine\n" + ONE)
+                code, shown = self.at_a_terminal(b"y\n", "install", source, before=mine)
+                self.assertEqual(code, 2, shown)
+                self.assertIn("has come to be there meanwhile", shown)
+                self.assertIn("# mine", path.read_text())
+                self.assertEqual([name for name in self.files() if "install" in name], [])
 
     def test_no_and_the_key_that_stops_leave_nothing(self):
         write_tool(self.work, "one", ONE)
@@ -431,6 +509,34 @@ class Removed(Place):
         self.assertEqual(self.files(self.own), ["_common.py", "near.py"])
         done = self.run_("remove", "mine", "--yes", "--from", "tools")
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
+
+
+    def test_what_a_link_leads_to_stays(self):
+        parts = self.folder / "project" / "parts"
+        for name in ("__init__", "second"):
+            write_tool(parts, name, "y = 1\n", "")
+        write_tool(self.own, "first", "import parts.second\n" + ONE)
+        (self.own / "parts").symlink_to(parts)
+        done = self.run_("remove", "first", "--yes")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{self.own}/parts/second.py, which lies where a link leads", done.stderr)
+        self.assertEqual(sorted(path.name for path in parts.iterdir()), ["__init__.py", "second.py"])
+        self.assertEqual(self.files(self.own), ["parts"])
+
+    def test_a_helper_that_others_may_need_stays(self):
+        program(self.own, "prog", "import _shared\n")
+        (self.own / "later.py.off").write_text("import _other\n")
+        write_tool(self.own, "test_first", "from _tested import x\n")
+        write_tool(self.own, "first", "import _shared, _other, _tested, _alone\n" + ONE)
+        for name in ("_shared", "_other", "_tested", "_alone", "_deeper"):
+            write_tool(self.own, name, "import _deeper\n" if name == "_tested" else "", "")
+        done = self.run_("remove", "first", "--yes", "--json")
+        said = json.loads(done.stdout)
+        self.assertEqual(said["along"], [f"{self.own}/_alone.py"])
+        self.assertEqual({Path(one["path"]).name: Path(one["reason"].split()[-1]).name for one in said["stay"]},
+                         {"_shared.py": "prog", "_other.py": "later.py.off", "_tested.py": "test_first.py", "_deeper.py": "_tested.py"})
+        self.assertEqual(self.files(self.own),
+                         ["_deeper.py", "_other.py", "_shared.py", "_tested.py", "later.py.off", "prog", "test_first.py"])
 
 
 class New(Place):

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 import unittest
 
 from harness import ROOT, TOOLS, alive, config_file, connected, environment, eventually_async, run, scratch, write_tool
@@ -57,6 +58,8 @@ for line in sys.stdin:
         time.sleep(600)
     elif do == "garbage":
         say("{no json")
+    elif do == "bytes":
+        os.write(1, b'{"result": "\xff"}\n')
     elif do == "twice":
         os.write(1, b'{"result": "first"}\n{"result": "second"}\n')
     elif do == "later":
@@ -180,6 +183,9 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         async with bare(self, '[tool.station]\ntimeout = "1s"\n') as hostler:
             garbage = await hostler.call("station", do="garbage")
             self.assertEqual((garbage.code, garbage.output), ("TOOL_TIMEOUT", "{no json\n"))
+            no_text = await hostler.call("station", do="bytes")
+            self.assertEqual(no_text.code, "INVALID_OUTPUT")
+            self.assertIn("in UTF-8", no_text.message)
             for do in ("twice", "later"):
                 first = await hostler.call("station", do=do)
                 self.assertEqual(first.value, "first")
@@ -375,8 +381,10 @@ def make(id, params):
             time.sleep(0.01)
         error(id, -32003, "the call was cancelled")
     elif do == "ask":
-        say(id="w1", method="host.call", params={"tool": "given", "arguments": {}, "id": id})
+        say(id="w1", method=kwargs.get("method", "host.call"), params={"tool": "given", "arguments": {}, "id": id})
         running["asking"] = id
+    elif kwargs.get("bare"):
+        say(id=id)
     else:
         say(id=id, result={"pid": os.getpid(), "count": make.count})
 make.count = 0
@@ -436,6 +444,10 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             talked = await hostler.call("talk")
             self.assertEqual((talked.value, talked.output), ("done", "looking\n"))
             self.assertIn("has no access to hostler", await hostler.value("ask"))
+            self.assertIn("knows no request host.sparkle", await hostler.value("ask", method="host.sparkle"))
+            nothing = await hostler.call("count", bare=True)
+            self.assertEqual((nothing.code, nothing.worker), ("INVALID_OUTPUT", first["pid"]))
+            self.assertIn("neither `result` nor `error`", nothing.message)
         async with whole(self) as hostler:
             self.assertEqual((await hostler.call("missing")).code, "MISSING_CREDENTIALS")
 
@@ -516,6 +528,8 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertIn(words, told.stderr)
 
 
+SHIM = ROOT / "worker-shims" / "node" / "hostler-worker.mjs"
+SERVE = '#!/usr/bin/env node\nimport { serve } from "%s";\nserve(import.meta);\n'
 MODULE = r'''#!/usr/bin/env node
 import { context, serve } from "%s";
 serve(import.meta);
@@ -595,6 +609,14 @@ class Node(unittest.IsolatedAsyncioTestCase):
         config = '[executables]\nschema_timeout = "30s"\n' + config
         return connected(tools, config=config_file(tools.parent, config), **options)
 
+    def odd(self, body, **settings):
+        """A hostler with one module, `odd`, of which only what follows its first lines is given."""
+        tools = scratch(self) / "tools"
+        script(tools, "odd.mjs", SERVE % SHIM + textwrap.dedent(body))
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items())
+        config = f'[executables]\nschema_timeout = "30s"\n[tool.odd]\n{lines}'
+        return connected(tools, config=config_file(tools.parent, config))
+
     async def test_its_exported_functions_are_tools_with_schemas_out_of_jsdoc(self):
         async with self.serve() as hostler:
             await hostler.value("step")  # waits until it was asked
@@ -652,10 +674,127 @@ class Node(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.call("step")).worker, pid, "it heard its signal")
             spun = await hostler.call("spin")
             self.assertEqual((spun.code, spun.worker), ("TOOL_TIMEOUT", pid))
+            step = await hostler.call("step")
+            self.assertEqual(step.value["count"], 1)
             crashed = await hostler.call("crash")
-            self.assertEqual(crashed.code, "TOOL_CRASHED")
-            self.assertIn("from nowhere", crashed.details["stderr"])
-            self.assertEqual((await hostler.value("step"))["count"], 1)
+            self.assertEqual((crashed.code, crashed.message, crashed.worker), ("TOOL_ERROR", "Error: from nowhere", step.worker))
+
+    async def test_what_an_answered_call_left_behind_costs_nobody_else_anything(self):
+        async with self.odd(r'''
+            export function behind({ how }) {
+              setTimeout(() => {
+                if (how === "exit") process.exit(3);
+                if (how === "reject") Promise.reject(new Error("too late"));
+                if (how === "throw") throw new Error("too late");
+              }, 1);
+            }
+            export const after = () => new Promise((resolve) => setTimeout(resolve, 50, process.pid));
+        ''') as hostler:
+            pid = await hostler.value("after")
+            for how in ("exit", "reject", "throw"):
+                await hostler.value("behind", how=how)
+                self.assertEqual(await hostler.value("after"), pid, how)
+
+    async def test_what_is_thrown_and_printed_is_told_whatever_it_is(self):
+        async with self.odd(r'''
+            import { writeSync } from "node:fs";
+            import { spawnSync } from "node:child_process";
+            export function toss({ what }) {
+              throw { bare: Object.create(null), half: new Error("half \ud800"), nothing: null,
+                      evil: Object.defineProperty(new Error(), "message", { get() { throw 1; } }) }[what];
+            }
+            export function print({ what }) {
+              if (what === "apart") process.stdout.write("x".repeat(65535) + "\u{1f600}y");
+              if (what === "half") console.log("a\ud800b");
+              if (what === "bytes") for (const byte of Buffer.from("\u{1f600}")) process.stdout.write(Buffer.of(byte));
+              if (what === "past") writeSync(1, "no line");
+              if (what === "child") spawnSync("printf", ["no line"], { stdio: ["ignore", "inherit", "inherit"] });
+              return process.pid;
+            }
+        ''', timeout="20s") as hostler:
+            pid = await hostler.value("print", what="")
+            for what, words in (("bare", "cannot be told"), ("half", "Error: half \ufffd"), ("nothing", "null"), ("evil", "cannot be told")):
+                answer = await hostler.call("toss", what=what)
+                self.assertEqual((answer.code, answer.worker), ("TOOL_ERROR", pid), what)
+                self.assertIn(words, answer.message)
+            for what, said in (("apart", "x" * 65535 + "\U0001f600y"), ("half", "a\ufffdb\n"), ("bytes", "\U0001f600"), ("past", ""), ("child", "")):
+                answer = await hostler.call("print", what=what)
+                self.assertEqual((answer.value, answer.output), (pid, said), what)
+
+    async def test_what_json_would_empty_is_no_result_and_generators_are_lists(self):
+        async with self.odd(r'''
+            class Hidden { #x = 1; }
+            export const give = ({ what }) => ({
+              promise: [Promise.resolve(1)], pattern: /x/, error: new Error("x"), bytes: new Uint8Array(2), buffer: new ArrayBuffer(2),
+              hidden: new Hidden(), date: new Date(NaN),
+            })[what];
+            export const none = () => ({ toJSON() {} });
+            export function* some({ to }) { for (let i = 0; i < to; i++) yield i; }
+            export async function* later({ to }) { yield* some({ to }); }
+        ''') as hostler:
+            for what, words in (("promise", "result[0]: Promise"), ("pattern", "result: RegExp"), ("error", "Error"), ("bytes", "Uint8Array"),
+                                ("buffer", "ArrayBuffer"), ("hidden", "Hidden"), ("date", "Invalid Date")):
+                answer = await hostler.call("give", what=what)
+                self.assertEqual(answer.code, "INVALID_OUTPUT", what)
+                self.assertIn(words, answer.message)
+            self.assertEqual((await hostler.value("some", to=3), await hostler.value("later", to=2)), ([0, 1, 2], [0, 1]))
+            self.assertIsNone(await hostler.value("none"))
+
+    async def test_jsdoc_as_people_write_it(self):
+        async with self.odd(r'''
+            /** Says it, and not what it takes. */
+            export function open({ text }) { return text; }
+            /** Takes nothing. */
+            export function closed() { return 1; }
+            /**
+             * @param {object} args */
+            export function whole(args) { return args; }
+            /** @param {string} a - First.
+             *  @param {number} b   Second. */
+            export function indented({ a, b }) { return [a, b]; }
+            /**
+             * @param {string} a
+             * @param {number} a
+             * @param {string - not closed
+             * @param
+             * @param {string} __proto__
+             */
+            export function twice({ a }) { return a; }
+            /**
+             * @param {number} n
+             * @param {object[]} rows
+             * @param {string} rows[].name
+             */
+            export function rows({ n, rows }) { return rows[0].name; }
+        ''') as hostler:
+            self.assertEqual((await hostler.value("open", text="a"), await hostler.value("whole", x=1)), ("a", {"x": 1}))
+            found = await hostler.tools()
+            nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+            self.assertEqual(found["closed"].input_schema, nothing)
+            self.assertEqual(found["indented"].input_schema["properties"],
+                             {"a": {"type": "string", "description": "First."}, "b": {"type": "number", "description": "Second."}})
+            self.assertEqual(found["twice"].input_schema, {**nothing, "properties": {"a": {"type": "number"}}, "required": ["a"]})
+            self.assertEqual(found["rows"].input_schema["properties"]["rows"]["items"],
+                             {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
+
+    def test_why_a_module_does_not_say_what_it_is(self):
+        head = SERVE % SHIM
+        for name, text, words in (("waits", head + "await new Promise(() => {});", "a top-level await is not settled"),
+                                  ("fails", head + "throw new Error('no bridge');", "Error: no bridge"),
+                                  ("slips", head + "let x = ;", "SyntaxError: Unexpected token ';'"),
+                                  ("nameless", head + "export default function () {}", "exports no function with a name of its own")):
+            with self.subTest(name):
+                tools = scratch(self) / "tools"
+                script(tools, f"{name}.mjs", text)
+                rows, _ = listed(tools, "--config", config_file(tools.parent, '[executables]\nschema_timeout = "30s"\n'))
+                self.assertIn(words, rows[name]["reason"])
+
+    async def test_a_module_that_fails_while_it_waits_is_told_at_once(self):
+        body = 'export function odd() {}\nsetTimeout(() => { throw new Error("no bridge"); });\nawait new Promise(() => {});\n'
+        async with self.odd(body, protocol="v1", functions=["odd"], startup_timeout="1h") as hostler:
+            answer = await hostler.call("odd")
+            self.assertEqual(answer.code, "STARTUP_FAILED")
+            self.assertIn("Error: no bridge", answer.message)
 
     async def test_several_at_once_and_calls_of_others(self):
         async with self.serve("[tool.steps]\nconcurrency = 3\nhost_access = true\n") as hostler:

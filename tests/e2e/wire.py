@@ -43,7 +43,7 @@ class Wire:
     def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None, before=()):
         words = [*before, HOSTLER, "serve", *arguments]
         for folder in tools or (TOOLS,):
-            words += ["--tools", str(folder)]
+            words += ["--tools", str(folder)] if folder else []  # None: the usual ones
         if sockets:  # as Node does it: one socket pair for each stream
             self.input, theirs_in = socket.socketpair()
             self.output, theirs_out = socket.socketpair()

@@ -22,6 +22,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync, realpathSync } from "node:fs";
+import { StringDecoder } from "node:string_decoder";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { schemas } from "./jsdoc.mjs";
@@ -54,13 +55,23 @@ function run(file, words) {
   if (words.includes("--schema")) {
     process.stdout.write = process.stderr.write.bind(process.stderr);
     // Not now: the module that says `serve` has to be whole first.
-    setImmediate(async () => {
-      const found = await load(file);
-      write(JSON.stringify(schemas(found, readFileSync(file, "utf8"))) + "\n", () => process.exit(0));
-    });
+    setImmediate(() => describe(file, write));
   } else {
     new Worker(file, write).listen();
   }
+}
+
+async function describe(file, write) {
+  const waits = () => writeError("the module waits for something that never comes: a top-level await is not settled\n");
+  process.once("exit", waits);
+  try {
+    const found = await load(file);
+    if (found.functions.size === 0) throw new Error("the module exports no function with a name of its own: export function NAME");
+    write(JSON.stringify(schemas(found, readFileSync(file, "utf8"))) + "\n", () => process.exit(0));
+  } catch (error) {
+    writeError(`${traced(error) ?? ""}\n${told(error)}\n`, () => process.exit(1));
+  }
+  process.off("exit", waits);
 }
 
 /** The module's functions by name, and the secrets it asks for. */
@@ -108,19 +119,19 @@ class Worker {
   /** What the module prints is output of the call it belongs to, and no frame. A wish to exit is an exception. */
   divert() {
     for (const stream of ["stdout", "stderr"]) {
+      const decoder = new StringDecoder("utf8");
       process[stream].write = (chunk, encoding, done) => {
-        const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8");
-        for (let at = 0; at < text.length; at += 65536) {
-          const id = current.getStore()?.id ?? null;
-          this.say({ method: "output", params: { id, stream, text: text.slice(at, at + 65536) } });
-        }
+        const id = current.getStore()?.id ?? null;
+        const text = typeof chunk === "string" ? chunk : decoder.write(Buffer.from(chunk));
+        for (const piece of pieces(text)) this.say({ method: "output", params: { id, stream, text: piece } });
         (typeof encoding === "function" ? encoding : done)?.();
         return true;
       };
     }
     // A module that fails while it is loaded is told so in the answer to hello, which may not have come yet.
-    this.early = (error) => { this.trouble ??= { error }; };
-    process.on("uncaughtException", this.early);
+    this.trouble = new Promise((_, reject) => { this.early = reject; });
+    this.trouble.catch(() => {});
+    for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, (error) => this.stray(error));
     this.exit = process.exit.bind(process);
     process.exit = (status) => {
       if (current.getStore()) throw new Error(`the tool asked to exit with status ${status ?? 0}`);
@@ -128,8 +139,25 @@ class Worker {
     };
   }
 
+  /**
+   * What nobody caught. It is the fault of the call that it came from; of one that is answered already, the others are not to
+   * suffer. Where it came from none, the state of the whole module is in doubt.
+   */
+  stray(error) {
+    const call = current.getStore();
+    if (!this.functions) return this.early(error);
+    if (call && !call.answered) return call.fail(error);
+    writeError(`nobody caught ${traced(error) ?? told(error)}\n`);
+    if (!call) this.exit(1);
+  }
+
   say(members) {
-    this.write(JSON.stringify({ jsonrpc: "2.0", ...members }) + "\n");
+    this.send(JSON.stringify({ jsonrpc: "2.0", ...members }, (_, value) => (typeof value === "string" ? whole(value) : value)));
+  }
+
+  /** A frame, on a line of its own also where a child of the tool left one open. */
+  send(frame) {
+    this.write(`\n${frame}\n`);
   }
 
   refuse(id, code, message, data) {
@@ -166,12 +194,10 @@ class Worker {
     }
     Object.assign(this, { concurrency, secrets, host });
     try {
-      const { functions } = await load(this.file);
-      if (this.trouble) throw this.trouble.error;
-      process.off("uncaughtException", this.early);
+      const { functions } = await Promise.race([this.trouble, load(this.file)]);
       this.functions = functions;
     } catch (error) {
-      this.refuse(id, NOT_LOADED, told(error), { type: error?.name ?? typeof error, traceback: error?.stack ?? null });
+      this.refuse(id, NOT_LOADED, told(error), { type: typeOf(error), traceback: traced(error) });
       return this.exit(1);
     }
     const features = ["cancel", "progress", "output", "concurrent"];
@@ -199,7 +225,7 @@ class Worker {
       this.running.set(call.id, call);
       this.make(call).then((answer) => {
         this.running.delete(call.id);
-        this.write(answer);
+        this.send(answer);
         this.next();
       });
     }
@@ -218,12 +244,15 @@ class Worker {
       const made = this.functions.get(params.function);
       if (!made) throw new Refusal(UNKNOWN, `no function ${params.function}; there are ${[...this.functions.keys()].join(", ")}`);
       call.context = this.context(call);
-      const result = await current.run(call, () => made(params.kwargs, call.context));
+      const failed = new Promise((_, reject) => { call.fail = reject; });
+      const result = await Promise.race([failed, current.run(call, async () => collected(await made(params.kwargs, call.context), signal))]);
       const text = encoded(result);
       if (Buffer.byteLength(text) > LONGEST - 256) throw new Refusal(INVALID_OUTPUT, "the result is longer than 64 MB");
-      return `{"jsonrpc":"2.0","id":${id},"result":${text}}\n`;
+      return `{"jsonrpc":"2.0","id":${id},"result":${text}}`;
     } catch (error) {
-      return JSON.stringify({ jsonrpc: "2.0", id, error: fault(error, signal) }) + "\n";
+      return JSON.stringify({ jsonrpc: "2.0", id, error: fault(error, signal) }, (_, value) => (typeof value === "string" ? whole(value) : value));
+    } finally {
+      call.answered = true;
     }
   }
 
@@ -260,15 +289,59 @@ class Worker {
 
 const writeError = process.stderr.write.bind(process.stderr);
 
+/** Anything can be thrown, also what cannot be made a text of. */
 function told(error) {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  } catch {
+    return "something was thrown that cannot be told";
+  }
 }
+
+function member(error, name) {
+  try {
+    return typeof error?.[name] === "string" ? error[name] : null;
+  } catch {
+    return null;
+  }
+}
+
+const traced = (error) => member(error, "stack");
+const typeOf = (error) => member(error, "name") ?? typeof error;
 
 function fault(error, signal) {
   if (error instanceof Refusal) return { code: error.code, message: error.message, data: error.data };
   // What a function throws when it is told to stop is its way of stopping.
-  if (signal.aborted) return { code: CANCELLED, message: "the call was cancelled", data: { traceback: error?.stack ?? null } };
-  return { code: RAISED, message: told(error), data: { type: error?.name ?? typeof error, traceback: error?.stack ?? null } };
+  if (signal.aborted) return { code: CANCELLED, message: "the call was cancelled", data: { traceback: traced(error) } };
+  return { code: RAISED, message: told(error), data: { type: typeOf(error), traceback: traced(error) } };
+}
+
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** A text without half a surrogate pair, which would spoil its whole frame. */
+function whole(text) {
+  return text.isWellFormed?.() ? text : text.replace(HALF, "\ufffd");
+}
+
+/** A text in pieces of at most 65,536 characters, none of which ends within one. */
+function* pieces(text) {
+  for (let at = 0; at < text.length; ) {
+    const end = at + 65536;
+    const splits = end < text.length && /[\ud800-\udbff]/.test(text[end - 1]);
+    yield text.slice(at, (at = splits ? end - 1 : end));
+  }
+}
+
+/** What a generator gives, as a list; anything else as it is. */
+async function collected(value, signal) {
+  const isGenerator = typeof value?.next === "function" && (value[Symbol.asyncIterator] ?? value[Symbol.iterator]);
+  if (!isGenerator) return value;
+  const items = [];
+  for await (const item of value) {
+    if (signal.aborted) throw signal.reason;
+    items.push(item);
+  }
+  return items;
 }
 
 /** Secrets that say what is wrong when one is read that is not there. */
@@ -285,11 +358,12 @@ function guarded(values, declared) {
 /** JSON text, or a refusal that names the place of what is none: JSON.stringify would leave it out, or make it null. */
 function encoded(value) {
   const strange = (value, place, above) => {
+    if (value instanceof Date && Number.isNaN(value.getTime())) return `${place}: Invalid Date`;
     if (typeof value?.toJSON === "function") return null;
     if (typeof value === "number" && !Number.isFinite(value)) return `${place}: ${value}`;
     if (["bigint", "function", "symbol"].includes(typeof value)) return `${place}: ${typeof value}`;
     if (value === null || typeof value !== "object") return null;
-    if (value instanceof Map || value instanceof Set) return `${place}: ${value.constructor.name}`;
+    if (isLost(value)) return `${place}: ${value.constructor?.name ?? "object"}`;
     if (above.includes(value)) return `${place}: an object within itself`;
     const within = [...above, value];
     for (const [key, item] of Object.entries(value)) {
@@ -300,7 +374,16 @@ function encoded(value) {
   };
   const found = strange(value, "result", []);
   if (found) throw new Refusal(INVALID_OUTPUT, `${found} is not JSON`);
-  return JSON.stringify(value ?? null);
+  return JSON.stringify(value ?? null) ?? "null";
+}
+
+/** Whether JSON.stringify would write down nothing of what an object holds, or something else. */
+function isLost(value) {
+  if (value instanceof Map || value instanceof Set || value instanceof Error || ArrayBuffer.isView(value)) return true;
+  if (Array.isArray(value) || Object.keys(value).length > 0) return false;
+  const prototype = Object.getPrototypeOf(value);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return !isPlain && !(value instanceof Number || value instanceof String || value instanceof Boolean);
 }
 
 if (isProgram(fileURLToPath(import.meta.url))) {

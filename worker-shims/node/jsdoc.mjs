@@ -5,23 +5,36 @@ export function schemas({ functions, secrets }, source) {
   const docs = new Map();
   const documented = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*export\s+(?:async\s+)?(?:function\s*\*?\s*|const\s+|let\s+)([\w$]+)/g;
   for (const [, text, name] of source.matchAll(documented)) docs.set(name, parsed(text));
-  return [...functions.keys()].map((name) => {
+  return [...functions].map(([name, made]) => {
     const { description, params = [], returns } = docs.get(name) ?? {};
-    const input_schema = docs.has(name) ? objectOf(params) : { type: "object" };
+    const input_schema = isTold(params, String(made)) ? objectOf(params) : { type: "object" };
     const output = returns && Object.keys(returns).length > 0 ? { output_schema: returns } : {};
     const asks = secrets.length > 0 ? { secrets } : {};
     return { name, description, input_schema, ...output, protocol: "v1", ...asks };
   });
 }
 
+/** Whether the comment says what the function takes: each argument, or nothing where it takes nothing. */
+function isTold(params, source) {
+  const [, name] = source.match(/^(?:async\s+)?(?:function\s*\*?\s*[\w$]*)?\s*\(?\s*([\w$]*)/) ?? [];
+  const takesNothing = /^(?:async\s+)?(?:function\s*\*?\s*[\w$]*)?\s*\(\s*\)/.test(source);
+  if (params.length === 0) return takesNothing;
+  const [{ path, schema }] = params;
+  // The whole of the arguments under a name, with nothing said of what is in it.
+  return !(params.length === 1 && path.length === 1 && path[0] === name && schema.type === "object");
+}
+
 function parsed(text) {
   const plain = text.split("\n").map((line) => line.replace(/^\s*\*? ?/, "")).join("\n");
-  const [description, ...tags] = plain.split(/^@(?=\w)/m);
+  const [description, ...tags] = plain.split(/^[ \t]*@(?=\w)/m);
   const found = { description: description.trim() || undefined, params: [], returns: undefined };
   for (const tag of tags) {
     const word = tag.match(/^\w+/)[0];
     const [type, rest] = typeAndRest(tag.slice(word.length).trim());
-    if (word === "param" || word === "arg" || word === "argument") found.params.push(parameter(type, rest));
+    if (word === "param" || word === "arg" || word === "argument") {
+      const one = parameter(type, rest);
+      if (one.path.every((name) => /^[\w$-]+(\[\])?$/.test(name) && name !== "__proto__")) found.params.push(one);
+    }
     if ((word === "returns" || word === "return") && !/^(Promise<)?(void|undefined)>?$/.test(type)) {
       found.returns = { ...schemaOf(type), ...(rest && { description: oneLine(rest) }) };
     }
@@ -64,16 +77,23 @@ function literal(text, { type }) {
 /** Parameters by name. Those that are said to be members of the first (`args.text`) are the arguments themselves. */
 function objectOf(params) {
   const [first] = params;
-  const isWhole = first?.path.length === 1 && params.length > 1 && params.slice(1).every(({ path }) => path[0] === first.path[0]);
+  const isWhole = first?.path.length === 1 && params.length > 1 && params.slice(1).every(({ path }) => path.length > 1 && path[0] === first.path[0]);
   const named = isWhole ? params.slice(1).map((one) => ({ ...one, path: one.path.slice(1) })) : params;
   const whole = { type: "object", properties: {}, additionalProperties: false };
   for (const { path, schema, required } of named) {
-    const holder = path.slice(0, -1).reduce((holder, name) => holder.properties?.[name] ?? {}, whole);
+    const holder = path.slice(0, -1).reduce(memberOf, whole);
     const name = path.at(-1);
     (holder.properties ??= {})[name] = schema;
-    if (required) (holder.required ??= []).push(name);
+    if (required && !holder.required?.includes(name)) (holder.required ??= []).push(name);
   }
   return whole;
+}
+
+/** The schema of a member, or of the items of one that is a list. */
+function memberOf(holder, name) {
+  const key = name.replace("[]", "");
+  const found = holder.properties && Object.hasOwn(holder.properties, key) ? holder.properties[key] : {};
+  return key === name ? found : found.items ?? {};
 }
 
 const PLAIN = {

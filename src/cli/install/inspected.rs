@@ -1,7 +1,8 @@
 //! What is to be installed, and what it may do, for people and for programs. Everything in it was written by somebody else.
 
 use std::fmt::Write;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -34,13 +35,21 @@ pub(super) struct Inspected {
 }
 
 impl Inspected {
-    pub fn of(parcel: &Parcel, staging: &Staging, catalogue: Arc<Catalogue>, surroundings: &Surroundings) -> Self {
-        let brought = parcel.pieces.iter().filter_map(|piece| {
-            let bytes = fs::read(staging.folder.join(&piece.at)).ok()?;
-            let sha256 = hex(&Sha256::digest(&bytes));
-            Some(Brought { at: piece.at.clone(), from: piece.from.clone(), size: bytes.len() as u64, sha256 })
-        });
-        let files = brought.collect();
+    pub fn of(
+        parcel: &Parcel,
+        staging: &Staging,
+        catalogue: Arc<Catalogue>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for piece in &parcel.pieces {
+            let path = staging.folder.join(&piece.at);
+            if !path.is_dir() {
+                let cannot = |error| format!("{} cannot be read: {error}", piece.from.display());
+                let (size, sha256) = digest(&path).map_err(cannot)?;
+                files.push(Brought { at: piece.at.clone(), from: piece.from.clone(), size, sha256 });
+            }
+        }
         let report =
             if parcel.is_executable { Report::default() } else { check(from_ref(&staging.folder), &[], surroundings) };
         let findings = report.findings().map(|(file, finding)| {
@@ -49,7 +58,7 @@ impl Inspected {
             let fix = if finding.fix.is_empty() { String::new() } else { format!("; {}", finding.fix) };
             (finding.level, format!("{place}{}: {}{fix}", line.unwrap_or_default(), finding.message))
         });
-        Self { findings: findings.collect(), catalogue, files }
+        Ok(Self { findings: findings.collect(), catalogue, files })
     }
 
     /// Why it cannot be installed, whatever anybody says.
@@ -89,10 +98,17 @@ impl Inspected {
                 row("", facts.join(", "));
             }
         }
-        for (key, value) in main.map(needs).unwrap_or_default() {
-            row(key, value);
+        for entry in &self.catalogue.files {
+            let whose = if main.is_some_and(|main| main.file.path == entry.file.path) {
+                String::new()
+            } else {
+                format!(" ({})", entry.file.pack)
+            };
+            for (key, value) in needs(entry) {
+                row(key, value + &whose);
+            }
         }
-        row("may", may(main));
+        row("may", may(self.uses_hostler()));
         for file in &self.files {
             row("file", format!("{}, {} bytes, sha256 {}", file.at.display(), file.size, file.sha256));
         }
@@ -144,6 +160,22 @@ impl Inspected {
         format!("{kind}{size}{}", about.unwrap_or_default())
     }
 
+    /// What the tool files that come together say of something, once each.
+    fn all<'a>(&'a self, of: impl Fn(&'a FileEntry) -> &'a [String]) -> Vec<&'a str> {
+        let mut all: Vec<&str> = Vec::new();
+        for one in self.catalogue.files.iter().flat_map(|entry| of(entry)) {
+            if !all.contains(&one.as_str()) {
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    fn uses_hostler(&self) -> bool {
+        let may_ask = |entry: &FileEntry| entry.serving().has_workers() && entry.settings.host_access.value;
+        self.catalogue.files.iter().any(|entry| may_ask(entry))
+    }
+
     pub fn as_json(
         &self,
         parcel: &Parcel,
@@ -164,29 +196,24 @@ impl Inspected {
             }
             said
         });
-        let file =
-            |file: &Brought| json!({"path": file.at, "from": file.from, "size": file.size, "sha256": file.sha256});
+        let file = |file: &Brought| json!({"path": path(&file.at), "from": path(&file.from), "size": file.size, "sha256": file.sha256});
         let size: u64 = self.files.iter().map(|file| file.size).sum();
         let own = self.files.iter().find(|file| file.at == parcel.main).or(self.files.last());
         let said = json!({
-            "path": target.join(&parcel.top), "source": parcel.source, "link": parcel.is_link,
+            "path": path(&target.join(&parcel.top)), "source": path(&parcel.source), "link": parcel.is_link,
             "kind": main.map(FileEntry::kind_word), "tools": tools.collect::<Value>(),
             "requires_python": header.and_then(|header| header.requires_python.clone()),
-            "dependencies": header.map(|header| header.dependencies.clone()).unwrap_or_default(),
-            "secrets": main.map(|entry| entry.settings.secrets.value.clone()).unwrap_or_default(),
-            "uses_hostler": main.is_some_and(uses_hostler),
+            "dependencies": self.all(|entry| entry.file.header.as_ref().map_or(&[], |header| &header.dependencies)),
+            "secrets": self.all(|entry| &entry.settings.secrets.value),
+            "uses_hostler": self.uses_hostler(),
             "size": size, "sha256": own.map(|file| file.sha256.clone()),
             "files": self.files.iter().map(file).collect::<Value>(),
-            "in_the_way": standing.against, "overrides": standing.overrides, "hidden_by": standing.hidden_by,
+            "in_the_way": standing.against, "overrides": standing.overrides, "hidden_by": standing.hidden_by.iter().map(|one| path(one)).collect::<Value>(),
             "served": standing.is_served,
             "findings": self.findings.iter().map(|(level, text)| json!({"level": level, "text": text})).collect::<Value>(),
         });
         if let Value::Object(said) = said { said } else { Map::new() }
     }
-}
-
-fn uses_hostler(entry: &FileEntry) -> bool {
-    entry.serving().has_workers() && entry.settings.host_access.value
 }
 
 fn needs(entry: &FileEntry) -> Vec<(&'static str, String)> {
@@ -200,21 +227,37 @@ fn needs(entry: &FileEntry) -> Vec<(&'static str, String)> {
 }
 
 /// What nobody keeps it from.
-fn may(entry: Option<&FileEntry>) -> String {
+fn may(uses_hostler: bool) -> String {
     let own = "do whatever you may: files, network, programs; there are no walls around tools yet";
-    match entry {
-        Some(entry) if uses_hostler(entry) => {
-            format!("{own}; and use hostler: call other tools and the client's model")
-        }
-        _ => own.to_owned(),
+    if uses_hostler {
+        format!("{own}; and use hostler: call other tools and the client's model")
+    } else {
+        own.to_owned()
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
+/// A path for JSON, which knows no bytes that are no text.
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The size of a file and what tells it from any other, whatever its length.
+fn digest(path: &Path) -> io::Result<(u64, String)> {
+    let (mut file, mut piece) = (File::open(path)?, vec![0; 1 << 16]);
+    let (mut hash, mut size) = (Sha256::new(), 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&piece[..read]);
+        size += read as u64;
+    }
+    let hex = hash.finalize().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
-    })
+    });
+    Ok((size, hex))
 }
 
 fn bare(value: &Value) -> String {
@@ -225,19 +268,7 @@ fn bare(value: &Value) -> String {
     }
 }
 
-/// A foreign text on one line, without what would move a terminal's cursor: nothing may paint over what is shown here.
+/// A foreign text on one line.
 fn plain(text: &str) -> String {
-    let is_hidden =
-        |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
-    text.chars()
-        .map(|c| {
-            if c == '\n' {
-                ' '
-            } else if is_hidden(c) {
-                '·'
-            } else {
-                c
-            }
-        })
-        .collect()
+    style::plain(text).replace(['\n', '\t'], " ")
 }

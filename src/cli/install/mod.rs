@@ -2,7 +2,8 @@
 
 mod inspected;
 mod parcel;
-mod staging;
+mod placing;
+pub(super) mod staging;
 mod standing;
 pub(super) mod words;
 
@@ -40,7 +41,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {
         return Err(format!("{} is where it would be installed; it is served from there already", place.display()));
     }
-    let staging = Staging::within(&target, is_own)?;
+    let mut staging = Staging::within(&target, is_own)?;
     staging.bring(&parcel)?;
     if standing::is_there(&parcel, &staging, &target) {
         return Ok(there_already(asked, &place));
@@ -55,7 +56,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     app.dispatcher.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let surroundings = check::surroundings((*app.config).clone());
-    let inspected = Inspected::of(&parcel, &staging, catalogue, &surroundings);
+    let inspected = Inspected::of(&parcel, &staging, catalogue, &surroundings)?;
     let found: Vec<_> = inspected.catalogue.files.iter().map(|entry| entry.file.clone()).collect();
     let served = app.dispatcher.registry.catalogue();
     let standing = Standing::of(&parcel, &staging, &found, &target, &app.config, &served);

@@ -7,17 +7,23 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::parcel::{Parcel, Piece};
+use super::placing::{ASIDE, Placing};
 
 /// Hidden, so that nobody serves what lies there. The number of the process follows, for whoever comes after one that was
 /// killed.
 const PREFIX: &str = ".install-";
 
+/// What is being removed, likewise.
+pub(in crate::cli) const REMOVING: &str = ".remove-";
+
 /// Emptied and removed when it is dropped, with every folder that had to be made for it and is still empty.
 #[derive(Debug)]
 pub(super) struct Staging {
     pub folder: PathBuf,
-    target: PathBuf,
+    pub target: PathBuf,
     made: Vec<PathBuf>,
+    /// It holds what was there before and could not be put back.
+    keeps: bool,
 }
 
 impl Staging {
@@ -32,7 +38,7 @@ impl Staging {
         DirBuilder::new().recursive(true).mode(leave).create(target).map_err(cannot)?;
         sweep(target);
         let folder = target.join(format!("{PREFIX}{}", std::process::id()));
-        let staging = Self { folder, target: target.to_owned(), made };
+        let staging = Self { folder, target: target.to_owned(), made, keeps: false };
         DirBuilder::new().mode(0o700).create(&staging.folder).map_err(cannot)?;
         Ok(staging)
     }
@@ -47,40 +53,24 @@ impl Staging {
     }
 
     /// Puts everything in its place. What is `in_the_way` is set aside before, and put back should that fail.
-    pub fn place(&self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), String> {
-        let aside = self.folder.join(".aside");
-        let mut moved = Vec::new();
-        let placed = (|| {
-            fs::create_dir(&aside)?;
-            for (number, path) in in_the_way.iter().enumerate() {
-                let to = aside.join(number.to_string());
-                fs::rename(path, &to)?;
-                moved.push((to, path));
-            }
-            if parcel.is_folder() {
-                return fs::rename(self.folder.join(&parcel.top), self.target.join(&parcel.top));
-            }
-            parcel.pieces.iter().try_for_each(|piece| self.place_one(piece))
-        })();
-        placed.map_err(|error| {
-            for (from, to) in moved.iter().rev() {
-                let _ = fs::rename(from, to);
-            }
-            format!("{} was not installed: {error}; what was there is there still", parcel.source.display())
-        })
-    }
-
-    fn place_one(&self, piece: &Piece) -> io::Result<()> {
-        let to = self.target.join(&piece.at);
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::rename(self.folder.join(&piece.at), to)
+    pub fn place(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), String> {
+        let mut placing = Placing { staging: self, moved: Vec::new(), put: Vec::new() };
+        let Err(error) = placing.all(parcel, in_the_way) else { return Ok(()) };
+        let kept = placing.undo();
+        self.keeps = !kept.is_empty();
+        let standing = match kept.as_slice() {
+            [] => "what was there is there still".to_owned(),
+            kept => format!("what was there could not be put back and lies in {}", kept.join(", ")),
+        };
+        Err(format!("{} was not installed: {error}; {standing}", parcel.source.display()))
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        if self.keeps {
+            return;
+        }
         let _ = fs::remove_dir_all(&self.folder);
         // Those that hold something stay.
         for folder in &self.made {
@@ -113,16 +103,45 @@ fn bring(piece: &Piece, to: &Path, parcel: &Parcel) -> io::Result<()> {
     copy.sync_all()
 }
 
-/// Removes what killed runs left.
-fn sweep(target: &Path) {
+/// Removes what killed runs left, but for what they had set aside: perhaps it is nowhere else.
+pub(in crate::cli) fn sweep(target: &Path) {
     for entry in fs::read_dir(target).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
-        let is_over = pid
-            .and_then(rustix::process::Pid::from_raw)
-            .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
-        if is_over {
+        let number = |name: &str| name.strip_prefix(PREFIX).or(name.strip_prefix(REMOVING))?.parse::<u32>().ok();
+        let pid = name.to_str().and_then(number);
+        let holds = || fs::read_dir(entry.path().join(ASIDE)).is_ok_and(|mut held| held.next().is_some());
+        if pid.is_some_and(is_over) && !holds() {
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+/// Whether a run with this number is over. One's own number was another's before, as in a container, whose numbers begin anew.
+fn is_over(pid: u32) -> bool {
+    let other = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let is_gone = |pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+    pid == std::process::id() || other.is_some_and(is_gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_killed_runs_left_goes_but_for_what_they_had_set_aside() {
+        let target = tempfile::tempdir().unwrap();
+        let left = |pid: u32| target.path().join(format!("{PREFIX}{pid}"));
+        // Numbers of processes do not go so far.
+        let (own, gone, holding) = (std::process::id(), u32::MAX / 2 - 1, u32::MAX / 2);
+        for pid in [own, gone, holding] {
+            fs::create_dir_all(left(pid).join(ASIDE)).unwrap();
+        }
+        fs::write(left(holding).join(ASIDE).join("0"), "the only one").unwrap();
+        let removing = target.path().join(format!("{REMOVING}{gone}"));
+        fs::create_dir_all(removing.join("pack")).unwrap();
+        let staging = Staging::within(target.path(), true).unwrap();
+        assert!(!removing.exists(), "that somebody wanted gone");
+        assert!(!staging.folder.join(ASIDE).exists(), "it is a new one");
+        assert!(!left(gone).exists() && left(holding).join(ASIDE).join("0").exists());
     }
 }

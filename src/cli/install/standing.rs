@@ -43,7 +43,7 @@ fn names_of(target: &Path, parcel: &Parcel) -> Option<BTreeSet<PathBuf>> {
 }
 
 /// Whether two paths are the same file, bytes and mode, or links to the same place.
-fn is_same(one: &Path, other: &Path) -> bool {
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let (Ok(about), Ok(there)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else { return false };
     if about.is_symlink() || there.is_symlink() {
         return fs::read_link(one).ok().is_some_and(|target| fs::read_link(other).ok() == Some(target));
@@ -67,9 +67,9 @@ impl Standing {
         let along = parcel.along().filter(|_| !parcel.is_folder()).map(|piece| &piece.at);
         // A neighbour that is there as it is wanted is shared.
         for at in along.filter(|at| !is_same(&staging.folder.join(at), &target.join(at))) {
-            standing.look_at(&target.join(at), false, false);
+            standing.look_at(&target.join(at), false);
         }
-        standing.look_at(&target.join(&parcel.top), true, parcel.is_folder());
+        standing.look_at(&target.join(&parcel.top), true);
         standing.rivals(parcel, found, target);
         let same =
             |folder: &PathBuf| *folder == *target || fs::canonicalize(folder).ok() == fs::canonicalize(target).ok();
@@ -83,7 +83,7 @@ impl Standing {
         standing
     }
 
-    fn look_at(&mut self, path: &Path, is_main: bool, for_folder: bool) {
+    fn look_at(&mut self, path: &Path, is_main: bool) {
         let Ok(about) = fs::symlink_metadata(path) else { return };
         let what = match fs::read_link(path) {
             Ok(target) => format!("a link to {}", target.display()),
@@ -92,10 +92,7 @@ impl Standing {
         };
         let others = if is_main { "" } else { ", which other tools there may use" };
         self.against.push(format!("{} is there already, {what}{others}", path.display()));
-        // A file takes the place of a file at once; anything else has to go first.
-        if about.is_dir() || for_folder {
-            self.in_the_way.push(path.to_owned());
-        }
+        self.in_the_way.push(path.to_owned());
     }
 
     /// Files of the folder that claim a name of it and lie elsewhere in it.

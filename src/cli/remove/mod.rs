@@ -1,13 +1,16 @@
 //! `hostler remove NAME`: a tool out of the person's own folder.
 
-use std::collections::BTreeSet;
+mod alone;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
+use self::alone::Helpers;
 use super::consent::{self, Consent};
+use super::install::staging::{REMOVING, sweep};
 use super::install::words::Remove;
 use super::{exit, install, style};
 use crate::app::App;
@@ -34,6 +37,8 @@ struct Going {
     top: PathBuf,
     /// Neighbours that nothing else there needs, and the lock.
     along: Vec<PathBuf>,
+    /// Neighbours that stay though no tool is known to need them, and why.
+    stay: Vec<(PathBuf, String)>,
     tools: Vec<String>,
 }
 
@@ -134,12 +139,13 @@ impl Going {
             files().find(|file| by_file(file)).or_else(|| files().find(|file| file.pack == name)).or_else(by_tool)?;
         let top = top_of(&file.path, folder)?;
         let goes = |path: &Path| path.starts_with(&top);
-        let mut along: Vec<PathBuf> = if top == file.path { alone_with(file, catalogue, folder) } else { Vec::new() };
+        let helpers = if top == file.path { Helpers::of(file, catalogue, folder) } else { Helpers::default() };
+        let Helpers { alone: mut along, stay } = helpers;
         let mut lock = file.path.clone().into_os_string();
         lock.push(".lock");
         along.extend(Some(PathBuf::from(lock)).filter(|lock| !goes(lock) && fs::symlink_metadata(lock).is_ok()));
         let tools = catalogue.tools.iter().filter(|tool| goes(&tool.entry.file.path)).map(|tool| tool.name.clone());
-        Some(Self { tools: tools.collect(), along, top })
+        Some(Self { tools: tools.collect(), along, stay, top })
     }
 
     fn as_text(&self) -> String {
@@ -154,6 +160,10 @@ impl Going {
                 .iter()
                 .map(|path| vec![String::new(), format!("{}, which nothing else there needs", path.display())]),
         );
+        for (number, (path, reason)) in self.stay.iter().enumerate() {
+            let key = if number == 0 { "  stays" } else { "" };
+            rows.push(vec![key.to_owned(), format!("{}, which {reason}", path.display())]);
+        }
         if !self.tools.is_empty() {
             rows.push(vec!["  with its tools".to_owned(), self.tools.join(", ")]);
         }
@@ -161,7 +171,12 @@ impl Going {
     }
 
     fn as_json(&self) -> Map<String, Value> {
-        let said = json!({"path": self.top, "along": self.along, "tools": self.tools, "link": self.top.is_symlink()});
+        let shown = |path: &PathBuf| path.display().to_string();
+        let stay = self.stay.iter().map(|(path, reason)| json!({"path": shown(path), "reason": reason}));
+        let said = json!({
+            "path": shown(&self.top), "along": self.along.iter().map(shown).collect::<Value>(), "stay": stay.collect::<Value>(),
+            "tools": self.tools, "link": self.top.is_symlink(),
+        });
         if let Value::Object(said) = said { said } else { Map::new() }
     }
 
@@ -170,9 +185,12 @@ impl Going {
         if self.top.is_symlink() || !self.top.is_dir() {
             fs::remove_file(&self.top)?;
         } else {
-            let aside = folder.join(format!(".remove-{}", std::process::id()));
+            sweep(folder);
+            let aside = folder.join(format!("{REMOVING}{}", std::process::id()));
             fs::rename(&self.top, &aside)?;
-            fs::remove_dir_all(&aside)?;
+            let left =
+                |error| std::io::Error::other(format!("{error}; what is left of it lies in {}", aside.display()));
+            fs::remove_dir_all(&aside).map_err(left)?;
         }
         forget_compiled(&self.top);
         for path in &self.along {
@@ -205,26 +223,26 @@ fn top_of(path: &Path, folder: &Path) -> Option<PathBuf> {
     Some(folder.join(below.iter().next()?))
 }
 
-/// The helpers of a file that are no tools themselves and that no other file there imports.
-fn alone_with(file: &ToolFile, catalogue: &Catalogue, folder: &Path) -> Vec<PathBuf> {
-    let others = || catalogue.files.iter().map(|entry| &entry.file).filter(|other| other.path != file.path);
-    let needed: BTreeSet<&Path> =
-        others().flat_map(|other| other.helpers.iter().chain([&other.path])).map(PathBuf::as_path).collect();
-    let mut alone: Vec<PathBuf> =
-        file.helpers.iter().filter(|path| !needed.contains(path.as_path())).cloned().collect();
-    let packages: BTreeSet<PathBuf> = alone
-        .iter()
-        .filter_map(|path| path.parent())
-        .filter(|parent| *parent != folder)
-        .map(|parent| parent.join("__init__.py"))
-        .filter(|path| path.is_file())
-        .collect();
-    alone.extend(packages);
-    alone.retain(|path| path.starts_with(folder) && *path != file.path);
-    alone
-}
-
 fn count(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| if entry.file_type().is_ok_and(|kind| kind.is_dir()) { count(&entry.path()) } else { 1 }).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_run_of_the_same_number_left_is_not_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(format!("{REMOVING}{}", std::process::id()));
+        let top = folder.path().join("pack");
+        for place in [&left, &top] {
+            fs::create_dir(place).unwrap();
+            fs::write(place.join("pack.py"), "").unwrap();
+        }
+        let going = Going { top, along: Vec::new(), stay: Vec::new(), tools: Vec::new() };
+        going.go(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
