@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
-use std::fmt::Write as _;
+
 use std::fs;
 use std::hash::Hasher;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::ToolFile;
@@ -56,11 +57,7 @@ impl Cache {
             hash.update(whole.as_os_str().as_encoded_bytes());
             hash.update([0]);
         }
-        let mut name = String::new();
-        for byte in hash.finalize().iter().take(12) {
-            let _ = write!(name, "{byte:02x}");
-        }
-        self.folder.join(name)
+        self.folder.join(HEXLOWER.encode(&hash.finalize()[..12]))
     }
 
     /// What is known of the tool files of these folders.

@@ -1,7 +1,8 @@
 //! What live types added to the schemas of a file, kept for the next run by what the file holds.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
+
+use data_encoding::HEXLOWER;
 
 use super::cache::{Cache, check, read_regular};
 use super::unsaved::Unsaved;
@@ -23,11 +24,7 @@ impl Cache {
     }
 
     fn place_of_refined(&self, version: &[u8; 32]) -> PathBuf {
-        let mut name = "refined-".to_owned();
-        for byte in version.iter().take(12) {
-            let _ = write!(name, "{byte:02x}");
-        }
-        self.folder().join(name)
+        self.folder().join(format!("refined-{}", HEXLOWER.encode(&version[..12])))
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, SystemTime};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// A copy that nobody started from for this long is of a version that nobody needs.
@@ -78,12 +79,7 @@ impl Sources {
 }
 
 fn name(fingerprint: [u8; 32]) -> String {
-    use std::fmt::Write as _;
-    let mut name = String::with_capacity(67);
-    for byte in fingerprint {
-        let _ = write!(name, "{byte:02x}");
-    }
-    name + ".py"
+    HEXLOWER.encode(&fingerprint) + ".py"
 }
 
 /// What a file holds, if it is what it should be.

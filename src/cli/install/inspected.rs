@@ -1,12 +1,12 @@
 //! What is to be installed, and what it may do, for people and for programs. Everything in it was written by somebody else.
 
-use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -253,11 +253,7 @@ fn digest(path: &Path) -> io::Result<(u64, String)> {
         hash.update(&piece[..read]);
         size += read as u64;
     }
-    let hex = hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
-    Ok((size, hex))
+    Ok((size, HEXLOWER.encode(&hash.finalize())))
 }
 
 fn bare(value: &Value) -> String {
