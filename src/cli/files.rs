@@ -2,8 +2,7 @@
 
 use std::io::IsTerminal;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use data_encoding::BASE64;
 use serde_json::Value;
 
 use super::style;
@@ -18,7 +17,7 @@ pub(super) fn answer(json: &str) -> bool {
     let Ok(mut result) = serde_json::from_str::<Value>(json) else { return false };
     let for_a_person = std::io::stdout().is_terminal();
     match result.as_object().and_then(File::of) {
-        Some(file) if !for_a_person => match BASE64_STANDARD.decode(file.base64) {
+        Some(file) if !for_a_person => match BASE64.decode(file.base64.as_bytes()) {
             Ok(bytes) => {
                 style::answer_bytes(&bytes);
                 true

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine;
-use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Map, Value};
 
 use super::Fault;
@@ -117,7 +116,7 @@ fn forms(value: &str) -> Vec<String> {
             let bytes = [vec![0; offset], value.as_bytes().to_vec()].concat();
             // The first and the last character also hold bits of what stands before and after.
             let (begin, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
-            for text in [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)] {
+            for text in [BASE64_NOPAD.encode(&bytes), BASE64URL_NOPAD.encode(&bytes)] {
                 add(text[begin..end].to_owned(), SHORTEST_BASE64);
             }
         }
@@ -145,7 +144,7 @@ fn percent_encoded(byte: u8, upper: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use base64::prelude::BASE64_STANDARD;
+    use data_encoding::BASE64;
     use proptest::prelude::*;
 
     use super::*;
@@ -164,9 +163,9 @@ mod tests {
             "https://x/?k=p%40ss%20w0rd%2F%22x%22&y=1".to_owned(),
             "https://x/?k=p%40ss+w0rd%2f%22x%22".replace("%2f", "%2F"),
             format!("{}", serde_json::json!({ "k": KEY })),
-            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("me:{KEY}"))),
-            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("you1:{KEY}:more"))),
-            format!("Authorization: Basic {}", BASE64_STANDARD.encode(format!("them:{KEY}"))),
+            format!("Authorization: Basic {}", BASE64.encode(format!("me:{KEY}").as_bytes())),
+            format!("Authorization: Basic {}", BASE64.encode(format!("you1:{KEY}:more").as_bytes())),
+            format!("Authorization: Basic {}", BASE64.encode(format!("them:{KEY}").as_bytes())),
         ] {
             let clean = scrub().text(&form).into_owned();
             assert!(clean.contains("[secret KEY]"), "{form} became {clean}");
