@@ -4,16 +4,24 @@
 use super::catalogue::Catalogue;
 use crate::discovery::{Kind, Status, ToolFile};
 
-/// An executable that changed keeps its tools until it has answered again: a list does not lose them for a moment.
+/// An executable that changed keeps its tools until it has answered again, and one that takes another's place lists that one's
+/// until then: a list does not lose them for a moment.
 pub(super) fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
     for file in files.iter_mut().filter(|file| file.status == Status::Unasked) {
-        let earlier = before.files.iter().find(|entry| entry.file.path == file.path);
-        if let Some(earlier) = earlier.filter(|earlier| earlier.file.is_ready()) {
+        let itself = before.files.iter().find(|entry| entry.file.path == file.path);
+        let displaced = || before.files.iter().find(|entry| gives_way(&entry.file, file));
+        if let Some(earlier) = itself.or_else(displaced).filter(|earlier| earlier.file.is_ready()) {
             file.functions.clone_from(&earlier.file.functions);
             file.description.clone_from(&earlier.file.description);
             file.wishes.clone_from(&earlier.file.wishes);
         }
     }
+}
+
+/// Whether a tool gives up its place to an executable. A Python file's tools have other names than its own.
+fn gives_way(weaker: &ToolFile, file: &ToolFile) -> bool {
+    let is_alike = matches!(weaker.kind, Kind::Executable | Kind::Builtin);
+    is_alike && weaker.pack == file.pack && weaker.rank < file.rank
 }
 
 /// What becomes of executables that are gone.

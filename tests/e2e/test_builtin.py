@@ -6,12 +6,13 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import threading
 import time
 import unittest
 
 from harness import HOSTLER, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
-from test_executables import program
+from test_executables import program, script
 
 ALL = '[builtin]\nenable = ["files", "search", "system", "web", "shell", "host"]\nroots = ["root"]\n'
 
@@ -79,6 +80,21 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
         done = run("show", "grep", "--json", "--config", config, "--tools", folder / "tools")
         shown = json.loads(done.stdout)
         self.assertEqual((shown["kind"], shown["overrides"]), ("executable", ["built-in:grep"]))
+
+    async def test_a_built_in_tool_is_listed_until_the_program_in_its_place_said_what_it_is(self):
+        folder, config = place(self, '[builtin]\nenable = ["grep"]\nroots = ["root"]\n[executables]\nschema_timeout = "20s"\n')
+        asked, answer = folder / "asked", folder / "answer"
+        os.mkfifo(answer)
+        schema = f"open({str(asked)!r}, 'w').close()\n    print(open({str(answer)!r}).read())\n    sys.exit()"
+        async with connected(folder / "tools", config=config) as session:
+            self.assertIn("regular expression", (await session.tools())["grep"].description)
+            script(folder / "tools", "grep", f"#!{sys.executable}\nimport sys\nif '--schema' in sys.argv:\n    {schema}\nprint(1)\n")
+            await eventually_async(asked.exists, "the program is asked")
+            self.assertIn("regular expression", (await session.tools())["grep"].description)
+            answer.write_text('{"description": "Mine."}')
+            while (await session.tools())["grep"].description != "Mine.":
+                await asyncio.sleep(0.01)
+            self.assertEqual(await session.value("grep"), 1)
 
     async def test_tools_of_the_host(self):
         folder, config = place(self, ALL + '[secrets]\nTOKEN = { env = "X" }\n')
