@@ -47,7 +47,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    process::survive_questions();
+    process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options =

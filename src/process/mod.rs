@@ -36,7 +36,7 @@ pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use pipe_end::PipeEnd;
 pub use program::{cannot_run, spawn_when_written};
 pub use run::{Finished, run};
-pub use signals::{Signals, survive_questions};
+pub use signals::{Signals, survive_notices};
 pub use sweep::sweep;
 pub use withheld::Withheld;
 pub use word::shell_word;

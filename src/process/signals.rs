@@ -6,21 +6,24 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
-use signal_hook::consts::SIGUSR1;
+use signal_hook::consts::{SIGUSR1, SIGXFSZ};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::{exit, keeper};
 
 /// Has USR1, which asks how hostler stands, end nothing: it may come before anybody listens, or to a command that has
-/// nothing to tell. To be called first of all. It sets a handler that does nothing and does not ignore the signal, because
-/// whatever hostler starts would inherit that, and begins with what is usual instead.
-pub fn survive_questions() {
-    static ASKED: AtomicBool = AtomicBool::new(false);
+/// nothing to tell. Nor does a file that grows over the limit on sizes, which the write itself tells. To be called first of
+/// all. It sets handlers that do nothing and does not ignore the signals, because whatever hostler starts would inherit that,
+/// and begins with what is usual instead.
+pub fn survive_notices() {
+    static HEARD: AtomicBool = AtomicBool::new(false);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        if let Err(error) = signal_hook::flag::register(SIGUSR1, &ASKED) {
-            tracing::warn!(%error, "USR1 ends hostler unless it serves");
+        for signal in [SIGUSR1, SIGXFSZ] {
+            if let Err(error) = signal_hook::flag::register(signal, &HEARD) {
+                tracing::warn!(%error, signal, "this signal ends hostler unless it serves");
+            }
         }
     });
 }
@@ -140,7 +143,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn what_is_started_does_with_usr1_what_is_usual() {
-        survive_questions();
+        survive_notices();
         let launch = crate::process::Launch::new("/bin/grep").args(["SigIgn", "/proc/self/status"]);
         let done = crate::process::run(&launch, std::time::Duration::from_secs(20), |_| {}).await.unwrap();
         let ignored = u64::from_str_radix(done.stdout.trim_start_matches("SigIgn:").trim(), 16).unwrap();

@@ -273,7 +273,7 @@ class ByItself(unittest.TestCase):
         (folder / "root/a.txt").write_text(before)
 
         def full():  # a part of what is written fits, as on a disk that is nearly full
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which Python ignores
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
         for mode, path, content in (("append", "a.txt", "12345678"), ("overwrite", "a.txt", "y" * (room + 1)), ("create", "b.txt", "y" * (room + 1))):

@@ -28,7 +28,7 @@ use rustix::process::{Pid, getpid, setpgid};
 use rustix::stdio;
 use rustix::termios::tcgetpgrp;
 
-use super::{survive_questions, table};
+use super::{survive_notices, table};
 
 pub use beneath::{finish, is_kept, unless_over};
 pub(super) use beneath::{listen, open_for_starts};
@@ -63,7 +63,7 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     // Children that were here before, as after `exec` in a shell, are none of ours.
     let spared = table::children(getpid());
     // The keeper passes USR1 on as soon as it hears it, which may be before anybody below listens.
-    survive_questions();
+    survive_notices();
     // Neither end reaches what is started later: it would keep the other side from seeing the end.
     let (words, told) = io::pipe()?;
     adopt_orphans();
