@@ -58,6 +58,14 @@ class Asked(unittest.TestCase):
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
 
+    def test_the_first_call_of_all_and_its_help_know_what_it_takes(self):
+        tools = scratch(self) / "tools"
+        program(tools, "fresh")
+        done = run("call", "--help", "fresh", "--tools", str(tools))
+        self.assertEqual((done.returncode, "text  string  required" in done.stdout), (0, True), done.stderr)
+        done = run("call", "fresh", "text=5", "--tools", str(tools))
+        self.assertEqual((done.returncode, json.loads(done.stdout or "null")), (0, {"said": "5"}), done.stderr)
+
     def test_what_is_no_tool_is_told_with_what_to_do(self):
         tools = scratch(self) / "tools"
         fails = {
