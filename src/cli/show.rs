@@ -131,7 +131,7 @@ pub(super) fn type_word(schema: &Value) -> String {
     if let Some(value) = schema.get("const") {
         return value.to_string();
     }
-    if let Some(Value::Array(branches)) = schema.get("anyOf") {
+    if let Some(Value::Array(branches)) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
         return branches.iter().map(type_word).collect::<Vec<_>>().join("|");
     }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {

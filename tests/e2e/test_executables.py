@@ -222,6 +222,17 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(answer.code, "INVALID_PARAMS")
         self.assertIn("unknown argument `txt`, did you mean `text`?", answer.message)
 
+    async def test_words_to_choose_from_are_told_where_a_schema_says_them_one_by_one(self):
+        modes = [{"type": "string", "const": "fast", "description": "Soon."}, {"type": "string", "const": "slow"}]
+        tools = scratch(self) / "tools"
+        program(tools, "run", schema={"input_schema": {"type": "object", "properties": {"mode": {"oneOf": modes}}}})
+        async with connected(tools) as hostler:
+            for value, came in [("quick", 'the string "quick"'), (5, "the number 5")]:
+                answer = await hostler.call("run", mode=value)
+                self.assertEqual((answer.code, answer.message), (
+                    "INVALID_PARAMS", f'run was not called: `mode` must be "fast" or "slow", and {came} came'))
+        self.assertIn('mode  "fast"|"slow"', run("show", "run", "--tools", str(tools)).stdout)
+
     async def test_an_operation_that_failed_is_a_result(self):
         failed = {"error": "no key", "error_code": "MISSING_CREDENTIALS", "help": {"steps": ["get one"]}}
         schema = {**SCHEMA, "parameters": {}, "returns": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
