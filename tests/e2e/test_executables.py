@@ -63,6 +63,10 @@ class Asked(unittest.TestCase):
         program(tools, "fresh")
         done = run("call", "--help", "fresh", "--tools", str(tools))
         self.assertEqual((done.returncode, "text  string  required" in done.stdout), (0, True), done.stderr)
+        program(tools, "lines", schema={"returns": {"type": "array", "items": {"type": "string"}}})
+        program(tools, "map", schema={"returns": {"n": "int"}})
+        for name, word in [("lines", "list of string"), ("map", "object")]:
+            self.assertIn(f"Returns\n  {word}\n", run("show", name, "--tools", str(tools)).stdout)
         done = run("call", "fresh", "text=5", "--tools", str(tools))
         self.assertEqual((done.returncode, json.loads(done.stdout or "null")), (0, {"said": "5"}), done.stderr)
 
@@ -77,6 +81,7 @@ class Asked(unittest.TestCase):
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
             "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "is no JSON Schema"),
             "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
+            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "its lines end as on Windows, so its first line wants `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
             "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "a program for another machine"),
         }
