@@ -13,6 +13,9 @@ class Beginning(unittest.TestCase):
     def test_from_nothing_to_a_call(self):
         place = scratch(self)
         self.assertEqual(run("init", cwd=place).returncode, 0)
+        for look in (["check"], ["doctor", "--offline"], ["list"]):
+            done = run(*look, cwd=place)
+            self.assertEqual((done.returncode, "does not exist" in done.stdout + done.stderr), (0, False), done.stdout)
         made = run("new", "shed", cwd=place)
         self.assertEqual((made.returncode, made.stdout), (0, "tools/shed.py\n"))
         self.assertIn("hostler call shed.greet name=you", made.stderr)
@@ -30,7 +33,7 @@ class Beginning(unittest.TestCase):
 
     def test_a_name_that_is_none(self):
         place = scratch(self)
-        for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x")):
+        for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x"), ("shed.py", "shed")):
             done = run("new", name, cwd=place)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"such as `{near}`", done.stderr)

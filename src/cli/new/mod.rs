@@ -73,6 +73,9 @@ fn unfit(asked: &New) -> Option<String> {
     let near = nearest_identifier(name);
     if !is_identifier(&meant) {
         let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
+        // The name of the file is meant, where its ending is written along.
+        let stem = name.strip_suffix(Template::of(asked.kind).ending).unwrap_or(name);
+        let near = nearest_identifier(stem);
         return Some(format!("`{name}` cannot be {whose} name; letters, digits{more} and _ only, such as `{near}`"));
     }
     let file = format!("{name}{}", Template::of(asked.kind).ending);
@@ -90,6 +93,11 @@ pub(super) fn config(directory: &Path) -> ExitCode {
     let path = directory.join("hostler.toml");
     if let Err(message) = write(&path, CONFIG, 0o666) {
         return exit::complain(exit::USAGE, &message);
+    }
+    // It names the folder, which would be told as missing until a first tool is written.
+    let tools = directory.join("tools");
+    if let Err(error) = std::fs::create_dir_all(&tools) {
+        return exit::complain(exit::USAGE, &format!("{} cannot be made: {error}", tools.display()));
     }
     style::answer("hostler.toml");
     style::note(
