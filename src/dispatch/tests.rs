@@ -142,6 +142,17 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
         "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files \
          into ./tools"
     );
+    for (name, own, what) in [
+        ("write_file", "write_file", "it is one of hostler's own and off"),
+        ("file_write", "write_file", "it is one of hostler's own and off"),
+        ("web", "web", "it is a group of hostler's own tools"),
+    ] {
+        let told = fault(folder.path(), name, json!({})).await.message;
+        let right = format!(
+            "there is no tool {name}; {what}: whoever operates hostler switches it on with `enable = [\"{own}\"]`"
+        );
+        assert!(told.starts_with(&right), "{told}");
+    }
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
     let near = fault(folder.path(), "engine.neet", json!({})).await;

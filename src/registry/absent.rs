@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
+use crate::config::builtin::{ALIASES, GROUPS};
 use crate::config::section::{is_slip_of, nearest};
 use crate::pep723::nearest_identifier;
 
@@ -46,6 +47,9 @@ impl Catalogue {
         let pack = self.files.iter().filter(|entry| is_of(name, &entry.file.pack)).max_by_key(rank);
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return NotFound::Broken(entry.file.path.clone(), reason);
+        }
+        if let Some(advice) = switched_off(name) {
+            return NotFound::Unknown { near: Vec::new(), advice };
         }
         if let Some(remedy) = self.remedy() {
             return NotFound::Unknown { near: Vec::new(), advice: format!("there are no tools at all: {remedy}") };
@@ -109,6 +113,19 @@ impl Catalogue {
         names.truncate(5);
         names
     }
+}
+
+/// What is said of a tool that is part of hostler, or of a group of them: since it is not there, it is off.
+fn switched_off(name: &str) -> Option<String> {
+    let own = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
+    let what = match GROUPS.iter().find(|(group, tools)| *group == own || tools.contains(&own))? {
+        (group, _) if *group == own => "it is a group of hostler's own tools",
+        _ => "it is one of hostler's own and off",
+    };
+    Some(format!(
+        "{what}: whoever operates hostler switches it on with `enable = [\"{own}\"]` under [builtin] in hostler.toml (`hostler \
+         builtin` lists them)"
+    ))
 }
 
 /// The pack of a name that is a path: `tools/a.py`, `./a.py`, `a.py`.
