@@ -58,6 +58,7 @@ rules! {
     MISSING_ARGUMENT_TEXT "missing-argument-text" Warning "the docstring explains the other arguments"
     UNKNOWN_ARGUMENT_TEXT "unknown-argument-text" Warning "a model that reads of an argument will try to give it"
     SETTINGS "settings" Error "a configuration with mistakes is not used at all"
+    ABSENT_ROOT "absent-root" Error "built-in tools cannot reach into a folder that is not there"
     ABSENT_PROGRAM "absent-program" Error "nothing is built where the uv or the Python that `hostler.toml` names is not there"
     SECRET_FILE "secret-file" Warning "a tool does not get a secret whose file is absent, empty or open to others"
     UNUSED_SETTINGS "unused-settings" Warning "settings for a tool that is not there do nothing, nor does what another setting overrules"

@@ -65,6 +65,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.unknown_rules(&config);
         report.programs(&config, &surroundings.interpreters);
+        report.roots(&config);
         report.secrets(&config, trouble_of_secret);
         report.unused(&App::build(config).unmatched_settings());
     }

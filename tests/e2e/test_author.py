@@ -100,6 +100,16 @@ class Doctor(unittest.TestCase):
             self.assertEqual(sign["state"], "bad")
             self.assertEqual("uv also tries to fetch it" in sign["fix"], "3.31" in line, "uv fetches versions, not paths")
 
+    def test_built_in_tools_and_what_they_reach(self):
+        place = scratch(self)
+        (place / "tools").mkdir()
+        self.one(self.signs("--tools", place / "tools"), "tools", "none in")
+        config = config_file(place, '[builtin]\nenable = ["glob", "web_search"]\nroots = [".", "gone"]\n')
+        signs = self.signs("--config", config, "--tools", place / "tools", status=1)
+        self.one(signs, "tools", f"none in {place}/tools")
+        self.one(signs, "built-in", f"glob, web_search; roots {place}, {place}/gone")
+        self.assertEqual(self.one(signs, "built-in", f"{place}/gone is not there", "correct the path")["state"], "bad")
+
     def test_a_cache_that_cannot_be_written(self):
         self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
 

@@ -35,6 +35,7 @@ fn told_of_settings(text: &str) -> Vec<(usize, &'static str, String, String)> {
         },
     );
     report.programs(&config, &interpreters);
+    report.roots(&config);
     let line = |file: &super::super::FileReport, finding: &super::super::Finding| {
         finding.range.as_ref().map_or(0, |range| file.text.line_of(range.start))
     };
@@ -63,6 +64,18 @@ fn programs_of_the_configuration_that_are_not_there_are_told_with_their_lines() 
     {
         assert_eq!(one(fine), [], "{fine}");
     }
+}
+
+#[test]
+fn roots_of_built_in_tools_that_are_no_folders_are_told() {
+    let with = |on: &str| {
+        of_settings(&format!("[builtin]\nenable = [\"{on}\"]\nroots = [\".\", \"gone\", \"hostler.toml\"]\n"))
+    };
+    let told = with("glob");
+    let ends: Vec<_> = told.iter().map(|(line, rule, text)| (*line, *rule, text.rsplit_once('/').unwrap().1)).collect();
+    let file = "hostler.toml is a file, and a root is a folder";
+    assert_eq!(ends, [(3, "absent-root", "gone is not there"), (3, "absent-root", file)]);
+    assert_eq!(with("fetch_url"), [], "nobody reaches there");
 }
 
 #[test]
