@@ -130,6 +130,10 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         finish(&mut one, &surroundings.config);
         report.files.push(one);
     }
+    for mut one in folders.iter().flat_map(|folder| executables::without_leave(folder)) {
+        finish(&mut one, &surroundings.config);
+        report.files.extend(Some(one).filter(|one| !one.findings.is_empty()));
+    }
     let tools = scan.files.iter().map(|file| (file.pack.clone(), effective(file, &surroundings.config)));
     report.overruled(tools.collect());
     // A helper that is no Python breaks every file that imports it.

@@ -110,7 +110,9 @@ fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
-        return format!("{files} checked: give a folder with --tools DIR, or put Python files into ./tools");
+        return format!(
+            "{files} checked: give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools"
+        );
     }
     if errors + warnings == 0 {
         return format!("{files} checked, nothing to mend");

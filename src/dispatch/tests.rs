@@ -139,8 +139,8 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     assert_eq!(none.code, Code::ToolNotFound);
     assert_eq!(
         none.message,
-        "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files \
-         into ./tools"
+        "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files, or \
+         programs with leave to be executed, into ./tools"
     );
     for (name, own, what) in [
         ("write_file", "write_file", "it is one of hostler's own and off"),

@@ -31,7 +31,7 @@ impl Catalogue {
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,
             (true, []) if !self.files.is_empty() => None,
-            (true, []) => Some("give a folder with --tools DIR, or put Python files into ./tools".to_owned()),
+            (true, []) => Some("give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools".to_owned()),
             (true, [one]) if self.files.len() == 1 => Some(silent_file(one)),
             (true, some) => Some(format!("no file has a public function ({}); see `hostler check`", some.join(", "))),
         }

@@ -335,6 +335,23 @@ class Checked(unittest.TestCase):
         self.assertEqual((file, rule), ("say", "takes-place"))
         self.assertIn(f"`say` is also {weak}/say.py, of which nothing is served", words)
 
+    def test_a_script_that_nobody_may_execute_is_found(self):
+        tools = scratch(self) / "tools"
+        for name, text in [("says.sh", "#!/bin/sh\n"), ("_part.sh", "#!/bin/sh\n"), ("notes", "no program"), ("old.txt", "#!/bin/sh\n")]:
+            script(tools, name, text, mode=0o644)
+        (file, rule, words), = self.found([tools])
+        self.assertEqual((file, rule), ("says.sh", "not-executable"))
+        self.assertIn(f"run `chmod +x {tools}/says.sh`", words)
+        config = config_file(tools.parent, '[check]\nignore = ["not-executable"]\n')
+        self.assertEqual(self.found([tools], "--config", config), [])
+
+    def test_a_program_that_is_called_like_a_tool_file_is_told(self):
+        tools = scratch(self) / "tools"
+        program(tools, "stats.py")
+        (file, rule, words), = self.found([tools])
+        self.assertEqual((file, rule), ("stats.py", "no-tools"))
+        self.assertIn("`.py` files are read and not run: leave that out of its name", words)
+
     def test_what_cannot_be_run_is_found_and_nothing_is_run(self):
         tools, ran = scratch(self) / "tools", scratch(self) / "ran"
         script(tools, "well", f"#!/bin/sh\ntouch {ran}\necho '{{}}'\n")
