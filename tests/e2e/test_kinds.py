@@ -470,7 +470,9 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
 
     async def test_one_that_says_no_hello_or_another_is_told(self):
         rows = {
-            "silent": ("import time\ntime.sleep(600)\n", "was not ready within 300ms. Raise its `startup_timeout`"),
+            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Let it flush"),
+            "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
+                          "Let it flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
             "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
             "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
                       "speaks protocol v2, this hostler v1"),
@@ -482,7 +484,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         for name, (body, _) in rows.items():
             program(tools, name, body, {"protocol": "v1"})
-        config = config_file(tools.parent, '[tool.silent]\nstartup_timeout = "300ms"\n')
+        config = config_file(tools.parent, "".join(f'[tool.{name}]\nstartup_timeout = "300ms"\n' for name in ("silent", "unflushed")))
         async with connected(tools, config=config) as hostler:
             for name, (_, words) in rows.items():
                 with self.subTest(name):
