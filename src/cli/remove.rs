@@ -134,7 +134,7 @@ impl Going {
             files().find(|file| by_file(file)).or_else(|| files().find(|file| file.pack == name)).or_else(by_tool)?;
         let top = top_of(&file.path, folder)?;
         let goes = |path: &Path| path.starts_with(&top);
-        let mut along: Vec<PathBuf> = if top == file.path { alone_with(file, catalogue, folder) } else { Vec::new() };
+        let mut along: Vec<PathBuf> = if top == file.path { alone_with(file, files(), folder) } else { Vec::new() };
         let mut lock = file.path.clone().into_os_string();
         lock.push(".lock");
         along.extend(Some(PathBuf::from(lock)).filter(|lock| !goes(lock) && fs::symlink_metadata(lock).is_ok()));
@@ -205,11 +205,15 @@ fn top_of(path: &Path, folder: &Path) -> Option<PathBuf> {
     Some(folder.join(below.iter().next()?))
 }
 
-/// The helpers of a file that are no tools themselves and that no other file there imports.
-fn alone_with(file: &ToolFile, catalogue: &Catalogue, folder: &Path) -> Vec<PathBuf> {
-    let others = || catalogue.files.iter().map(|entry| &entry.file).filter(|other| other.path != file.path);
+/// The helpers of a file that are no tools themselves and that none of the files that stay imports.
+pub(super) fn alone_with<'f>(
+    file: &ToolFile,
+    staying: impl Iterator<Item = &'f ToolFile>,
+    folder: &Path,
+) -> Vec<PathBuf> {
+    let others = staying.filter(|other| other.path != file.path);
     let needed: BTreeSet<&Path> =
-        others().flat_map(|other| other.helpers.iter().chain([&other.path])).map(PathBuf::as_path).collect();
+        others.flat_map(|other| other.helpers.iter().chain([&other.path])).map(PathBuf::as_path).collect();
     let mut alone: Vec<PathBuf> =
         file.helpers.iter().filter(|path| !needed.contains(path.as_path())).cloned().collect();
     let packages: BTreeSet<PathBuf> = alone
