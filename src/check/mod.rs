@@ -135,7 +135,9 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         report.files.extend(Some(one).filter(|one| !one.findings.is_empty()));
     }
     let tools = scan.files.iter().map(|file| (file.pack.clone(), effective(file, &surroundings.config)));
-    report.overruled(tools.collect());
+    let tools: Vec<_> = tools.collect();
+    report.crowded(&tools);
+    report.overruled(tools);
     // A helper that is no Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
     let helpers: BTreeSet<&PathBuf> =

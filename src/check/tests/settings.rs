@@ -67,6 +67,15 @@ fn programs_of_the_configuration_that_are_not_there_are_told_with_their_lines() 
 }
 
 #[test]
+fn more_at_once_than_a_bare_worker_can_is_told() {
+    let told = of_settings("[tool]\nconcurrency = 4\n[tool.one]\nprotocol = \"bare\"\n");
+    let text = "`concurrency = 4` keeps one from being started: `bare` is one call at a time";
+    assert_eq!(told, [(2, "settings", text.to_owned())]);
+    assert_eq!(of_settings("[tool.one]\nconcurrency = 4\nprotocol = \"v1\"\n"), []);
+    assert_eq!(of_settings("[tool]\nconcurrency = 4\n[tool.one]\nconcurrency = 1\nprotocol = \"bare\"\n"), []);
+}
+
+#[test]
 fn roots_of_built_in_tools_that_are_no_folders_are_told() {
     let with = |on: &str| {
         of_settings(&format!("[builtin]\nenable = [\"{on}\"]\nroots = [\".\", \"gone\", \"hostler.toml\"]\n"))
