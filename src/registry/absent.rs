@@ -66,7 +66,9 @@ impl Catalogue {
         let advice = match near.split_first() {
             Some((first, _)) if meant.is_some() => {
                 let more = if near.len() > 1 { format!(" (it has {})", near.join(", ")) } else { String::new() };
-                format!("a tool is called by its name, FILE.FUNCTION: {first}{more}")
+                // Of an executable each tool has a name of its own.
+                let form = if first.contains('.') { ", FILE.FUNCTION" } else { "" };
+                format!("a tool is called by its name{form}: {first}{more}")
             }
             Some((first, [])) => format!("did you mean {first}?"),
             Some((first, more)) => format!("did you mean {first}? Others near it: {}", more.join(", ")),

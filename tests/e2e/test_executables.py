@@ -55,6 +55,8 @@ class Asked(unittest.TestCase):
         rows, _ = listed(tools)
         self.assertEqual({name: row["status"] for name, row in rows.items()},
                          {"add_up": "ready", "other": "ready", "say_it": "ready", "plain.one": "ready", "file_read.py": "broken"})
+        missing = run("call", "many", "--tools", str(tools)).stderr
+        self.assertIn("a tool is called by its name: add_up (it has add_up, other)", missing)
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
 
