@@ -104,6 +104,7 @@ class Asked(unittest.TestCase):
                 self.assertEqual(rows[name]["status"], status)
                 self.assertIn(words, rows[name]["reason"])
         self.assertIn("tool 'hangs' schema failed (timeout)", said)
+        self.assertIn("tool 'html' schema failed (what `--schema` prints is not JSON", said)
 
     def test_how_long_they_may_take_and_what_becomes_of_the_silent_is_set(self):
         tools = scratch(self) / "tools"
@@ -204,7 +205,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             ("sys.exit(139)", "TOOL_CRASHED", "crashed with exit code 139"),
             ("import os\nos.abort()", "TOOL_CRASHED", "crashed with SIGABRT"),
             ("import os\nos.kill(os.getpid(), 9)", "PROCESS_KILLED", "killed from outside with SIGKILL"),
-            ("print('no json')", "INVALID_OUTPUT", "is not JSON"),
+            ("print('no json')", "INVALID_OUTPUT", "prints one JSON value on its standard output (a text in quotation marks)"),
             ("print('1 2')", "INVALID_OUTPUT", "goes on after its JSON value"),
             ("", "INVALID_OUTPUT", "is nothing"),
             ("sys.stdout.buffer.write(b'\\xff')", "INVALID_OUTPUT", "is not UTF-8"),

@@ -71,11 +71,21 @@ pub enum Answer {
     Broken(String),
 }
 
+/// Why what an executable said cannot be used, if so.
+pub fn unintelligible(path: &Path, said: &[u8]) -> Option<String> {
+    dialect::read(said, &pack_of(path)).err()
+}
+
+/// The name of its tool, where it is one.
+fn pack_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
+}
+
 /// An executable as far as it is known without asking it.
 pub(super) fn unasked(path: &Path) -> ToolFile {
     let mut file = read::blank(path, Kind::Executable);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    file.pack = stem.replace('-', "_");
+    file.pack = pack_of(path);
     file.fingerprint = fingerprint(path);
     file.status = match fs::metadata(path) {
         Err(error) => Status::Missing { reason: missing(path, &error) },
