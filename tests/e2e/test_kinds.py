@@ -206,6 +206,14 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             codes = [await hostler.call("station") for _ in range(5)]
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
 
+    async def test_one_whose_answers_are_none_is_told_what_an_answer_is(self):
+        words = 'No result has come from it yet: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="for line in sys.stdin:\n    print('\"done\"', flush=True)\n") as hostler:
+            self.assertIn(words, (await hostler.call("station")).message)
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
+            await hostler.value("station")
+            self.assertNotIn("No result has come", (await hostler.call("station", do="garbage")).message)
+
     async def test_one_that_never_answers_is_stopped(self):
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="import time\ntime.sleep(600)\n") as hostler:
             late = await hostler.call("station", text="x" * (1 << 20))
