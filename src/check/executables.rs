@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{FileReport, Finding, Text, halves, rule};
 use crate::discovery::{Kind, Status, ToolFile, may_not_be_executed};
+use crate::pep723::is_identifier;
 use crate::process::shell_word;
 
 /// Takes an executable that nobody has asked for the one tool that its file is named after, which most are.
@@ -21,7 +22,8 @@ pub(super) fn check(file: &ToolFile) -> FileReport {
     };
     let found = reason.map(|reason| {
         let (message, fix) = halves(reason);
-        Finding::new(&rule::NO_PROGRAM, None, message, fix)
+        let rule = if is_identifier(&file.pack) { &rule::NO_PROGRAM } else { &rule::NAME };
+        Finding::new(rule, None, message, fix)
     });
     FileReport { path: file.path.clone(), text: Text::new(String::new()), findings: found.into_iter().collect() }
 }

@@ -25,11 +25,11 @@ class Beginning(unittest.TestCase):
 
     def test_nothing_is_written_over(self):
         place = scratch(self)
-        for words in (["init"], ["new", "shed"]):
+        for words, then in ((["init"], "edit it, or remove it first"), (["new", "shed"], "choose another name")):
             self.assertEqual(run(*words, cwd=place).returncode, 0)
             again = run(*words, cwd=place)
             self.assertEqual(again.returncode, 2)
-            self.assertIn("is there already", again.stderr)
+            self.assertIn(f"is there already; {then}", again.stderr)
 
     def test_a_name_that_is_none(self):
         place = scratch(self)

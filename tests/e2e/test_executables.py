@@ -359,8 +359,9 @@ class Checked(unittest.TestCase):
         tools, ran = scratch(self) / "tools", scratch(self) / "ran"
         script(tools, "well", f"#!/bin/sh\ntouch {ran}\necho '{{}}'\n")
         script(tools, "plain", "echo hi\n")
+        script(tools, "two words", "#!/bin/sh\n")
         (tools / "lost").symlink_to("/nowhere/at/all")
-        self.assertEqual([(file, rule) for file, rule, _ in self.found([tools])], [("lost", "no-program"), ("plain", "no-program")])
+        self.assertEqual([(file, rule) for file, rule, _ in self.found([tools])], [("lost", "no-program"), ("plain", "no-program"), ("two words", "name")])
         self.assertEqual(run("check", tools / "well").returncode, 0, "by itself too")
         self.assertFalse(ran.exists())
 

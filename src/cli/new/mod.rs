@@ -91,6 +91,11 @@ fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigErro
 
 pub(super) fn config(directory: &Path) -> ExitCode {
     let path = directory.join("hostler.toml");
+    if path.symlink_metadata().is_ok() {
+        // No other name would be found.
+        let message = format!("{} is there already; edit it, or remove it first to begin anew", path.display());
+        return exit::complain(exit::USAGE, &message);
+    }
     if let Err(message) = write(&path, CONFIG, 0o666) {
         return exit::complain(exit::USAGE, &message);
     }
