@@ -157,8 +157,9 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let layer = file.header.as_ref().map(|header| &header.layer);
-    config.tool(&file.pack, layer, file.kind == Kind::Internal)
+    let wishes = file.wishes.layer();
+    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {

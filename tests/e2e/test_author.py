@@ -7,6 +7,7 @@ import threading
 import unittest
 
 from harness import EXAMPLES, HOSTLER, PATIENCE, config_file, environment, run, scratch, write_tool
+from test_executables import program, script
 
 
 class Beginning(unittest.TestCase):
@@ -104,6 +105,13 @@ class Doctor(unittest.TestCase):
         place = scratch(self)
         (place / "tools").mkdir()
         self.one(self.signs("--tools", place / "tools"), "tools", "none in")
+        program(place / "fresh", "say", schema={"secrets": ["E2E_SECRET"]})
+        signs = self.signs("--tools", place / "fresh", E2E_SECRET=None)
+        self.one(signs, "tools", "1 tool in 1 file of")
+        self.one(signs, "secret", "E2E_SECRET is not set (say)")
+        done = run("warm", "--tools", place / "fresh")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("There is nothing to build", done.stderr)
         config = config_file(place, '[builtin]\nenable = ["glob", "web_search"]\nroots = [".", "gone"]\n')
         signs = self.signs("--config", config, "--tools", place / "tools", status=1)
         self.one(signs, "tools", f"none in {place}/tools")
@@ -209,9 +217,8 @@ class Completions(unittest.TestCase):
 
 
 class Dev(unittest.TestCase):
-    def test_the_authors_loop(self):
-        tools = scratch(self) / "tools"
-        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+    def loop(self, path):
+        """The author's loop of a file: the process, what waits for words of it, and what was seen."""
         dev = subprocess.Popen([HOSTLER, "dev", str(path)], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, bufsize=1)
         self.addCleanup(lambda: (dev.kill(), dev.wait(), dev.stdin.close(), dev.stdout.close()))
@@ -227,6 +234,23 @@ class Dev(unittest.TestCase):
                     return
             self.fail(f"{words} never came: {''.join(seen)}")
 
+        return dev, until
+
+    def test_the_loop_of_an_executable(self):
+        tools = scratch(self) / "tools"
+        path = program(tools, "say")
+        dev, until = self.loop(path)
+        until("say  Says it back.")
+        until("text  string  required")
+        dev.stdin.write("say text=5\n")
+        until('"said": "5"')
+        script(tools, "say", "#!/bin/sh\necho hello\n")
+        until("Called unchecked: what `--schema` prints is not JSON: expected value at line 1 column 1; it begins with `hello`")
+
+    def test_the_authors_loop(self):
+        tools = scratch(self) / "tools"
+        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+        dev, until = self.loop(path)
         until("shed.well")
         until("missing-docstring")
         until("= help:")

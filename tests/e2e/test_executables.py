@@ -118,7 +118,8 @@ class Asked(unittest.TestCase):
     def test_nobody_is_asked_twice_but_for_a_change_or_a_refresh(self):
         tools, asked = scratch(self) / "tools", scratch(self) / "asked"
         counts = f"#!/bin/sh\necho x >> {asked}\necho '{{}}'\n"
-        paths = [script(tools, "well", counts), script(tools, "ill", counts.replace("'{}'", "oops"))]
+        well = counts.replace("'{}'", "'{\"protocol\": \"bare\"}'")
+        paths = [script(tools, "well", well), script(tools, "ill", counts.replace("'{}'", "oops"))]
         old = time.time() - 60
         for path in paths:
             os.utime(path, (old, old))
@@ -129,6 +130,8 @@ class Asked(unittest.TestCase):
             self.assertEqual({name: row["status"] for name, row in rows.items()}, {"well": "ready", "ill": "schema-unknown"})
             self.assertEqual(asked.read_text().count("x"), wanted, more)
         self.assertIn("", said)
+        told = run("check", "--tools", tools, "--config", config_file(tools.parent, "[tool.well]\nconcurrency = 2\n"))
+        self.assertIn("keeps well from being started", told.stdout, "check knows what it said before")
         self.assertIn("Tools refreshed. 2 tools available.", listed(tools, "--refresh")[1])
 
     def test_what_lies_in_a_later_folder_takes_the_place_of_its_namesake(self):
