@@ -122,8 +122,10 @@ fn is_called(path: &Path, name: &str) -> bool {
 
 impl Going {
     fn of(name: &str, catalogue: &Catalogue, folder: &Path) -> Option<Self> {
+        // A folder goes by the name of the file in it, too.
+        let is_its_name = |path: &Path| path.file_name().is_some_and(|own| own == name);
         let by_file = |file: &ToolFile| {
-            top_of(&file.path, folder).is_some_and(|top| top.file_name().is_some_and(|own| own == name))
+            top_of(&file.path, folder).is_some_and(|top| is_its_name(&top) || is_its_name(&file.path))
         };
         let files = || catalogue.files.iter().map(|entry| &entry.file);
         let by_tool = || {

@@ -418,6 +418,12 @@ class Removed(Place):
                 self.assertEqual((said["removed"], said["path"], said["tools"]), (True, f"{self.own}/say.py", ["say.one"]))
                 self.assertEqual(self.files(self.own), [])
 
+    def test_a_folder_by_the_file_in_it(self):
+        for name in ("say", "say.py"):
+            write_tool(self.own / "say", "say", ONE)
+            done = self.run_("remove", name, "--yes")
+            self.assertEqual((done.returncode, done.stdout), (0, f"{self.own}/say\n"), done.stderr)
+
     def test_by_the_name_of_one_of_several_tools(self):
         program(self.own, "many", "", [{"name": "add-up"}, {"name": "other"}])
         program(self.own, "broken.sh", shebang="#!/no/such")
