@@ -149,7 +149,7 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     ] {
         let told = fault(folder.path(), name, json!({})).await.message;
         let right = format!(
-            "there is no tool {name}; {what}: whoever operates hostler switches it on with `enable = [\"{own}\"]`"
+            "there is no tool {name}; {what}: whoever operates hostler switches it on by adding \"{own}\" to `enable`"
         );
         assert!(told.starts_with(&right), "{told}");
     }
@@ -172,6 +172,12 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     std::fs::write(folder.path().join("tools/my-tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
         .unwrap();
     std::fs::write(folder.path().join("tools/plain.py"), "def gear() -> int:\n    return 1\n").unwrap();
+    std::fs::write(folder.path().join("tools/grep.py"), "def own() -> int:\n    return 1\n").unwrap();
+    let own = fault(folder.path(), "grep", json!({})).await.message;
+    assert_eq!(
+        own, "there is no tool grep; a tool is called by its name, FILE.FUNCTION: grep.own",
+        "a file's own name"
+    );
     let broken = fault(folder.path(), "my_tool.greet", json!({})).await;
     assert!(broken.message.contains("my-tool.py is broken: `my-tool` cannot be a pack's name"), "{}", broken.message);
     let helper = fault(folder.path(), "plain.gear", json!({})).await;

@@ -48,7 +48,9 @@ impl Catalogue {
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return NotFound::Broken(entry.file.path.clone(), reason);
         }
-        if let Some(advice) = switched_off(name) {
+        if meant.is_none()
+            && let Some(advice) = switched_off(name)
+        {
             return NotFound::Unknown { near: Vec::new(), advice };
         }
         if let Some(remedy) = self.remedy() {
@@ -125,7 +127,7 @@ fn switched_off(name: &str) -> Option<String> {
         _ => "it is one of hostler's own and off",
     };
     Some(format!(
-        "{what}: whoever operates hostler switches it on with `enable = [\"{own}\"]` under [builtin] in hostler.toml (`hostler \
+        "{what}: whoever operates hostler switches it on by adding \"{own}\" to `enable` under [builtin] in hostler.toml (`hostler \
          builtin` lists them)"
     ))
 }
