@@ -99,8 +99,11 @@ impl Roots {
     fn outside(&self, path: &Path) -> Fault {
         let folders: Vec<String> = self.0.iter().map(|root| root.display().to_string()).collect();
         let folders = if folders.is_empty() { "none".to_owned() } else { folders.join(", ") };
+        // Its text may well lie in another root; each is opened by itself.
+        let climbs = self.0.len() > 1 && path.components().any(|part| part == Component::ParentDir);
+        let whole = if climbs { ", written whole, as `..` does not lead from one into another" } else { "" };
         let message = format!(
-            "{} lies outside of the folders that built-in tools may reach ({folders}); use a path in one of them, or let \
+            "{} lies outside of the folders that built-in tools may reach ({folders}); use a path in one of them{whole}, or let \
              whoever operates hostler add its folder to `roots` under [builtin] in hostler.toml",
             path.display()
         );
@@ -134,4 +137,19 @@ impl Roots {
 /// depends on links.
 fn clean(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_climbs_from_one_root_into_another_is_told_to_be_written_whole() {
+        let roots = |folders: &[&str]| Roots::new(folders.iter().map(PathBuf::from).collect());
+        let told = |roots: &Roots, path: &str| roots.outside(Path::new(path)).message;
+        let words = "written whole, as `..` does not lead from one into another";
+        assert!(told(&roots(&["/a", "/b"]), "/a/../b/x").contains(words));
+        assert!(!told(&roots(&["/a", "/b"]), "/c/x").contains(words));
+        assert!(!told(&roots(&["/a"]), "/a/../b/x").contains(words));
+    }
 }

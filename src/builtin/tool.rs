@@ -185,6 +185,7 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
+            list_choices(map);
             let is_width = |format: &Value| {
                 format.as_str().is_some_and(|word| word.starts_with("int") || word.starts_with("uint"))
             };
@@ -200,5 +201,30 @@ fn tidy(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(tidy),
         _ => {}
+    }
+}
+
+/// Words to choose from, each with a text of its own, become a list of words with one text: whoever names what fits, offers it or
+/// tells what came instead reads that from a list.
+fn list_choices(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(branches)) = schema.get("oneOf") else { return };
+    let (mut words, mut text) = (Vec::new(), Vec::new());
+    text.extend(schema.get("description").and_then(Value::as_str).map(str::to_owned));
+    for branch in branches {
+        match (branch.get("const"), branch.get("enum")) {
+            (Some(Value::String(word)), _) => {
+                let about = branch.get("description").and_then(Value::as_str);
+                text.extend(about.map(|about| format!("{word}: {about}")));
+                words.push(Value::from(word.as_str()));
+            }
+            (_, Some(Value::Array(several))) => words.extend(several.iter().cloned()),
+            _ => return,
+        }
+    }
+    schema.remove("oneOf");
+    schema.insert("type".to_owned(), "string".into());
+    schema.insert("enum".to_owned(), Value::Array(words));
+    if !text.is_empty() {
+        schema.insert("description".to_owned(), text.join(" ").into());
     }
 }

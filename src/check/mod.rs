@@ -131,8 +131,14 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
         finish(&mut one, &surroundings.config);
         report.files.push(one);
     }
+    for mut one in folders.iter().flat_map(|folder| executables::without_leave(folder)) {
+        finish(&mut one, &surroundings.config);
+        report.files.extend(Some(one).filter(|one| !one.findings.is_empty()));
+    }
     let tools = scan.files.iter().map(|file| (file.pack.clone(), effective(file, &surroundings.config)));
-    report.overruled(tools.collect());
+    let tools: Vec<_> = tools.collect();
+    report.crowded(&tools);
+    report.overruled(tools);
     // A helper that is no Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
     let helpers: BTreeSet<&PathBuf> =
@@ -152,8 +158,9 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let layer = file.header.as_ref().map(|header| &header.layer);
-    config.tool(&file.pack, layer, file.kind == Kind::Internal)
+    let wishes = file.wishes.layer();
+    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {

@@ -1,4 +1,4 @@
-//! The uv, the Python and the files of secrets that `hostler.toml` names: nothing is started.
+//! The uv, the Python, the folders and the files of secrets that `hostler.toml` names: nothing is started.
 
 use std::path::Path;
 
@@ -30,6 +30,16 @@ impl Report {
                 "install it (`uv python install {value}`), let uv fetch it at the first call, or correct the line"
             );
             self.add_at(origin, &rule::PYTHON_ABSENT, message, &fix);
+        }
+    }
+
+    /// Adds the `roots` of built-in tools that are no folders.
+    pub fn roots(&mut self, config: &Config) {
+        let Some(roots) = &config.layer.builtin.roots else { return };
+        for (root, why) in config.layer.builtin.reached() {
+            let Some(why) = why else { continue };
+            let message = format!("`builtin.roots`: {} {why}", root.display());
+            self.add_at(&roots.origin, &rule::ABSENT_ROOT, message, "create the folder, or correct the path");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{FileReport, Finding, Report, Rule, Text, rule};
 use crate::config::origin::{Origin, Place, Setting};
 use crate::config::section::Problem;
+use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
 
 /// What is wrong with a configuration that could not be read.
@@ -63,6 +64,24 @@ impl Report {
             };
             let fix = format!("{more}, or write `min_workers = {}`", max.value);
             self.add(place, |text| Finding::new(&rule::UNUSED_SETTINGS, text.range_of_line(place.line), message, fix));
+        }
+    }
+
+    /// Adds the tools that nobody could start, as more is asked of them at once than the bare dialect can.
+    pub(super) fn crowded(&mut self, tools: &[(String, EffectiveTool)]) {
+        for (pack, settings) in tools {
+            let Setting { value, origin: Origin::File(place) | Origin::Header(place) } = &settings.concurrency else {
+                continue;
+            };
+            let is_bare = settings.protocol.as_ref().is_some_and(|protocol| protocol.value == Protocol::Bare);
+            if *value > 1 && is_bare {
+                let message =
+                    format!("`concurrency = {value}` keeps {pack} from being started: `bare` is one call at a time");
+                let fix = format!(
+                    "write `concurrency = 1` under [tool.{pack}], and `max_workers = {value}` if calls are to run side by side"
+                );
+                self.add(place, |text| Finding::new(&rule::SETTINGS, text.range_of_line(place.line), message, fix));
+            }
         }
     }
 

@@ -16,6 +16,10 @@ use crate::outcome::{Code, Fault, Outcome, fault_in_envelope, in_envelope};
 use crate::process::Signals;
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
+    // An executable has no arguments before it has said which: neither its help nor the type of a word is known.
+    if app.dispatcher.registry.catalogue().resolve(&wanted.tool).is_err() {
+        app.dispatcher.registry.asked().await;
+    }
     if wanted.help {
         return help(app, &wanted.tool);
     }

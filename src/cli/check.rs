@@ -65,6 +65,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.unknown_rules(&config);
         report.programs(&config, &surroundings.interpreters);
+        report.roots(&config);
         report.secrets(&config, trouble_of_secret);
         report.unused(&App::build(config).unmatched_settings());
     }
@@ -109,7 +110,9 @@ fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
-        return format!("{files} checked: give a folder with --tools DIR, or put Python files into ./tools");
+        return format!(
+            "{files} checked: give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools"
+        );
     }
     if errors + warnings == 0 {
         return format!("{files} checked, nothing to mend");

@@ -45,6 +45,7 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
+    app.ask();
     let signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
@@ -72,11 +73,11 @@ struct Bench {
 impl Bench {
     async fn work(&mut self) {
         style::note(HELP);
-        self.look();
+        self.look().await;
         let mut looks = tokio::time::interval(LOOK);
         loop {
             tokio::select! {
-                _ = looks.tick() => self.look(),
+                _ = looks.tick() => self.look().await,
                 line = self.lines.next_line() => match line {
                     Ok(Some(line)) => self.take(&line).await,
                     _ => return,
@@ -86,7 +87,7 @@ impl Bench {
     }
 
     /// Shows the file if it has changed.
-    fn look(&mut self) {
+    async fn look(&mut self) {
         let now = std::fs::metadata(&self.file).ok().and_then(|data| Some((data.modified().ok()?, data.len())));
         if now != self.seen {
             let first = self.seen.is_none();
@@ -94,12 +95,14 @@ impl Bench {
             if !first {
                 style::answer(&format!("\n{}", style::paint("── changed ──", QUIET, colours())));
             }
-            self.show();
+            self.show().await;
         }
     }
 
-    fn show(&self) {
+    async fn show(&self) {
         self.app.dispatcher.registry.refresh_if_changed();
+        // An executable has to say first what it is.
+        self.app.dispatcher.registry.asked().await;
         let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
         let findings = check::as_text(&report, &self.directory);
@@ -107,6 +110,10 @@ impl Bench {
         let mut text = String::new();
         for tool in catalogue.tools.iter().filter(|tool| tool.entry.file.path == self.file) {
             text.push_str(&outline(tool));
+        }
+        let own = catalogue.files.iter().filter(|entry| entry.file.path == self.file);
+        for reason in own.filter_map(|entry| entry.is_unknown()) {
+            text.extend(["Called unchecked: ", reason, "\n"]);
         }
         text.push_str(&findings);
         let is_stale = |entry: &Arc<FileEntry>| entry.file.path == self.file && entry.stale.is_some();
@@ -121,7 +128,7 @@ impl Bench {
 
     async fn take(&mut self, line: &str) {
         let words = split(line);
-        let Some((name, rest)) = words.split_first() else { return self.show() };
+        let Some((name, rest)) = words.split_first() else { return self.show().await };
         match name.as_str() {
             "help" | "?" => return style::note(HELP),
             "status" if rest.is_empty() => {

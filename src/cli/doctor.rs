@@ -13,6 +13,8 @@ use crate::doctor::{Sign, State, examine};
 const SICK: u8 = 1;
 
 pub(super) async fn run(app: &App, asked: &Doctor) -> ExitCode {
+    // What executables offer, and which secrets they want, is part of it.
+    app.dispatcher.registry.asked().await;
     let signs = examine(app, !asked.offline).await;
     if asked.json {
         style::answer(&serde_json::to_string_pretty(&signs).unwrap_or_default());

@@ -115,7 +115,8 @@ Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such 
 
 const CHECK_AFTER: &str = "\
 Without a PATH the configured tool folders and hostler.toml are checked. A line switches a rule off
-for itself with `# hostler: ignore[RULE]`; hostler.toml does for everything: [check] ignore = [\"RULE\"].
+for itself with `# hostler: ignore[RULE]`; hostler.toml does for everything:
+[check] ignore = [\"RULE\"].
 
 Exit status: 0 nothing found, 1 something found, 2 usage.";
 
@@ -134,9 +135,10 @@ pub(super) struct Check {
 }
 
 const NEW_AFTER: &str = "\
-  hostler new greetings                 a Python file: every public function is a tool
-  hostler new greet --kind exec         a program of its own that answers --schema, in Python's library alone
-  hostler new greet --kind node         the same as an ES module for Node";
+For example:
+  hostler new greetings             a Python file: every public function is a tool
+  hostler new greet --kind exec     a program that answers --schema, in Python's own library alone
+  hostler new greet --kind node     the same as an ES module for Node";
 
 /// `hostler new`
 #[derive(Debug, Args)]
@@ -153,7 +155,7 @@ pub(super) struct New {
 pub(super) enum NewKind {
     /// A Python tool file
     Python,
-    /// An executable in Python's standard library
+    /// An executable in Python, with its standard library alone
     Exec,
     /// An executable ES module for Node
     Node,
@@ -179,7 +181,7 @@ what it takes for --schema, else it reads its arguments as JSON from standard in
 result. It reaches the `roots` of hostler.toml, or the folder it is run in where none are named.
 
   echo '{\"pattern\": \"*.py\"}' | hostler builtin glob
-  hostler builtin --link libexec/hostler/tools     links each by its name, for hosts that run executables";
+  hostler builtin --link DIR     links each by its name, for hosts that run executables";
 
 /// `hostler builtin`
 #[derive(Debug, Args)]
@@ -380,6 +382,15 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_below_the_help_is_not_broken_anew() {
+        for command in Options::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_whole = text.lines().all(|line| line.chars().count() <= 100) && !text.starts_with(' ');
+            assert!(is_whole, "{}: {text}", command.get_name());
+        }
+    }
+
+    #[test]
     fn the_help_teaches() {
         for words in [
             &[][..],
@@ -396,6 +407,7 @@ mod tests {
             &["completions"],
             &["doctor"],
             &["warm"],
+            &["builtin"],
         ] {
             insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));
         }

@@ -117,6 +117,9 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
 
 /// What is promised of results, in a line.
 pub(super) fn returned(promised: &serde_json::Map<String, Value>) -> String {
+    // An executable may say instead that its operation failed, which is said of all of them and tells nothing of this one.
+    let done = promised.get("anyOf").and_then(|branches| branches.get(0)?.as_object());
+    let promised = done.filter(|_| promised.get("type").is_some_and(|kind| kind == "object")).unwrap_or(promised);
     let wrapped = promised.get("properties").and_then(|all| all.get("result"));
     let schema = wrapped.cloned().unwrap_or_else(|| Value::Object(promised.clone()));
     let text = schema.get("description").and_then(Value::as_str).map(|text| format!(": {text}"));
@@ -131,7 +134,7 @@ pub(super) fn type_word(schema: &Value) -> String {
     if let Some(value) = schema.get("const") {
         return value.to_string();
     }
-    if let Some(Value::Array(branches)) = schema.get("anyOf") {
+    if let Some(Value::Array(branches)) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
         return branches.iter().map(type_word).collect::<Vec<_>>().join("|");
     }
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {

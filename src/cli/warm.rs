@@ -121,7 +121,11 @@ fn as_text(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) {
             vec![one.pack.clone(), state]
         })
         .collect();
-    style::answer(&style::table(&rows, None));
+    if rows.is_empty() && pruned.is_none() {
+        style::note("There is nothing to build: no tool here has an environment.");
+    } else if !rows.is_empty() {
+        style::answer(&style::table(&rows, None));
+    }
     for (name, fault) in warmed.iter().filter_map(|one| Some((&one.pack, one.built.as_ref().err()?))) {
         style::error(&format!("{name}: {fault}"));
     }

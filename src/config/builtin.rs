@@ -110,6 +110,24 @@ impl BuiltinLayer {
         on
     }
 
+    /// The folders that tools which are on may reach, and of each why it cannot be reached, if so.
+    pub fn reached(&self) -> Vec<(&Path, Option<&'static str>)> {
+        let why = |root: &Path| match root.metadata() {
+            Ok(found) if found.is_dir() => None,
+            Ok(_) => Some("is a file, and a root is a folder"),
+            Err(_) => Some("is not there"),
+        };
+        let roots = self.roots.iter().filter(|_| self.reaching().is_some()).flat_map(|roots| &roots.value);
+        roots.map(|root| (root.as_path(), why(root))).collect()
+    }
+
+    /// One of the tools that are on and reach into folders.
+    fn reaching(&self) -> Option<&'static str> {
+        let on = self.enabled();
+        let groups = GROUPS.iter().filter(|(group, _)| OF_FOLDERS.contains(group));
+        groups.flat_map(|(_, tools)| *tools).find(|name| on.contains(**name)).copied()
+    }
+
     /// What is wrong with all layers taken together.
     pub(super) fn problem(&self) -> Option<Problem> {
         self.of_folders().or_else(|| self.of_search())
@@ -133,9 +151,7 @@ impl BuiltinLayer {
     fn of_folders(&self) -> Option<Problem> {
         let enable = self.enable.as_ref()?;
         let place = enable.origin.place()?.clone();
-        let on = self.enabled();
-        let reaches = |group: &&(&str, &[&str])| OF_FOLDERS.contains(&group.0);
-        let reaching = GROUPS.iter().filter(reaches).flat_map(|group| group.1).find(|name| on.contains(**name))?;
+        let reaching = self.reaching()?;
         if self.roots.as_ref().is_some_and(|roots| !roots.value.is_empty()) {
             return None;
         }

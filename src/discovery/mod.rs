@@ -57,7 +57,7 @@ pub use asked::Asked;
 pub use cache::Cache;
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use docstring::documented_arguments;
-pub use executable::{Answer, is_executable_tool};
+pub use executable::{Answer, is_executable_tool, may_not_be_executed, unintelligible};
 pub use helpers::neighbours_of;
 pub use lines::Lines;
 pub use live::{Live, OpenNames};

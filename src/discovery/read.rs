@@ -180,6 +180,11 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
                 "no public functions: methods of a class, such as `{method}`, are no tools; define a function outside of \
                  the class, without a leading underscore, that calls it"
             ),
+            None if source.starts_with("#!") && source.contains("--schema") => {
+                "no public functions; if this is a program that answers `--schema`, `.py` files are read and not run: leave that out of \
+                 its name"
+                    .to_owned()
+            }
             None => "no public functions; define one without a leading underscore, or name it in `__all__`".to_owned(),
         };
         module.warn(1, "no-tools", text);

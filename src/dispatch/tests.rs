@@ -139,9 +139,20 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     assert_eq!(none.code, Code::ToolNotFound);
     assert_eq!(
         none.message,
-        "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files \
-         into ./tools"
+        "there is no tool engine.f; there are no tools at all: give a folder with --tools DIR, or put Python files, or \
+         programs with leave to be executed, into ./tools"
     );
+    for (name, own, what) in [
+        ("write_file", "write_file", "it is one of hostler's own and off"),
+        ("file_write", "write_file", "it is one of hostler's own and off"),
+        ("web", "web", "it is a group of hostler's own tools"),
+    ] {
+        let told = fault(folder.path(), name, json!({})).await.message;
+        let right = format!(
+            "there is no tool {name}; {what}: whoever operates hostler switches it on by adding \"{own}\" to `enable`"
+        );
+        assert!(told.starts_with(&right), "{told}");
+    }
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
     let near = fault(folder.path(), "engine.neet", json!({})).await;
@@ -161,6 +172,12 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     std::fs::write(folder.path().join("tools/my-tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
         .unwrap();
     std::fs::write(folder.path().join("tools/plain.py"), "def gear() -> int:\n    return 1\n").unwrap();
+    std::fs::write(folder.path().join("tools/grep.py"), "def own() -> int:\n    return 1\n").unwrap();
+    let own = fault(folder.path(), "grep", json!({})).await.message;
+    assert_eq!(
+        own, "there is no tool grep; a tool is called by its name, FILE.FUNCTION: grep.own",
+        "a file's own name"
+    );
     let broken = fault(folder.path(), "my_tool.greet", json!({})).await;
     assert!(broken.message.contains("my-tool.py is broken: `my-tool` cannot be a pack's name"), "{}", broken.message);
     let helper = fault(folder.path(), "plain.gear", json!({})).await;

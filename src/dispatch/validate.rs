@@ -70,7 +70,9 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Enum { options } => {
             format!("`{place}` must be one of {options}, and {} came", came(error.instance()))
         }
-        ValidationErrorKind::AnyOf { context } => any_of(tool, error, context),
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            any_of(tool, error, context)
+        }
         _ => format!("`{place}`: {error}"),
     }
 }
@@ -84,8 +86,17 @@ fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationEr
     if let Some(branch) = branches.iter().find(is_of_its_kind) {
         return branch.iter().take(MOST).map(|inner| sentence(tool, inner)).collect::<Vec<_>>().join("; ");
     }
-    let mut kinds: Vec<String> = branches.iter().flatten().filter_map(kind_of).collect();
-    kinds.dedup();
+    // Of a branch that wants one value, its type is of no use.
+    let is_exact = |inner: &&ValidationError<'_>| {
+        matches!(inner.kind(), ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. })
+    };
+    let exact = |branch: &Vec<ValidationError<'_>>| branch.iter().find(is_exact).and_then(kind_of);
+    let mut kinds: Vec<String> = branches
+        .iter()
+        .flat_map(|branch| exact(branch).map_or_else(|| branch.iter().filter_map(kind_of).collect(), |one| vec![one]))
+        .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    kinds.retain(|kind| seen.insert(kind.clone()));
     let held = held(error.instance(), |kind| kinds.iter().any(|one| one == kind));
     let came = came(error.instance());
     format!("`{}` must be {}, and {came} came{held}", place(&here.to_string()), kinds.join(" or "))

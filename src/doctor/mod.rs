@@ -54,6 +54,7 @@ pub async fn examine(app: &App, online: bool) -> Vec<Sign> {
     signs.extend(variables::stripped(app, &signs));
     signs.push(tools::folders(app));
     signs.extend(tools::broken(app));
+    signs.extend(tools::built_in(app));
     signs.extend(pythons::interpreters(app).await);
     signs.extend(tools::secrets(app).await);
     signs

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Sign, State};
 use crate::app::App;
+use crate::discovery::Kind;
 use crate::executor::named_itself;
 
 pub(super) fn folders(app: &App) -> Sign {
@@ -12,7 +13,9 @@ pub(super) fn folders(app: &App) -> Sign {
     if let Some(problem) = catalogue.problems.first() {
         return Sign::new("tools", State::Bad, problem.to_string(), "correct `tools` in hostler.toml, or --tools");
     }
-    let (tools, files) = (catalogue.ready().count(), catalogue.files.len());
+    // What is part of hostler lies in no folder.
+    let tools = catalogue.ready().filter(|tool| tool.entry.file.kind != Kind::Builtin).count();
+    let files = catalogue.files.iter().filter(|entry| entry.file.kind != Kind::Builtin).count();
     if files == 0 {
         let places = if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") };
         let fix = "`hostler new NAME` writes a first one; `tools = [\"…\"]` in hostler.toml names other folders";
@@ -20,6 +23,24 @@ pub(super) fn folders(app: &App) -> Sign {
     }
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     Sign::good("tools", format!("{} in {} of {}", plural(tools, "tool"), plural(files, "file"), folders.join(", ")))
+}
+
+/// The built-in tools that are on, and the folders that they may reach.
+pub(super) fn built_in(app: &App) -> Vec<Sign> {
+    let builtin = &app.config.layer.builtin;
+    let on: Vec<&str> = builtin.enabled().into_iter().collect();
+    if on.is_empty() {
+        return Vec::new();
+    }
+    let reached = builtin.reached();
+    let folders: Vec<String> = reached.iter().map(|(root, _)| root.display().to_string()).collect();
+    let places = if folders.is_empty() { String::new() } else { format!("; roots {}", folders.join(", ")) };
+    let mut signs = vec![Sign::good("built-in", on.join(", ") + &places)];
+    signs.extend(reached.into_iter().filter_map(|(root, why)| {
+        let found = format!("`builtin.roots`: {} {}", root.display(), why?);
+        Some(Sign::new("built-in", State::Bad, found, "create the folder, or correct the path in hostler.toml"))
+    }));
+    signs
 }
 
 pub(super) fn broken(app: &App) -> Vec<Sign> {

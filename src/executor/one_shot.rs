@@ -96,8 +96,8 @@ impl OneShots {
 fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {
     let wrong = |what: String| {
         let message = format!(
-            "what {tool} printed {what}; a tool prints one JSON value on its standard output, and everything else on standard \
-             error"
+            "what {tool} printed {what}; a tool prints one JSON value on its standard output (a text in quotation marks), and \
+             everything else on standard error"
         );
         Err(Fault::new(Code::InvalidOutput, message).with(details(done)))
     };

@@ -29,6 +29,12 @@ pub fn cannot_run(path: &Path, error: &SpawnError) -> String {
     let error = &error.source;
     match error.kind() {
         ErrorKind::NotFound if path.exists() => match interpreter(path) {
+            // An editor does not show it, and the system takes it for a part of the name.
+            Some(interpreter) if interpreter.ends_with('\r') => format!(
+                "its lines end as on Windows, so its first line wants `{}\\r`, which is not there; save it with the line ends of \
+                 Unix (`sed -i 's/\\r$//' FILE`)",
+                interpreter.trim_end()
+            ),
             Some(interpreter) => format!(
                 "its first line wants {interpreter}, which is not there; install that, or correct the line"
             ),
@@ -50,6 +56,6 @@ fn interpreter(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let mut bytes = Vec::new();
     file.take(256).read_to_end(&mut bytes).ok()?;
-    let line = String::from_utf8_lossy(&bytes).lines().next()?.strip_prefix("#!")?.trim().to_owned();
-    Some(line)
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.split('\n').next()?.strip_prefix("#!")?.trim_matches([' ', '\t']).to_owned())
 }

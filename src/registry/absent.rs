@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
+use crate::config::builtin::{ALIASES, GROUPS};
 use crate::config::section::{is_slip_of, nearest};
 use crate::pep723::nearest_identifier;
 
@@ -30,7 +31,7 @@ impl Catalogue {
         match (self.tools.is_empty(), silent.as_slice()) {
             (false, _) => None,
             (true, []) if !self.files.is_empty() => None,
-            (true, []) => Some("give a folder with --tools DIR, or put Python files into ./tools".to_owned()),
+            (true, []) => Some("give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools".to_owned()),
             (true, [one]) if self.files.len() == 1 => Some(silent_file(one)),
             (true, some) => Some(format!("no file has a public function ({}); see `hostler check`", some.join(", "))),
         }
@@ -47,6 +48,11 @@ impl Catalogue {
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return NotFound::Broken(entry.file.path.clone(), reason);
         }
+        if meant.is_none()
+            && let Some(advice) = switched_off(name)
+        {
+            return NotFound::Unknown { near: Vec::new(), advice };
+        }
         if let Some(remedy) = self.remedy() {
             return NotFound::Unknown { near: Vec::new(), advice: format!("there are no tools at all: {remedy}") };
         }
@@ -62,7 +68,9 @@ impl Catalogue {
         let advice = match near.split_first() {
             Some((first, _)) if meant.is_some() => {
                 let more = if near.len() > 1 { format!(" (it has {})", near.join(", ")) } else { String::new() };
-                format!("a tool is called by its name, FILE.FUNCTION: {first}{more}")
+                // Of an executable each tool has a name of its own.
+                let form = if first.contains('.') { ", FILE.FUNCTION" } else { "" };
+                format!("a tool is called by its name{form}: {first}{more}")
             }
             Some((first, [])) => format!("did you mean {first}?"),
             Some((first, more)) => format!("did you mean {first}? Others near it: {}", more.join(", ")),
@@ -109,6 +117,19 @@ impl Catalogue {
         names.truncate(5);
         names
     }
+}
+
+/// What is said of a tool that is part of hostler, or of a group of them: since it is not there, it is off.
+fn switched_off(name: &str) -> Option<String> {
+    let own = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
+    let what = match GROUPS.iter().find(|(group, tools)| *group == own || tools.contains(&own))? {
+        (group, _) if *group == own => "it is a group of hostler's own tools",
+        _ => "it is one of hostler's own and off",
+    };
+    Some(format!(
+        "{what}: whoever operates hostler switches it on by adding \"{own}\" to `enable` under [builtin] in hostler.toml (`hostler \
+         builtin` lists them)"
+    ))
 }
 
 /// The pack of a name that is a path: `tools/a.py`, `./a.py`, `a.py`.

@@ -59,10 +59,18 @@ impl Fresh {
     pub(super) async fn slow_fault(&self, limit: Duration) -> Fault {
         let place = self.stuck_place().await.map(|place| format!("; it was at {place}")).unwrap_or_default();
         let limit = humantime::format_duration(limit);
-        let text = format!(
-            "it was not ready within {limit}{place}. Raise its `startup_timeout` {}, or do less while it is imported",
-            self.spec.startup_timeout_place
-        );
+        let setting = self.spec.startup_timeout_place.as_str();
+        // Without an interpreter of ours it is a program; most languages keep what goes to a pipe until there is much of it.
+        let text = if self.support.lease.is_some() {
+            format!(
+                "it was not ready within {limit}{place}. Raise its `startup_timeout` {setting}, or do less while it is imported"
+            )
+        } else {
+            format!(
+                "it did not answer `hello` within {limit}. Let it flush its output after each line, do less before it reads the first \
+                 one, or raise its `startup_timeout` {setting}"
+            )
+        };
         let details = Details {
             stderr: self.tail.lock().text(),
             traceback: self.stack.lock().listing(&self.spec.file),

@@ -7,12 +7,16 @@ import threading
 import unittest
 
 from harness import EXAMPLES, HOSTLER, PATIENCE, config_file, environment, run, scratch, write_tool
+from test_executables import program, script
 
 
 class Beginning(unittest.TestCase):
     def test_from_nothing_to_a_call(self):
         place = scratch(self)
         self.assertEqual(run("init", cwd=place).returncode, 0)
+        for look in (["check"], ["doctor", "--offline"], ["list"]):
+            done = run(*look, cwd=place)
+            self.assertEqual((done.returncode, "does not exist" in done.stdout + done.stderr), (0, False), done.stdout)
         made = run("new", "shed", cwd=place)
         self.assertEqual((made.returncode, made.stdout), (0, "tools/shed.py\n"))
         self.assertIn("hostler call shed.greet name=you", made.stderr)
@@ -22,15 +26,15 @@ class Beginning(unittest.TestCase):
 
     def test_nothing_is_written_over(self):
         place = scratch(self)
-        for words in (["init"], ["new", "shed"]):
+        for words, then in ((["init"], "edit it, or remove it first"), (["new", "shed"], "choose another name")):
             self.assertEqual(run(*words, cwd=place).returncode, 0)
             again = run(*words, cwd=place)
             self.assertEqual(again.returncode, 2)
-            self.assertIn("is there already", again.stderr)
+            self.assertIn(f"is there already; {then}", again.stderr)
 
     def test_a_name_that_is_none(self):
         place = scratch(self)
-        for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x")):
+        for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x"), ("shed.py", "shed")):
             done = run("new", name, cwd=place)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"such as `{near}`", done.stderr)
@@ -96,6 +100,23 @@ class Doctor(unittest.TestCase):
             sign = self.one(self.signs("--config", config, status=1), about, words, f"{config}:2")
             self.assertEqual(sign["state"], "bad")
             self.assertEqual("uv also tries to fetch it" in sign["fix"], "3.31" in line, "uv fetches versions, not paths")
+
+    def test_built_in_tools_and_what_they_reach(self):
+        place = scratch(self)
+        (place / "tools").mkdir()
+        self.one(self.signs("--tools", place / "tools"), "tools", "none in")
+        program(place / "fresh", "say", schema={"secrets": ["E2E_SECRET"]})
+        signs = self.signs("--tools", place / "fresh", E2E_SECRET=None)
+        self.one(signs, "tools", "1 tool in 1 file of")
+        self.one(signs, "secret", "E2E_SECRET is not set (say)")
+        done = run("warm", "--tools", place / "fresh")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("There is nothing to build", done.stderr)
+        config = config_file(place, '[builtin]\nenable = ["glob", "web_search"]\nroots = [".", "gone"]\n')
+        signs = self.signs("--config", config, "--tools", place / "tools", status=1)
+        self.one(signs, "tools", f"none in {place}/tools")
+        self.one(signs, "built-in", f"glob, web_search; roots {place}, {place}/gone")
+        self.assertEqual(self.one(signs, "built-in", f"{place}/gone is not there", "correct the path")["state"], "bad")
 
     def test_a_cache_that_cannot_be_written(self):
         self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
@@ -196,9 +217,8 @@ class Completions(unittest.TestCase):
 
 
 class Dev(unittest.TestCase):
-    def test_the_authors_loop(self):
-        tools = scratch(self) / "tools"
-        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+    def loop(self, path):
+        """The author's loop of a file: the process, what waits for words of it, and what was seen."""
         dev = subprocess.Popen([HOSTLER, "dev", str(path)], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, bufsize=1)
         self.addCleanup(lambda: (dev.kill(), dev.wait(), dev.stdin.close(), dev.stdout.close()))
@@ -214,6 +234,23 @@ class Dev(unittest.TestCase):
                     return
             self.fail(f"{words} never came: {''.join(seen)}")
 
+        return dev, until
+
+    def test_the_loop_of_an_executable(self):
+        tools = scratch(self) / "tools"
+        path = program(tools, "say")
+        dev, until = self.loop(path)
+        until("say  Says it back.")
+        until("text  string  required")
+        dev.stdin.write("say text=5\n")
+        until('"said": "5"')
+        script(tools, "say", "#!/bin/sh\necho hello\n")
+        until("Called unchecked: what `--schema` prints is not JSON: expected value at line 1 column 1; it begins with `hello`")
+
+    def test_the_authors_loop(self):
+        tools = scratch(self) / "tools"
+        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+        dev, until = self.loop(path)
         until("shed.well")
         until("missing-docstring")
         until("= help:")

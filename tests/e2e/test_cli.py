@@ -212,7 +212,7 @@ class Lists(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         for words in (["list"], ["call", "a.greet"], ["show", "a.greet"], ["check"], ["serve"]):
             done = run(*words, "--tools", scratch(self), stdin="")
-            self.assertIn("give a folder with --tools DIR, or put Python files into ./tools", done.stderr, words)
+            self.assertIn("give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools", done.stderr, words)
 
     def test_files_without_tools(self):
         folder = scratch(self)

@@ -55,8 +55,22 @@ class Asked(unittest.TestCase):
         rows, _ = listed(tools)
         self.assertEqual({name: row["status"] for name, row in rows.items()},
                          {"add_up": "ready", "other": "ready", "say_it": "ready", "plain.one": "ready", "file_read.py": "broken"})
+        missing = run("call", "many", "--tools", str(tools)).stderr
+        self.assertIn("a tool is called by its name: add_up (it has add_up, other)", missing)
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
+
+    def test_the_first_call_of_all_and_its_help_know_what_it_takes(self):
+        tools = scratch(self) / "tools"
+        program(tools, "fresh")
+        done = run("call", "--help", "fresh", "--tools", str(tools))
+        self.assertEqual((done.returncode, "text  string  required" in done.stdout), (0, True), done.stderr)
+        program(tools, "lines", schema={"returns": {"type": "array", "items": {"type": "string"}}})
+        program(tools, "map", schema={"returns": {"n": "int"}})
+        for name, word in [("lines", "list of string"), ("map", "object")]:
+            self.assertIn(f"Returns\n  {word}\n", run("show", name, "--tools", str(tools)).stdout)
+        done = run("call", "fresh", "text=5", "--tools", str(tools))
+        self.assertEqual((done.returncode, json.loads(done.stdout or "null")), (0, {"said": "5"}), done.stderr)
 
     def test_what_is_no_tool_is_told_with_what_to_do(self):
         tools = scratch(self) / "tools"
@@ -69,6 +83,7 @@ class Asked(unittest.TestCase):
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
             "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "is no JSON Schema"),
             "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
+            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "its lines end as on Windows, so its first line wants `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
             "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "a program for another machine"),
         }
@@ -89,6 +104,7 @@ class Asked(unittest.TestCase):
                 self.assertEqual(rows[name]["status"], status)
                 self.assertIn(words, rows[name]["reason"])
         self.assertIn("tool 'hangs' schema failed (timeout)", said)
+        self.assertIn("tool 'html' schema failed (what `--schema` prints is not JSON", said)
 
     def test_how_long_they_may_take_and_what_becomes_of_the_silent_is_set(self):
         tools = scratch(self) / "tools"
@@ -102,7 +118,8 @@ class Asked(unittest.TestCase):
     def test_nobody_is_asked_twice_but_for_a_change_or_a_refresh(self):
         tools, asked = scratch(self) / "tools", scratch(self) / "asked"
         counts = f"#!/bin/sh\necho x >> {asked}\necho '{{}}'\n"
-        paths = [script(tools, "well", counts), script(tools, "ill", counts.replace("'{}'", "oops"))]
+        well = counts.replace("'{}'", "'{\"protocol\": \"bare\"}'")
+        paths = [script(tools, "well", well), script(tools, "ill", counts.replace("'{}'", "oops"))]
         old = time.time() - 60
         for path in paths:
             os.utime(path, (old, old))
@@ -113,6 +130,8 @@ class Asked(unittest.TestCase):
             self.assertEqual({name: row["status"] for name, row in rows.items()}, {"well": "ready", "ill": "schema-unknown"})
             self.assertEqual(asked.read_text().count("x"), wanted, more)
         self.assertIn("", said)
+        told = run("check", "--tools", tools, "--config", config_file(tools.parent, "[tool.well]\nconcurrency = 2\n"))
+        self.assertIn("keeps well from being started", told.stdout, "check knows what it said before")
         self.assertIn("Tools refreshed. 2 tools available.", listed(tools, "--refresh")[1])
 
     def test_what_lies_in_a_later_folder_takes_the_place_of_its_namesake(self):
@@ -189,7 +208,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             ("sys.exit(139)", "TOOL_CRASHED", "crashed with exit code 139"),
             ("import os\nos.abort()", "TOOL_CRASHED", "crashed with SIGABRT"),
             ("import os\nos.kill(os.getpid(), 9)", "PROCESS_KILLED", "killed from outside with SIGKILL"),
-            ("print('no json')", "INVALID_OUTPUT", "is not JSON"),
+            ("print('no json')", "INVALID_OUTPUT", "prints one JSON value on its standard output (a text in quotation marks)"),
             ("print('1 2')", "INVALID_OUTPUT", "goes on after its JSON value"),
             ("", "INVALID_OUTPUT", "is nothing"),
             ("sys.stdout.buffer.write(b'\\xff')", "INVALID_OUTPUT", "is not UTF-8"),
@@ -213,6 +232,17 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         answer = await self.call("open('/tmp/never', 'w')", txt="x")
         self.assertEqual(answer.code, "INVALID_PARAMS")
         self.assertIn("unknown argument `txt`, did you mean `text`?", answer.message)
+
+    async def test_words_to_choose_from_are_told_where_a_schema_says_them_one_by_one(self):
+        modes = [{"type": "string", "const": "fast", "description": "Soon."}, {"type": "string", "const": "slow"}]
+        tools = scratch(self) / "tools"
+        program(tools, "run", schema={"input_schema": {"type": "object", "properties": {"mode": {"oneOf": modes}}}})
+        async with connected(tools) as hostler:
+            for value, came in [("quick", 'the string "quick"'), (5, "the number 5")]:
+                answer = await hostler.call("run", mode=value)
+                self.assertEqual((answer.code, answer.message), (
+                    "INVALID_PARAMS", f'run was not called: `mode` must be "fast" or "slow", and {came} came'))
+        self.assertIn('mode  "fast"|"slow"', run("show", "run", "--tools", str(tools)).stdout)
 
     async def test_an_operation_that_failed_is_a_result(self):
         failed = {"error": "no key", "error_code": "MISSING_CREDENTIALS", "help": {"steps": ["get one"]}}
@@ -311,12 +341,30 @@ class Checked(unittest.TestCase):
         self.assertEqual((file, rule), ("say", "takes-place"))
         self.assertIn(f"`say` is also {weak}/say.py, of which nothing is served", words)
 
+    def test_a_script_that_nobody_may_execute_is_found(self):
+        tools = scratch(self) / "tools"
+        for name, text in [("says.sh", "#!/bin/sh\n"), ("_part.sh", "#!/bin/sh\n"), ("notes", "no program"), ("old.txt", "#!/bin/sh\n")]:
+            script(tools, name, text, mode=0o644)
+        (file, rule, words), = self.found([tools])
+        self.assertEqual((file, rule), ("says.sh", "not-executable"))
+        self.assertIn(f"run `chmod +x {tools}/says.sh`", words)
+        config = config_file(tools.parent, '[check]\nignore = ["not-executable"]\n')
+        self.assertEqual(self.found([tools], "--config", config), [])
+
+    def test_a_program_that_is_called_like_a_tool_file_is_told(self):
+        tools = scratch(self) / "tools"
+        program(tools, "stats.py")
+        (file, rule, words), = self.found([tools])
+        self.assertEqual((file, rule), ("stats.py", "no-tools"))
+        self.assertIn("`.py` files are read and not run: leave that out of its name", words)
+
     def test_what_cannot_be_run_is_found_and_nothing_is_run(self):
         tools, ran = scratch(self) / "tools", scratch(self) / "ran"
         script(tools, "well", f"#!/bin/sh\ntouch {ran}\necho '{{}}'\n")
         script(tools, "plain", "echo hi\n")
+        script(tools, "two words", "#!/bin/sh\n")
         (tools / "lost").symlink_to("/nowhere/at/all")
-        self.assertEqual([(file, rule) for file, rule, _ in self.found([tools])], [("lost", "no-program"), ("plain", "no-program")])
+        self.assertEqual([(file, rule) for file, rule, _ in self.found([tools])], [("lost", "no-program"), ("plain", "no-program"), ("two words", "name")])
         self.assertEqual(run("check", tools / "well").returncode, 0, "by itself too")
         self.assertFalse(ran.exists())
 

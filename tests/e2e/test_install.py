@@ -378,6 +378,23 @@ class Replaced(Place):
         self.assertIn("installed already", done.stderr)
         self.assertEqual((ran.read_text(), path.stat().st_ino), before)
 
+    def test_helpers_of_what_is_replaced_go_with_it_where_nothing_else_needs_them(self):
+        for name in ("alone", "shared"):
+            write_tool(self.work, name, "def helped() -> int:\n    return 1\n", header="")
+        write_tool(self.work, "one", "import alone, shared\n" + ONE)
+        write_tool(self.work, "other", "import shared\n" + ONE)
+        self.installed("one.py")
+        self.installed("other.py")
+        write_tool(self.work / "one", "one", ONE)
+        done = self.install("one", "--yes")
+        self.assertIn(f"{self.own}/alone.py goes along, which nothing else there needs", done.stderr)
+        self.assertNotIn("shared.py goes along", done.stderr)
+        self.installed("one", "--force")
+        self.assertEqual(self.files(self.own), ["one", "one/one.py", "other.py", "shared.py"])
+        write_tool(self.work, "other", ONE)
+        self.installed("other.py", "--force")
+        self.assertEqual(self.files(self.own), ["one", "one/one.py", "other.py"], "it would be a tool itself")
+
     def test_something_else_is_replaced_only_by_force(self):
         write_tool(self.work, "one", ONE)
         path = self.installed("one.py")
@@ -419,6 +436,7 @@ class Replaced(Place):
         done = self.install("say", "--yes")
         self.assertIn(f"{self.work}/tools/say, which is served instead", done.stderr)
         self.assertIn("It is hidden here by", done.stderr)
+        self.assertIn(f"Call it: hostler call --tools {self.own} say", done.stderr)
         self.assertEqual(self.names()["say"]["origin"], f"{self.work}/tools/say")
         program(self.work, "new")
         program(self.own, "new", "print(2)\n")
@@ -477,6 +495,12 @@ class Removed(Place):
                 said = json.loads(done.stdout)
                 self.assertEqual((said["removed"], said["path"], said["tools"]), (True, f"{self.own}/say.py", ["say.one"]))
                 self.assertEqual(self.files(self.own), [])
+
+    def test_a_folder_by_the_file_in_it(self):
+        for name in ("say", "say.py"):
+            write_tool(self.own / "say", "say", ONE)
+            done = self.run_("remove", name, "--yes")
+            self.assertEqual((done.returncode, done.stdout), (0, f"{self.own}/say\n"), done.stderr)
 
     def test_by_the_name_of_one_of_several_tools(self):
         program(self.own, "many", "", [{"name": "add-up"}, {"name": "other"}])

@@ -212,6 +212,14 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             codes = [await hostler.call("station") for _ in range(5)]
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
 
+    async def test_one_whose_answers_are_none_is_told_what_an_answer_is(self):
+        words = 'No result has come from it yet: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="for line in sys.stdin:\n    print('\"done\"', flush=True)\n") as hostler:
+            self.assertIn(words, (await hostler.call("station")).message)
+        async with bare(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
+            await hostler.value("station")
+            self.assertNotIn("No result has come", (await hostler.call("station", do="garbage")).message)
+
     async def test_one_that_never_answers_is_stopped(self):
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="import time\ntime.sleep(600)\n") as hostler:
             late = await hostler.call("station", text="x" * (1 << 20))
@@ -482,7 +490,9 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
 
     async def test_one_that_says_no_hello_or_another_is_told(self):
         rows = {
-            "silent": ("import time\ntime.sleep(600)\n", "was not ready within 300ms. Raise its `startup_timeout`"),
+            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Let it flush"),
+            "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
+                          "Let it flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
             "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
             "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
                       "speaks protocol v2, this hostler v1"),
@@ -494,7 +504,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         for name, (body, _) in rows.items():
             program(tools, name, body, {"protocol": "v1"})
-        config = config_file(tools.parent, '[tool.silent]\nstartup_timeout = "300ms"\n')
+        config = config_file(tools.parent, "".join(f'[tool.{name}]\nstartup_timeout = "300ms"\n' for name in ("silent", "unflushed")))
         async with connected(tools, config=config) as hostler:
             for name, (_, words) in rows.items():
                 with self.subTest(name):

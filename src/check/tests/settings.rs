@@ -35,6 +35,7 @@ fn told_of_settings(text: &str) -> Vec<(usize, &'static str, String, String)> {
         },
     );
     report.programs(&config, &interpreters);
+    report.roots(&config);
     let line = |file: &super::super::FileReport, finding: &super::super::Finding| {
         finding.range.as_ref().map_or(0, |range| file.text.line_of(range.start))
     };
@@ -63,6 +64,27 @@ fn programs_of_the_configuration_that_are_not_there_are_told_with_their_lines() 
     {
         assert_eq!(one(fine), [], "{fine}");
     }
+}
+
+#[test]
+fn more_at_once_than_a_bare_worker_can_is_told() {
+    let told = of_settings("[tool]\nconcurrency = 4\n[tool.one]\nprotocol = \"bare\"\n");
+    let text = "`concurrency = 4` keeps one from being started: `bare` is one call at a time";
+    assert_eq!(told, [(2, "settings", text.to_owned())]);
+    assert_eq!(of_settings("[tool.one]\nconcurrency = 4\nprotocol = \"v1\"\n"), []);
+    assert_eq!(of_settings("[tool]\nconcurrency = 4\n[tool.one]\nconcurrency = 1\nprotocol = \"bare\"\n"), []);
+}
+
+#[test]
+fn roots_of_built_in_tools_that_are_no_folders_are_told() {
+    let with = |on: &str| {
+        of_settings(&format!("[builtin]\nenable = [\"{on}\"]\nroots = [\".\", \"gone\", \"hostler.toml\"]\n"))
+    };
+    let told = with("glob");
+    let ends: Vec<_> = told.iter().map(|(line, rule, text)| (*line, *rule, text.rsplit_once('/').unwrap().1)).collect();
+    let file = "hostler.toml is a file, and a root is a folder";
+    assert_eq!(ends, [(3, "absent-root", "gone is not there"), (3, "absent-root", file)]);
+    assert_eq!(with("fetch_url"), [], "nobody reaches there");
 }
 
 #[test]

@@ -127,8 +127,9 @@ pub(super) fn answer(mut said: Map<String, Value>, done: &str, is_done: bool, re
 fn advice(inspected: &Inspected, standing: &Standing, app: &App, target: &Path) -> String {
     let Some(tool) = inspected.catalogue.tools.first() else { return String::new() };
     let name = &tool.name;
-    let tools =
-        if standing.is_served { String::new() } else { format!(" --tools {}", shell_word(&target.to_string_lossy())) };
+    // By its name alone, another would be called that hides it.
+    let is_meant = standing.is_served && standing.hidden_by.is_empty();
+    let tools = if is_meant { String::new() } else { format!(" --tools {}", shell_word(&target.to_string_lossy())) };
     let mut lines = Vec::new();
     if !standing.is_served {
         let why = match &app.config.tools.origin {

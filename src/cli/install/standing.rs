@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::parcel::{Parcel, files_below};
 use super::staging::Staging;
+use crate::cli::remove::Helpers;
 use crate::config::Config;
 use crate::discovery::{Asked, Kind, ToolFile, scan_all};
 use crate::registry::Catalogue;
@@ -102,6 +103,7 @@ impl Standing {
                 || parcel.pieces.iter().any(|piece| target.join(&piece.at) == path)
         };
         let others = scan_all(&[target.to_owned()], None, &Asked::default()).files;
+        self.orphans(&others, parcel, found, target);
         for other in others.into_iter().filter(|other| !is_own(&other.path)) {
             if found.iter().any(|file| file.pack == other.pack) {
                 self.against.push(format!("{} is called `{}` too", other.path.display(), other.pack));
@@ -109,6 +111,20 @@ impl Standing {
                 self.in_the_way.extend(top.map(|top| target.join(top)));
             } else {
                 self.against.extend(clash(&other, found));
+            }
+        }
+    }
+
+    /// Helpers of files that are replaced, which nothing would need any more: without their file they would be tools themselves.
+    fn orphans(&mut self, there: &[ToolFile], parcel: &Parcel, found: &[ToolFile], target: &Path) {
+        let top = target.join(&parcel.top);
+        let goes = |other: &ToolFile| other.path == top || found.iter().any(|file| file.pack == other.pack);
+        let stays = |path: &PathBuf| parcel.pieces.iter().any(|piece| target.join(&piece.at) == *path);
+        for file in there.iter().filter(|file| goes(file) && file.path.parent() == Some(target)) {
+            let helpers = Helpers::of(file, there.iter().filter(|other| !goes(other)), target);
+            for path in helpers.alone.into_iter().filter(|path| !stays(path)) {
+                self.against.push(format!("{} goes along, which nothing else there needs", path.display()));
+                self.in_the_way.push(path);
             }
         }
     }

@@ -73,6 +73,9 @@ fn unfit(asked: &New) -> Option<String> {
     let near = nearest_identifier(name);
     if !is_identifier(&meant) {
         let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
+        // The name of the file is meant, where its ending is written along.
+        let stem = name.strip_suffix(Template::of(asked.kind).ending).unwrap_or(name);
+        let near = nearest_identifier(stem);
         return Some(format!("`{name}` cannot be {whose} name; letters, digits{more} and _ only, such as `{near}`"));
     }
     let file = format!("{name}{}", Template::of(asked.kind).ending);
@@ -88,8 +91,18 @@ fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigErro
 
 pub(super) fn config(directory: &Path) -> ExitCode {
     let path = directory.join("hostler.toml");
+    if path.symlink_metadata().is_ok() {
+        // No other name would be found.
+        let message = format!("{} is there already; edit it, or remove it first to begin anew", path.display());
+        return exit::complain(exit::USAGE, &message);
+    }
     if let Err(message) = write(&path, CONFIG, 0o666) {
         return exit::complain(exit::USAGE, &message);
+    }
+    // It names the folder, which would be told as missing until a first tool is written.
+    let tools = directory.join("tools");
+    if let Err(error) = std::fs::create_dir_all(&tools) {
+        return exit::complain(exit::USAGE, &format!("{} cannot be made: {error}", tools.display()));
     }
     style::answer("hostler.toml");
     style::note(

@@ -6,14 +6,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::discovery::ToolFile;
-use crate::registry::Catalogue;
 
 /// Of a longer file only so much is read, to see whether it speaks of a helper.
 const MOST_READ: u64 = 4 << 20;
 
 /// The helpers of a tool file that no other tool file imports.
 #[derive(Debug, Default)]
-pub(super) struct Helpers {
+pub(in crate::cli) struct Helpers {
     /// Those that go with it.
     pub alone: Vec<PathBuf>,
     /// Those that stay all the same: which, and why.
@@ -21,8 +20,9 @@ pub(super) struct Helpers {
 }
 
 impl Helpers {
-    pub fn of(file: &ToolFile, catalogue: &Catalogue, folder: &Path) -> Self {
-        let mut helpers = Self { alone: unneeded(file, catalogue, folder), stay: Vec::new() };
+    /// Of a file that goes, beside those that stay.
+    pub fn of<'f>(file: &ToolFile, staying: impl Iterator<Item = &'f ToolFile>, folder: &Path) -> Self {
+        let mut helpers = Self { alone: unneeded(file, staying, folder), stay: Vec::new() };
         let elsewhere = |path: &Path| (!lies_within(path, folder)).then(|| "lies where a link leads".to_owned());
         let mut speakers = helpers.keep(elsewhere);
         speakers.extend(others(file, folder).into_iter().filter(|path| !helpers.alone.contains(path)));
@@ -51,10 +51,10 @@ impl Helpers {
 }
 
 /// The helpers that are no tools themselves and that no other tool file there is known to import.
-fn unneeded(file: &ToolFile, catalogue: &Catalogue, folder: &Path) -> Vec<PathBuf> {
-    let others = || catalogue.files.iter().map(|entry| &entry.file).filter(|other| other.path != file.path);
+fn unneeded<'f>(file: &ToolFile, staying: impl Iterator<Item = &'f ToolFile>, folder: &Path) -> Vec<PathBuf> {
+    let others = staying.filter(|other| other.path != file.path);
     let needed: BTreeSet<&Path> =
-        others().flat_map(|other| other.helpers.iter().chain([&other.path])).map(PathBuf::as_path).collect();
+        others.flat_map(|other| other.helpers.iter().chain([&other.path])).map(PathBuf::as_path).collect();
     let mut alone: Vec<PathBuf> =
         file.helpers.iter().filter(|path| !needed.contains(path.as_path())).cloned().collect();
     let packages: BTreeSet<PathBuf> = alone

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use self::alone::Helpers;
+pub(super) use self::alone::Helpers;
 use super::consent::{self, Consent};
 use super::install::staging::{REMOVING, sweep};
 use super::install::words::Remove;
@@ -127,8 +127,10 @@ fn is_called(path: &Path, name: &str) -> bool {
 
 impl Going {
     fn of(name: &str, catalogue: &Catalogue, folder: &Path) -> Option<Self> {
+        // A folder goes by the name of the file in it, too.
+        let is_its_name = |path: &Path| path.file_name().is_some_and(|own| own == name);
         let by_file = |file: &ToolFile| {
-            top_of(&file.path, folder).is_some_and(|top| top.file_name().is_some_and(|own| own == name))
+            top_of(&file.path, folder).is_some_and(|top| is_its_name(&top) || is_its_name(&file.path))
         };
         let files = || catalogue.files.iter().map(|entry| &entry.file);
         let by_tool = || {
@@ -139,7 +141,7 @@ impl Going {
             files().find(|file| by_file(file)).or_else(|| files().find(|file| file.pack == name)).or_else(by_tool)?;
         let top = top_of(&file.path, folder)?;
         let goes = |path: &Path| path.starts_with(&top);
-        let helpers = if top == file.path { Helpers::of(file, catalogue, folder) } else { Helpers::default() };
+        let helpers = if top == file.path { Helpers::of(file, files(), folder) } else { Helpers::default() };
         let Helpers { alone: mut along, stay } = helpers;
         let mut lock = file.path.clone().into_os_string();
         lock.push(".lock");

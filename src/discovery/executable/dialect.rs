@@ -18,8 +18,9 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), 
     if text.trim().is_empty() {
         return Err("`--schema` prints nothing".to_owned());
     }
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("what `--schema` prints is not JSON: {error}"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        format!("what `--schema` prints is not JSON: {error}; it begins with `{}`", beginning(text))
+    })?;
     match value {
         Value::Object(tool) => Ok((vec![function(&tool, name.to_owned())?], wishes::of(std::slice::from_ref(&tool))?)),
         Value::Array(tools) if tools.is_empty() => Err("`--schema` prints a list without a tool".to_owned()),
@@ -29,9 +30,18 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), 
     }
 }
 
+/// The first words of a text, on one line.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 60;
+    let line: String =
+        text.trim_start().lines().next().unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
+    let short: String = line.chars().take(MOST).collect();
+    if short.len() < line.len() { short + "…" } else { short }
+}
+
 fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Wishes), String> {
     let (mut found, mut said): (Vec<Function>, _) = (Vec::new(), Vec::new());
-    for (place, tool) in tools.into_iter().enumerate() {
+    for (place, tool) in (1..).zip(tools) {
         let Value::Object(tool) = tool else {
             return Err(format!("item {place} of what `--schema` prints is no object"));
         };
@@ -157,14 +167,15 @@ mod tests {
     fn what_cannot_be_understood_is_told() {
         for (printed, words) in [
             ("", "prints nothing"),
-            ("<html>", "is not JSON"),
+            ("\n<html>\n<p>", "is not JSON: expected value at line 2 column 1; it begins with `<html>`"),
             ("7", "neither an object nor a list"),
             ("[]", "without a tool"),
-            ("[{}]", "item 0"),
+            ("[{}]", "item 1"),
             (r#"[{"name": "a"}, {"name": "a"}]"#, "two tools called `a`"),
             (r#"{"input_schema": {"type": "objekt"}}"#, "is no JSON Schema"),
             (r#"{"input_schema": []}"#, "is no object"),
             (r#"{"parameters": {"a": 3}}"#, "`a`"),
+            (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a` is \"yes\"; write true or false"),
             (r#"{"protocol": "v2"}"#, "\"v2\", and this hostler speaks"),
             (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
             (r#"{"secrets": "KEY"}"#, "`secrets` is no list of names"),

@@ -26,6 +26,11 @@ pub(super) fn hindrance(path: &Path) -> Option<String> {
     is_foreign.then(|| "it is a program for another machine; build it for this one".to_owned())
 }
 
+/// Whether a file names the program that it is to be run with.
+pub(super) fn is_script(path: &Path) -> bool {
+    beginning(path).is_some_and(|begins| begins.starts_with(b"#!"))
+}
+
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(HEADER as u64).read_to_end(&mut bytes).ok()?;

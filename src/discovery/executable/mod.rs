@@ -10,7 +10,7 @@ mod wishes;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -27,14 +27,32 @@ const DATA: [&str; 22] = [
 /// Whether a file of a tools folder is meant as an executable tool. A file that nobody may execute is none; a link that
 /// leads nowhere was one.
 pub(super) fn is_meant(path: &Path, name: &str) -> bool {
-    let is_data = path.extension().and_then(|end| end.to_str()).is_some_and(|end| DATA.contains(&end));
-    if is_data || name.ends_with('~') || Path::new(name).extension().is_some_and(|end| end == "py") {
+    if !may_be_one(path, name) {
         return false;
     }
     match fs::metadata(path) {
         Ok(metadata) => metadata.is_file() && metadata.permissions().mode() & 0o111 != 0,
         Err(_) => fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()),
     }
+}
+
+/// Whether a file's name is one that a program may have.
+fn may_be_one(path: &Path, name: &str) -> bool {
+    let is_data = path.extension().and_then(|end| end.to_str()).is_some_and(|end| DATA.contains(&end));
+    !(is_data || name.ends_with('~') || Path::new(name).extension().is_some_and(|end| end == "py"))
+}
+
+/// Scripts directly in a tools folder that nobody may execute, so that they are no tools; sorted.
+pub fn may_not_be_executed(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_file = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 == 0);
+        is_file && !name.starts_with(['_', '.']) && may_be_one(path, &name) && machine::is_script(path)
+    };
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
+    found.sort();
+    found
 }
 
 /// Whether a file would be taken for an executable tool if it lay in a tools folder.
@@ -53,11 +71,21 @@ pub enum Answer {
     Broken(String),
 }
 
+/// Why what an executable said cannot be used, if so.
+pub fn unintelligible(path: &Path, said: &[u8]) -> Option<String> {
+    dialect::read(said, &pack_of(path)).err()
+}
+
+/// The name of its tool, where it is one.
+fn pack_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
+}
+
 /// An executable as far as it is known without asking it.
 pub(super) fn unasked(path: &Path) -> ToolFile {
     let mut file = read::blank(path, Kind::Executable);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    file.pack = stem.replace('-', "_");
+    file.pack = pack_of(path);
     file.fingerprint = fingerprint(path);
     file.status = match fs::metadata(path) {
         Err(error) => Status::Missing { reason: missing(path, &error) },

@@ -74,6 +74,9 @@ fn from_parameters(parameters: &Schema) -> Result<Schema, String> {
 
 fn properties(of: &Schema) -> Result<Schema, String> {
     let property = |(name, value): (&String, &Value)| match value {
+        Value::Object(value) if let Some(Value::String(word)) = value.get("required") => {
+            Err(format!("`required` of `{name}` is \"{word}\"; write true or false"))
+        }
         Value::Object(value) => Ok((name.clone(), Value::Object(property(value)))),
         Value::String(kind) => Ok((name.clone(), Value::Object(property(&object(json!({"type": kind})))))),
         _ => Err(format!("`{name}` is neither an object nor the word for a type")),
