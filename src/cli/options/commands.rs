@@ -1,0 +1,229 @@
+//! What each command takes, beside what all of them do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::cli::complete;
+use crate::config::facts::Mode;
+use crate::config::value::parse_duration;
+use crate::registry::KIND_WORDS;
+
+pub(super) const CALL_AFTER: &str = "\
+Arguments become what the tool takes: count=3 is a number where it wants one; key:=JSON is taken
+as it is. The result goes to standard output, everything else to standard error.
+
+  hostler call text.slug text='Hello there'
+  hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
+  echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
+
+Exit status: 0 done, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 4 not allowed,
+5 timeout, 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
+
+pub(super) const CHECK_AFTER: &str = "\
+Without a PATH the configured tool folders and hostler.toml are checked. A line switches a rule off
+for itself with `# hostler: ignore[RULE]`; hostler.toml does for everything:
+[check] ignore = [\"RULE\"].
+
+Exit status: 0 nothing found, 1 something found, 2 usage.";
+
+/// `hostler check`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Check {
+    /// Tool files, folders of them, or a hostler.toml
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+    /// Show every rule and why there is one, instead of checking
+    #[arg(long)]
+    pub rules: bool,
+}
+
+pub(super) const NEW_AFTER: &str = "\
+For example:
+  hostler new greetings             a Python file: every public function is a tool
+  hostler new greet --kind exec     a program that answers --schema, in Python's own library alone
+  hostler new greet --kind node     the same as an ES module for Node";
+
+/// `hostler new`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct New {
+    /// The tool's name: of a Python file, the pack its functions live under
+    pub name: String,
+    /// What to write: python, exec or node
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = NewKind::Python)]
+    pub kind: NewKind,
+}
+
+/// What `hostler new` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::cli) enum NewKind {
+    /// A Python tool file
+    Python,
+    /// An executable in Python, with its standard library alone
+    Exec,
+    /// An executable ES module for Node
+    Node,
+}
+
+/// `hostler dev`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Dev {
+    /// The tool file
+    pub file: PathBuf,
+}
+
+pub(super) const COMPLETIONS_AFTER: &str = "\
+Put one of these where your shell reads it at its start:
+
+  bash:  source <(hostler completions bash)
+  zsh:   source <(hostler completions zsh)
+  fish:  hostler completions fish | source";
+
+pub(super) const BUILTIN_AFTER: &str = "\
+Without a NAME all of them are listed, and which are on. Each is also an executable tool: it prints
+what it takes for --schema, else it reads its arguments as JSON from standard input and prints its
+result. It reaches the `roots` of hostler.toml, or the folder it is run in where none are named.
+
+  echo '{\"pattern\": \"*.py\"}' | hostler builtin glob
+  hostler builtin --link DIR     links each by its name, for hosts that run executables";
+
+/// `hostler builtin`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Builtin {
+    /// The tool
+    pub name: Option<String>,
+    /// Print what it takes and returns
+    #[arg(long, requires = "name")]
+    pub schema: bool,
+    /// Put a link for each of them into a folder, under its own name
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    pub link: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler completions`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Completions {
+    /// bash, zsh, fish, elvish or powershell
+    pub shell: String,
+}
+
+/// `hostler doctor`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Doctor {
+    /// Do not ask the package index
+    #[arg(long)]
+    pub offline: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler list`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct List {
+    /// Only tools that may be called in this mode: normal, alert, degraded, lockdown, recovery
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub mode: Option<Mode>,
+    /// Only tools of this category
+    #[arg(long, value_name = "NAME")]
+    pub category: Option<String>,
+    /// Only tools with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Only tools of this pack
+    #[arg(long, value_name = "PACK")]
+    pub pack: Option<String>,
+    /// Only tools of this kind: python, internal, executable, worker, builtin
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    pub kind: Option<&'static str>,
+    /// Ask every executable anew what it is, also those that did not answer before
+    #[arg(long)]
+    pub refresh: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler show`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Show {
+    /// The tool's name, pack.function (or as MCP clients say it)
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
+    pub tool: String,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler call`
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(in crate::cli) struct Call {
+    /// The tool's name, pack.function (or as MCP clients say it)
+    #[arg(required_unless_present = "help", default_value = "", hide_default_value = true)]
+    #[arg(add = ArgValueCompleter::new(complete::tools))]
+    pub tool: String,
+    /// Arguments: key=value, or key:=JSON
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::arguments))]
+    pub arguments: Vec<String>,
+    /// All arguments as one JSON object, or - to read it from standard input
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    /// Give up after this long, such as 10s or 2m; a start before the call has limits of its own,
+    /// `startup_timeout` and `build_timeout`
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub timeout: Option<Duration>,
+    /// Print the whole outcome as JSON: result or error, times, worker
+    #[arg(long)]
+    pub json: bool,
+    /// Print whether the tool ran, with its result or error, as one JSON object (`tool_success`)
+    #[arg(long, conflicts_with = "json")]
+    pub envelope: bool,
+    /// Print help; with a TOOL, that tool's own arguments
+    #[arg(short, long)]
+    pub help: bool,
+}
+
+/// `hostler warm`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Warm {
+    /// Packs or tools; every one when none is named
+    #[arg(value_name = "TOOL", add = ArgValueCompleter::new(complete::packs))]
+    pub wanted: Vec<String>,
+    /// Remove environments that nobody has used for --unused-for
+    #[arg(long)]
+    pub prune: bool,
+    /// How long an environment must have been unused to be removed
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = duration)]
+    pub unused_for: Duration,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "write a duration like 30s, 5m or 1h".to_owned())
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
+    found.map(|(_, mode)| *mode).ok_or_else(|| format!("one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+}
+
+fn kind(text: &str) -> Result<&'static str, String> {
+    let found = KIND_WORDS.into_iter().find(|word| *word == text);
+    found.ok_or_else(|| format!("one of {}", KIND_WORDS.join(", ")))
+}
+
+fn limit(text: &str) -> Result<Duration, String> {
+    let parsed = duration(text)?;
+    if parsed.is_zero() { Err("nothing is done in no time; write a duration like 30s".to_owned()) } else { Ok(parsed) }
+}

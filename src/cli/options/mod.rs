@@ -1,0 +1,197 @@
+//! The words of the command line.
+
+mod commands;
+
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use self::commands::{BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, NEW_AFTER};
+pub(super) use self::commands::{Builtin, Call, Check, Completions, Dev, Doctor, List, New, NewKind, Show, Warm};
+use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
+use super::typed;
+use crate::config::Wanted;
+
+const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
+
+const AFTER: &str = "\
+Try it:
+  hostler list --tools examples/tools           what there is
+  hostler call --tools examples/tools units.convert value=3 unit=mile to=km
+  hostler serve --tools examples/tools          what an MCP client runs
+
+A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
+file's `# /// script` header (PEP 723) and install themselves. Programs that answer --schema are
+tools, too, and hostler has some of its own (`hostler builtin`). Settings stand in hostler.toml.";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "hostler", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+pub(super) struct Options {
+    /// Read this hostler.toml instead of the nearest one upwards
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A folder of tools; may be given more than once, and replaces the usual folders
+    #[arg(long, global = true, value_name = "DIR")]
+    pub tools: Vec<PathBuf>,
+    /// Say more on standard error; twice says everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve MCP on standard input and output; an MCP client runs this
+    Serve,
+    /// Show every tool
+    List(List),
+    /// Show one tool: what it takes, where it comes from, which settings are in force and why
+    Show(Show),
+    /// Call a tool and print its result
+    #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
+    Call(Call),
+    /// Find what is wrong with tool files and hostler.toml, without running anything
+    #[command(after_help = CHECK_AFTER)]
+    Check(Check),
+    /// Work on one tool file: see what it offers and what is wrong with it at each change, call it by hand
+    Dev(Dev),
+    /// Put a tool into your own tools folder, after showing what it is and what it may do
+    #[command(after_help = INSTALL_AFTER)]
+    Install(Install),
+    /// Take a tool out of your own tools folder
+    #[command(after_help = REMOVE_AFTER)]
+    Remove(Remove),
+    /// Write a tool file to start from
+    #[command(after_help = NEW_AFTER)]
+    New(New),
+    /// Write a hostler.toml to start from
+    Init,
+    /// Print what a shell needs to complete commands, tools and their arguments
+    #[command(after_help = COMPLETIONS_AFTER)]
+    Completions(Completions),
+    /// Look whether everything that tools need works here, and say what to do where it does not
+    Doctor(Doctor),
+    /// Build the environments of tools ahead of their first call
+    Warm(Warm),
+    /// Run one of hostler's own tools by itself, or list them
+    #[command(after_help = BUILTIN_AFTER)]
+    Builtin(Builtin),
+}
+
+impl Command {
+    /// Whether processes may be started for it: workers, builds, a look at uv, executables that are asked what they are.
+    pub fn starts_processes(&self) -> bool {
+        match self {
+            Self::Serve
+            | Self::List(_)
+            | Self::Show(_)
+            | Self::Call(_)
+            | Self::Dev(_)
+            | Self::Doctor(_)
+            | Self::Warm(_)
+            | Self::Builtin(_)
+            | Self::Install(_)
+            | Self::Remove(_) => true,
+            Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
+        }
+    }
+}
+
+/// Ends the program over words that are none of the command line's. Clap's advice for the arguments of a tool, to set `--`
+/// before them, leads nowhere.
+pub(super) fn refuse(error: &clap::Error) -> ! {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_foreign = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
+    let named = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(text)) if is_foreign => text.as_str(),
+        _ => error.exit(),
+    };
+    let at = words.iter().position(|word| word.split('=').next() == named.split('=').next()).filter(|at| {
+        // After `call` and a tool's name.
+        let call = words[..*at].iter().position(|word| word == "call" || word == "invoke");
+        call.is_some_and(|call| words[call + 1..*at].iter().any(|word| !word.starts_with('-')))
+    });
+    let Some(at) = at else { error.exit() };
+    let bad = typed::no_argument(&words, at);
+    super::style::error(&bad.to_string());
+    std::process::exit(i32::from(super::exit::USAGE))
+}
+
+/// A command's own help, as `--help` prints it.
+pub(super) fn help_of(command: &str) -> String {
+    let mut whole = Options::command();
+    whole.build();
+    whole.find_subcommand_mut(command).map(|command| command.render_long_help().to_string()).unwrap_or_default()
+}
+
+impl Options {
+    /// What the flags say about configuration.
+    pub fn wanted(&self) -> Wanted {
+        let timeout = match &self.command {
+            Command::Call(call) => call.timeout,
+            _ => None,
+        };
+        Wanted { config: self.config.clone(), tools: self.tools.clone(), timeout }
+    }
+
+    /// How much is logged: the flag, or what the configuration says.
+    pub fn log_level(&self, configured: &str) -> String {
+        match self.verbose {
+            0 => configured.to_owned(),
+            1 => "info".to_owned(),
+            _ => "debug".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Options;
+
+    fn help(words: &[&str]) -> String {
+        let mut command = Options::command().term_width(100);
+        command.build();
+        let wanted = words.iter().fold(&mut command, |command, word| {
+            command.find_subcommand_mut(word).unwrap_or_else(|| panic!("there is no {word}"))
+        });
+        wanted.render_long_help().to_string()
+    }
+
+    #[test]
+    fn what_stands_below_the_help_is_not_broken_anew() {
+        for command in Options::command().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_whole = text.lines().all(|line| line.chars().count() <= 100) && !text.starts_with(' ');
+            assert!(is_whole, "{}: {text}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_help_teaches() {
+        for words in [
+            &[][..],
+            &["serve"],
+            &["list"],
+            &["show"],
+            &["call"],
+            &["check"],
+            &["dev"],
+            &["install"],
+            &["remove"],
+            &["new"],
+            &["init"],
+            &["completions"],
+            &["doctor"],
+            &["warm"],
+            &["builtin"],
+        ] {
+            insta::assert_snapshot!(format!("help_{}", words.join("_")), help(words));
+        }
+    }
+}
