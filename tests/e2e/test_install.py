@@ -396,6 +396,16 @@ class Replaced(Place):
         self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
         self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
 
+    def test_nor_does_a_folder_go_whose_place_a_file_took(self):
+        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
+        write_tool(self.work, "_a", "x = 1\n", "")
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        (self.own / "_a.py").mkdir(parents=True)
+        (self.own / "_a.py" / "mine").write_text("z")
+        (self.own / "parts").write_text("no folder\n")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
+
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
@@ -456,6 +466,12 @@ class Asked(Place):
                 self.assertIn("has come to be there meanwhile", shown)
                 self.assertIn("# mine", path.read_text())
                 self.assertEqual([name for name in self.files() if "install" in name], [])
+
+    def test_what_fails_then_leaves_no_folder_either(self):
+        write_tool(self.work, "one", "import parts.second\n" + ONE)
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        code, shown = self.at_a_terminal(b"y\n", "install", "one.py", before=lambda: write_tool(self.own, "one", ONE))
+        self.assertEqual((code, self.files(self.own)), (2, ["one.py"]), shown)
 
     def test_no_and_the_key_that_stops_leave_nothing(self):
         write_tool(self.work, "one", ONE)

@@ -54,7 +54,7 @@ impl Staging {
 
     /// Puts everything in its place. What is `in_the_way` is set aside before, and put back should that fail.
     pub fn place(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), String> {
-        let mut placing = Placing { staging: self, moved: Vec::new(), put: Vec::new() };
+        let mut placing = Placing::from(self);
         let Err(error) = placing.all(parcel, in_the_way) else { return Ok(()) };
         let kept = placing.undo();
         self.keeps = !kept.is_empty();
