@@ -406,6 +406,15 @@ class Replaced(Place):
         self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
         self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
 
+    def test_what_a_killed_one_had_set_aside_is_told_of(self):
+        aside = self.own / ".install-2000000000" / ".aside"
+        aside.mkdir(parents=True)
+        (aside / "0").write_text("perhaps the only one")
+        write_tool(self.work, "one", ONE)
+        done = self.install("one.py", "--yes")
+        self.assertEqual((done.returncode, (aside / "0").exists()), (0, True))
+        self.assertIn(f"{aside} holds what an install that was ended had set aside; put it back", done.stderr)
+
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
@@ -577,6 +586,10 @@ class New(Place):
         self.assertIn("is there already", again.stderr)
         self.assertIn(f"hostler call {tool} name=you", done.stderr)
         self.installed(f"tools/{file}")
+
+    def test_it_goes_into_the_project_also_where_only_the_own_folder_is_there(self):
+        self.own.mkdir(parents=True)
+        self.assertEqual(self.run_("new", "first").stdout, "tools/first.py\n")
 
     def test_an_executable_works_as_written(self):
         self.works("exec", "good-exec")
