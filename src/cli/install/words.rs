@@ -43,8 +43,8 @@ pub(in crate::cli) struct Install {
 }
 
 pub(in crate::cli) const REMOVE_AFTER: &str = "\
-NAME is a tool, a pack or a file. What goes is shown first: the file or folder with all its tools (of a
-link, the link alone), and the neighbours that nothing else there needs or speaks of.
+NAME is a tool, a pack or a file. What goes is shown first: the file or folder with all its
+tools (of a link, the link alone), and the neighbours that nothing else there needs or speaks of.
 
   hostler remove brave
   hostler remove count_words --yes
