@@ -536,6 +536,16 @@ class Removed(Place):
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
 
 
+    def test_a_program_that_is_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
+        write_tool(self.own, "one", ONE, HEADER)
+        heard = self.folder / "heard"
+        script(self.own, "prog", f"#!/bin/sh\nprintf %s \"$BRAVE_API_KEY\" > {heard}\necho '{json.dumps(SCHEMA)}'\n")
+        other = self.folder / "other"
+        self.own.rename(other)
+        self.env["BRAVE_API_KEY"] = "s3cret"
+        self.assertEqual(self.run_("remove", "nobody", "--from", other).returncode, 3)
+        self.assertEqual(heard.read_text(), "")
+
     def test_what_a_link_leads_to_stays(self):
         parts = self.folder / "project" / "parts"
         for name in ("__init__", "second"):
