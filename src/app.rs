@@ -75,7 +75,9 @@ impl App {
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
         let limit = self.config.layer.executables.schema_timeout();
-        let withheld = self.dispatcher.registry.withheld.clone();
+        // What the tools of either declare.
+        let withheld = registry.withheld.clone();
+        withheld.add_all_of(&self.dispatcher.registry.withheld);
         tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, withheld }));
         registry.asked().await;
         registry

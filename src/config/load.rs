@@ -95,7 +95,7 @@ impl Config {
 
     /// The tools folders, but for the usual ones that are not there: nobody named those.
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
-        self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.exists())
+        self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
     }
 
     fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {

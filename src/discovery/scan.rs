@@ -35,16 +35,15 @@ pub struct Scan {
 pub struct FolderProblem {
     /// The folder.
     pub folder: PathBuf,
-    /// Whether it is not there at all, which for a folder nobody named is nothing to worry about.
-    pub is_missing: bool,
     /// What is wrong and what to do.
     pub reason: String,
 }
 
 impl FolderProblem {
-    /// Whether somebody should hear of it: that a usual folder is not there is nothing.
+    /// Whether somebody should hear of it. That a usual folder is not there is nothing, and what else has its name, as a program
+    /// called `tools` in the folder that hostler is started in, is none.
     pub fn matters(&self, named_by: &Origin) -> bool {
-        !self.is_missing || *named_by != Origin::Default
+        *named_by != Origin::Default || self.folder.is_dir()
     }
 
     /// What is wrong and what to do, with the line that names the folder.
@@ -109,7 +108,6 @@ fn read_all(reader: &Reader<'_>, paths: &[PathBuf]) -> Vec<Found> {
 fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, FolderProblem> {
     let cannot = |error: std::io::Error| FolderProblem {
         folder: folder.to_owned(),
-        is_missing: error.kind() == ErrorKind::NotFound,
         reason: match error.kind() {
             ErrorKind::NotFound => "this tools folder does not exist; create it or correct the path".to_owned(),
             ErrorKind::NotADirectory => "this is a file; name the folder that holds it".to_owned(),

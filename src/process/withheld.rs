@@ -22,6 +22,12 @@ impl Withheld {
         self.0.write().extend(names);
     }
 
+    /// Adds those that another knows now.
+    pub fn add_all_of(&self, other: &Self) {
+        let names = other.0.read().clone();
+        self.0.write().extend(names);
+    }
+
     /// Whether a variable may hold a secret.
     pub fn holds(&self, name: &str) -> bool {
         self.0.read().contains(name)

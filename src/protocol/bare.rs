@@ -70,8 +70,8 @@ pub fn may_be_answer(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start().starts_with(b"{")
 }
 
-/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word, others bytes that are no text. Taken as printed it would leave
-/// the call to wait until its time is over.
+/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word, others bytes that are no
+/// text. Taken as printed it would leave the call to wait until its time is over.
 fn is_meant_as_answer(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::trim_start);

@@ -183,6 +183,8 @@ pub struct BadFrame(pub String);
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
@@ -217,6 +219,8 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     match (frame.result, frame.error) {
         (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
         (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
+        // What a tool or its children print may have an `id` of its own.
+        (None, None) if frame.jsonrpc.is_none() => Err(BadFrame("neither method, result nor error".to_owned())),
         // A program for Node that returns undefined writes this. It is the call's end as much as an error that cannot be read.
         (None, None) => {
             let message =
@@ -339,6 +343,7 @@ mod tests {
             "[1]",
             "[1,null,null,2]",
             r#"{"id":"x","result":1}"#,
+            r#"{"userId":1,"id":1,"title":"printed by a child"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":}"#,
         ] {
             assert!(parse(line.as_bytes()).is_err(), "{line}");

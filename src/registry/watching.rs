@@ -14,7 +14,7 @@ use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Wat
 use parking_lot::Mutex;
 
 use super::catalogue::Catalogue;
-use super::folders::{Folders, folders, is_shared, matters};
+use super::folders::{Folders, Matters, folders, is_shared, matters};
 use super::live::Registry;
 
 /// An editor's save is several changes, a checkout hundreds: files are read once it has been quiet for this long.
@@ -59,10 +59,11 @@ impl Watching {
                 watched: Arc::clone(&watched),
                 watcher: None,
                 looks: false,
+                is_told: false,
             };
             match begin(ringing, watched) {
                 Ok(started) => keeper.watcher = Some(started),
-                Err(error) => keeper.look_instead(&error.to_string()),
+                Err(error) => keeper.look_instead(&error.to_string(), true),
             }
             keeper.run();
         };
@@ -115,6 +116,7 @@ struct Keeper {
     watched: Arc<Mutex<Folders>>,
     watcher: Option<RecommendedWatcher>,
     looks: bool,
+    is_told: bool,
 }
 
 impl Keeper {
@@ -172,22 +174,28 @@ impl Keeper {
             let _ = watcher.unwatch(gone);
         }
         let mut cannot = None;
-        for folder in wanted.keys() {
-            match watcher.watch(folder, RecursiveMode::NonRecursive) {
-                Err(error) if !is_gone(&error) => cannot = Some(error.to_string()),
-                _ if is_shared(folder) => cannot = Some(format!("{} is shared with others", folder.display())),
-                _ => {}
+        for (folder, what) in &wanted {
+            let reason = match watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Err(error) if !is_gone(&error) => error.to_string(),
+                _ if is_shared(folder) => format!("{} is shared with others", folder.display()),
+                _ => continue,
+            };
+            // Of a folder that only leads to one there is little to miss, and hostler may be started anywhere.
+            let is_worth_telling = *what == Matters::All;
+            if is_worth_telling || cannot.is_none() {
+                cannot = Some((reason, is_worth_telling));
             }
         }
-        if let Some(reason) = cannot {
-            self.look_instead(&reason);
+        if let Some((reason, is_worth_telling)) = cannot {
+            self.look_instead(&reason, is_worth_telling);
         }
         let names = |folders: &Folders| folders.keys().cloned().collect::<HashSet<PathBuf>>();
         !names(&wanted).is_subset(&names(&before))
     }
 
-    fn look_instead(&mut self, reason: &str) {
-        if !std::mem::replace(&mut self.looks, true) {
+    fn look_instead(&mut self, reason: &str, is_worth_telling: bool) {
+        self.looks = true;
+        if is_worth_telling && !std::mem::replace(&mut self.is_told, true) {
             let every = LOOK.as_millis();
             tracing::warn!(reason, "tool files cannot be watched, so they are looked at every {every} ms");
         }

@@ -75,6 +75,14 @@ class Words(unittest.TestCase):
         self.assertIn("plain.greet", done.stdout)
         self.assertIn("/nowhere/tools", done.stderr)
 
+    def test_what_is_called_as_a_usual_folder_and_is_none_is_not_spoken_of(self):
+        folder = scratch(self)
+        (folder / "tools").write_text("#!/bin/sh\n")
+        for words in (["list"], ["check"]):
+            done = run(*words, cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertNotIn("this is a file", done.stdout + done.stderr, words)
+
     def test_no_time_at_all_is_no_limit(self):
         done = run("call", "--tools", TOOLS, "plain.greet", "--timeout", "0")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -413,6 +413,25 @@ class Replaced(Place):
         self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
         self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
 
+    def test_nor_does_a_folder_go_whose_place_a_file_took(self):
+        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
+        write_tool(self.work, "_a", "x = 1\n", "")
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        (self.own / "_a.py").mkdir(parents=True)
+        (self.own / "_a.py" / "mine").write_text("z")
+        (self.own / "parts").write_text("no folder\n")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
+
+    def test_what_a_killed_one_had_set_aside_is_told_of(self):
+        aside = self.own / ".install-2000000000" / ".aside"
+        aside.mkdir(parents=True)
+        (aside / "0").write_text("perhaps the only one")
+        write_tool(self.work, "one", ONE)
+        done = self.install("one.py", "--yes")
+        self.assertEqual((done.returncode, (aside / "0").exists()), (0, True))
+        self.assertIn(f"{aside} holds what an install that was ended had set aside; put it back", done.stderr)
+
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
@@ -475,6 +494,12 @@ class Asked(Place):
                 self.assertIn("# mine", path.read_text())
                 self.assertEqual([name for name in self.files() if "install" in name], [])
 
+    def test_what_fails_then_leaves_no_folder_either(self):
+        write_tool(self.work, "one", "import parts.second\n" + ONE)
+        write_tool(self.work / "parts", "second", "y = 1\n", "")
+        code, shown = self.at_a_terminal(b"y\n", "install", "one.py", before=lambda: write_tool(self.own, "one", ONE))
+        self.assertEqual((code, self.files(self.own)), (2, ["one.py"]), shown)
+
     def test_no_and_the_key_that_stops_leave_nothing(self):
         write_tool(self.work, "one", ONE)
         for typed in (b"n\n", b"\n", b"\x03", b"\x04"):
@@ -535,6 +560,16 @@ class Removed(Place):
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
 
 
+    def test_a_program_that_is_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
+        write_tool(self.own, "one", ONE, HEADER)
+        heard = self.folder / "heard"
+        script(self.own, "prog", f"#!/bin/sh\nprintf %s \"$BRAVE_API_KEY\" > {heard}\necho '{json.dumps(SCHEMA)}'\n")
+        other = self.folder / "other"
+        self.own.rename(other)
+        self.env["BRAVE_API_KEY"] = "s3cret"
+        self.assertEqual(self.run_("remove", "nobody", "--from", other).returncode, 3)
+        self.assertEqual(heard.read_text(), "")
+
     def test_what_a_link_leads_to_stays(self):
         parts = self.folder / "project" / "parts"
         for name in ("__init__", "second"):
@@ -585,6 +620,10 @@ class New(Place):
         self.assertIn("is there already", again.stderr)
         self.assertIn(f"hostler call {tool} name=you", done.stderr)
         self.installed(f"tools/{file}")
+
+    def test_it_goes_into_the_project_also_where_only_the_own_folder_is_there(self):
+        self.own.mkdir(parents=True)
+        self.assertEqual(self.run_("new", "first").stdout, "tools/first.py\n")
 
     def test_an_executable_works_as_written(self):
         self.works("exec", "good-exec")

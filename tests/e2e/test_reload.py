@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from harness import CACHE, HEADER, PATIENCE, Gate, alive, connected, eventually_async, gone, scratch, write_tool
+from harness import CACHE, HEADER, PATIENCE, Gate, alive, connected, environment, eventually_async, gone, scratch, write_tool
 from mcp_types import ToolListChangedNotification
 from wire import INLINE, Wire, line, request
 
@@ -140,15 +140,34 @@ class OnTheWire(unittest.TestCase):
             with self.subTest(what):
                 self.looked_at(what)
 
-    def looked_at(self, what):
-        folder = scratch(self)
-        write_tool(folder, "greet", hello())
-        # Limits of one's own, in a namespace of one's own: not one folder may be watched.
+    def limited(self, what):
+        """Limits of one's own, in a namespace of one's own: not one folder may be watched."""
         limited = ["unshare", "--user", "--map-root-user", "sh", "-c",
                    f'echo 0 > /proc/sys/user/max_inotify_{what} && exec "$@"', "sh"]
         if subprocess.run([*limited, "true"], capture_output=True).returncode:
             self.skipTest("namespaces are not to be had here")
-        with Wire(folder, before=limited) as wire:
+        return limited
+
+    def test_where_no_tool_files_lie_nobody_hears_that_they_cannot_be_watched(self):
+        home = scratch(self)
+        env = environment(XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
+        with Wire(None, before=self.limited("watches"), env=env, cwd=home) as wire:
+            wire.open()
+            self.assertEqual(self.listed(wire, 1), set())
+            time.sleep(1)  # it has looked by itself
+            wire.process.terminate()
+            wire.ended(2)
+            self.assertNotIn("cannot be watched", wire.stderr())
+        with Wire(None, before=self.limited("watches"), env=env, cwd=home) as wire:
+            wire.open()
+            write_tool(home / "tools", "greet", hello())
+            wire.until(CHANGED)
+            self.assertEqual(self.listed(wire, 1), {"greet_hello"})
+
+    def looked_at(self, what):
+        folder = scratch(self)
+        write_tool(folder, "greet", hello())
+        with Wire(folder, before=self.limited(what)) as wire:
             wire.open()
             for name in ("one", "two"):
                 write_tool(folder, name, hello())

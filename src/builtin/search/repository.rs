@@ -1,7 +1,8 @@
 //! A git repository beneath the roots. Nothing that it names is run, and nothing is told of what lies elsewhere: `.git` may be a
 //! file that names another folder, and a repository's own settings may name another tree.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ impl Repository {
             return Err(failed(&done));
         }
         let path = done.stdout.strip_suffix(b"\n").unwrap_or(&done.stdout);
-        Ok(PathBuf::from(String::from_utf8_lossy(path).into_owned()))
+        Ok(PathBuf::from(OsStr::from_bytes(path)))
     }
 
     /// Overrules the settings by which the repository itself names programs that its files pass through. Those of the person's
@@ -87,13 +88,12 @@ impl Repository {
         if !succeeded(&done) && !matches!(done.end, End::Exit(Exit::Code(1))) {
             return Err(failed(&done));
         }
-        let printed = String::from_utf8_lossy(&done.stdout);
-        let mut words = printed.split('\0');
+        let mut words = done.stdout.split(|byte| *byte == 0);
         let mut count = 0;
         while let (Some(scope), Some(key)) = (words.next(), words.next()) {
-            if scope == "local" || scope == "worktree" {
-                // A name may hold what ends one on a command line.
-                self.env.push((format!("GIT_CONFIG_KEY_{count}").into(), key.into()));
+            if scope == b"local" || scope == b"worktree" {
+                // A name may hold what ends one on a command line, and bytes that are no text.
+                self.env.push((format!("GIT_CONFIG_KEY_{count}").into(), OsStr::from_bytes(key).into()));
                 self.env.push((format!("GIT_CONFIG_VALUE_{count}").into(), OsString::new()));
                 count += 1;
             }

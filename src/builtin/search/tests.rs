@@ -230,3 +230,24 @@ async fn a_line_without_end_is_not_held_in_memory() {
     let found = bench.call("grep", json!({"pattern": "hit"})).await.unwrap();
     assert_eq!((&found["total_files"], &found["unsearched"]), (&json!(1), &json!(1)));
 }
+
+#[tokio::test]
+async fn names_that_are_no_text_lead_neither_astray_nor_to_a_program() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::of(add);
+    let odd = bench.folder.path().join("root").join(std::ffi::OsStr::from_bytes(b"d\xff"));
+    let run = bench.folder.path().join("run");
+    std::fs::create_dir(&odd).unwrap();
+    std::os::unix::fs::symlink(odd.file_name().unwrap(), bench.folder.path().join("root/odd")).unwrap();
+    git(&odd, &["init", "-q", "-b", "trunk"]).await;
+    std::fs::write(odd.join("a"), "x").unwrap();
+    git(&odd, &["add", "a"]).await;
+    let config = [b"[filter \"\xff\"]\n\tclean = touch ", run.as_os_str().as_bytes(), b"; cat\n"].concat();
+    let before = std::fs::read(odd.join(".git/config")).unwrap();
+    std::fs::write(odd.join(".git/config"), [before, config].concat()).unwrap();
+    std::fs::write(odd.join(".gitattributes"), b"a filter=\xff\n").unwrap();
+    std::fs::write(odd.join("a"), "y").unwrap();
+    let status = bench.call("git_status", json!({"path": "odd"})).await.unwrap();
+    assert_eq!(status["branch"], "trunk");
+    assert!(!run.exists(), "it was run");
+}

@@ -49,7 +49,6 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     if parcel.is_executable {
         style::note(&format!("{} is run with --schema, to learn what it is.", parcel.source.display()));
     }
-    // The folder is there now, so that it is among those of the configuration.
     let config = Config::load(wanted, directory).map_err(|error| error.to_string())?;
     let app = App::build(config);
     app.ask();

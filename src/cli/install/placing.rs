@@ -18,12 +18,20 @@ pub(super) const ASIDE: &str = ".aside";
 pub(super) struct Placing<'a> {
     pub staging: &'a Staging,
     /// What was set aside: where it lies now, and where it lay.
-    pub moved: Vec<(PathBuf, PathBuf)>,
+    moved: Vec<(PathBuf, PathBuf)>,
+    /// Of that, what is there still, until another takes its place.
+    stays: Vec<PathBuf>,
     /// What was put where nothing was.
-    pub put: Vec<PathBuf>,
+    put: Vec<PathBuf>,
+    /// The folders that were made for it.
+    made: Vec<PathBuf>,
 }
 
-impl Placing<'_> {
+impl<'a> Placing<'a> {
+    pub fn from(staging: &'a Staging) -> Self {
+        Self { staging, moved: Vec::new(), stays: Vec::new(), put: Vec::new(), made: Vec::new() }
+    }
+
     pub fn all(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<()> {
         let (from, to) = (&self.staging.folder, &self.staging.target);
         fs::create_dir(from.join(ASIDE))?;
@@ -44,7 +52,9 @@ impl Placing<'_> {
     fn set_aside(&mut self, path: &Path, stays: bool) -> Result<()> {
         let to = self.staging.folder.join(ASIDE).join(self.moved.len().to_string());
         // A second name for it, where the file system knows such.
-        if !(stays && fs::hard_link(path, &to).is_ok()) {
+        if stays && fs::hard_link(path, &to).is_ok() {
+            self.stays.push(path.to_owned());
+        } else {
             fs::rename(path, &to)?;
         }
         self.moved.push((to, path.to_owned()));
@@ -54,9 +64,11 @@ impl Placing<'_> {
     fn put(&mut self, piece: &Piece) -> Result<()> {
         let (from, to) = (self.staging.folder.join(&piece.at), self.staging.target.join(&piece.at));
         if let Some(folder) = to.parent() {
+            let absent = folder.ancestors().take_while(|folder| fs::symlink_metadata(folder).is_err());
+            self.made.extend(absent.map(Path::to_owned));
             fs::create_dir_all(folder)?;
         }
-        if self.moved.iter().any(|(_, path)| *path == to) {
+        if self.stays.contains(&to) {
             return fs::rename(from, to);
         }
         match put_where_nothing_is(&from, &to) {
@@ -69,9 +81,14 @@ impl Placing<'_> {
     }
 
     /// Undoes everything, and says where that lies which could not be put back.
-    pub fn undo(self) -> Vec<String> {
+    pub fn undo(mut self) -> Vec<String> {
         for path in self.put {
             let _ = fs::remove_file(path);
+        }
+        // The innermost first; what holds something else by now stays.
+        self.made.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+        for folder in self.made {
+            let _ = fs::remove_dir(folder);
         }
         let lost = self.moved.into_iter().rev().filter(|(from, to)| fs::rename(from, to).is_err());
         lost.map(|(from, _)| from.display().to_string()).collect()

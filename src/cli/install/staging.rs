@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::parcel::{Parcel, Piece};
 use super::placing::{ASIDE, Placing};
+use crate::cli::style;
 
 /// Hidden, so that nobody serves what lies there. The number of the process follows, for whoever comes after one that was
 /// killed.
@@ -54,7 +55,7 @@ impl Staging {
 
     /// Puts everything in its place. What is `in_the_way` is set aside before, and put back should that fail.
     pub fn place(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), String> {
-        let mut placing = Placing { staging: self, moved: Vec::new(), put: Vec::new() };
+        let mut placing = Placing::from(self);
         let Err(error) = placing.all(parcel, in_the_way) else { return Ok(()) };
         let kept = placing.undo();
         self.keeps = !kept.is_empty();
@@ -103,14 +104,20 @@ fn bring(piece: &Piece, to: &Path, parcel: &Parcel) -> io::Result<()> {
     copy.sync_all()
 }
 
-/// Removes what killed runs left, but for what they had set aside: perhaps it is nowhere else.
+/// Removes what killed runs left, but for what they had set aside: perhaps it is nowhere else, and who looks for it is told.
 pub(in crate::cli) fn sweep(target: &Path) {
     for entry in fs::read_dir(target).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let number = |name: &str| name.strip_prefix(PREFIX).or(name.strip_prefix(REMOVING))?.parse::<u32>().ok();
         let pid = name.to_str().and_then(number);
-        let holds = || fs::read_dir(entry.path().join(ASIDE)).is_ok_and(|mut held| held.next().is_some());
-        if pid.is_some_and(is_over) && !holds() {
+        if !pid.is_some_and(is_over) {
+            continue;
+        }
+        let aside = entry.path().join(ASIDE);
+        if fs::read_dir(&aside).is_ok_and(|mut held| held.next().is_some()) {
+            let advice = "put it back where it is missing, and remove that folder";
+            style::warn(&format!("{} holds what an install that was ended had set aside; {advice}", aside.display()));
+        } else {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -83,7 +83,7 @@ fn unfit(asked: &New) -> Option<String> {
     hidden.then(|| format!("{file} would never be served: `_` begins the names of helpers; such as `{near}`"))
 }
 
-/// The strongest folder that tools are looked for in, else `tools` right here.
+/// The strongest folder that tools are looked for in, whether it is there yet or not, else `tools` right here.
 fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigError> {
     let config = Config::load(wanted, directory)?;
     Ok(config.tools.value.last().cloned().unwrap_or_else(|| directory.join("tools")))

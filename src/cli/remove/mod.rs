@@ -3,6 +3,7 @@
 mod alone;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -197,13 +198,19 @@ impl Going {
         forget_compiled(&self.top);
         for path in &self.along {
             forget_compiled(path);
-            fs::remove_file(path)?;
+            let stays = |error| std::io::Error::other(format!("{error}; {} stays, without the tool", path.display()));
+            fs::remove_file(path).or_else(absent_already).map_err(stays)?;
             // Of a folder of helpers that is empty now, nothing is left.
             let parent = path.parent().filter(|parent| *parent != folder);
             parent.map(fs::remove_dir).and_then(Result::ok);
         }
         Ok(())
     }
+}
+
+/// What was to go and has gone by itself meanwhile is no trouble.
+fn absent_already(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Takes away what Python keeps of a file it imported. It is made anew where it is missed, so nothing depends on this.
@@ -244,6 +251,18 @@ mod tests {
             fs::write(place.join("pack.py"), "").unwrap();
         }
         let going = Going { top, along: Vec::new(), stay: Vec::new(), tools: Vec::new() };
+        going.go(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_neighbour_that_went_by_itself_keeps_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [top, gone, other] = ["a.py", "_gone.py", "_other.py"].map(|name| folder.path().join(name));
+        for path in [&top, &other] {
+            fs::write(path, "").unwrap();
+        }
+        let going = Going { top, along: vec![gone, other], stay: Vec::new(), tools: Vec::new() };
         going.go(folder.path()).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::{Scan, scan};
 use super::broken;
+use crate::config::origin::Origin;
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -101,6 +102,16 @@ fn a_missing_folder_is_named() {
         problems[0].to_string(),
         "/no/such/folder: this tools folder does not exist; create it or correct the path"
     );
-    assert!(problems[0].is_missing && !problems[1].is_missing);
     assert!(problems[1].reason.contains("this is a file"));
+}
+
+#[test]
+fn of_the_usual_folders_only_those_that_are_some_are_told() {
+    let folder = folder(&[("tools", "#!/bin/sh\n")]);
+    let tools = folder.path().join("tools");
+    std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
+    for place in [tools.clone(), tools.join("below"), folder.path().join("loop"), folder.path().join("none")] {
+        let problems = scan(std::slice::from_ref(&place)).problems;
+        assert!(problems[0].matters(&Origin::Flag("--tools")) && !problems[0].matters(&Origin::Default), "{place:?}");
+    }
 }
