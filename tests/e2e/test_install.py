@@ -438,6 +438,19 @@ class Replaced(Place):
         write_tool(self.own, "_common", "x = 2\n", "")
         self.refused(["one.py", "--yes"], "_common.py is there already", "which other tools there may use")
 
+    def test_no_neighbour_is_written_through_a_link(self):
+        elsewhere = scratch(self)
+        write_tool(self.work, "one", "from parts.sums import add\n" + ONE)
+        (self.work / "parts").mkdir()
+        (self.work / "parts/__init__.py").write_text("")
+        (self.work / "parts/sums.py").write_text("def add():\n    return 1\n")
+        self.own.mkdir(parents=True, exist_ok=True)
+        (self.own / "parts").symlink_to(elsewhere)
+        self.refused(["one.py", "--yes"], f"{self.own / 'parts'} is there already, a link to {elsewhere}, which other tools there may use")
+        self.installed("one.py", "--force")
+        self.assertEqual(os.listdir(elsewhere), [])
+        self.assertEqual(sorted(os.listdir(self.own / "parts")), ["__init__.py", "sums.py"])
+
     def test_two_of_one_name_in_the_folder(self):
         write_tool(self.own, "say_it", ONE)
         program(self.work, "say-it")

@@ -67,8 +67,10 @@ impl Standing {
         let mut standing = Self::default();
         let along = parcel.along().filter(|_| !parcel.is_folder()).map(|piece| &piece.at);
         // A neighbour that is there as it is wanted is shared.
-        for at in along.filter(|at| !is_same(&staging.folder.join(at), &target.join(at))) {
-            standing.look_at(&target.join(at), false);
+        let differing = along.filter(|at| !is_same(&staging.folder.join(at), &target.join(at)));
+        let places: BTreeSet<PathBuf> = differing.map(|at| place_below(target, at)).collect();
+        for place in places {
+            standing.look_at(&place, false);
         }
         standing.look_at(&target.join(&parcel.top), true);
         standing.rivals(parcel, found, target);
@@ -139,6 +141,14 @@ impl Standing {
             self.overrides.push(place_of(other));
         }
     }
+}
+
+/// Where something would land that goes below a folder: the first link on the way, through which nothing is written.
+fn place_below(target: &Path, at: &Path) -> PathBuf {
+    let whole = target.join(at);
+    let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+    let on_the_way = whole.ancestors().skip(1).take_while(|path| *path != target);
+    on_the_way.filter(is_link).last().map_or_else(|| whole.clone(), Path::to_owned)
 }
 
 fn place_of(file: &ToolFile) -> String {
