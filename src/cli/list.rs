@@ -42,7 +42,9 @@ pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
         let list: Vec<_> = rows.iter().map(as_json).collect();
         style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
     } else if rows.is_empty() && !wanted.filter().is_empty() {
-        style::warn("no tool is meant by that; `hostler list` shows all of them");
+        let unknown = wanted.filter().missed(&app.dispatcher.registry.catalogue());
+        let general = || "no tool is meant by that; `hostler list` shows all of them".to_owned();
+        style::warn(&unknown.unwrap_or_else(general));
     } else if rows.is_empty() {
         let folders: Vec<String> = app.config.tools_there().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };

@@ -1,5 +1,6 @@
 //! Tools out of a catalogue, by what is said of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, Tool};
@@ -38,6 +39,29 @@ impl Filter {
             && self.pack.as_ref().is_none_or(|wanted| *wanted == file.pack)
             && self.kind.is_none_or(|wanted| wanted == tool.entry.kind_word())
     }
+}
+
+impl Filter {
+    /// What it wants that no tool has, with what there is instead.
+    pub fn missed(&self, catalogue: &Catalogue) -> Option<String> {
+        let facts = || catalogue.ready().map(|tool| &tool.settings.facts);
+        let categories = facts().filter_map(|facts| facts.category.as_ref()).map(|category| category.value.as_str());
+        let tags = facts().filter_map(|facts| facts.tags.as_ref()).flat_map(|tags| &tags.value).map(String::as_str);
+        let packs = catalogue.ready().map(|tool| tool.entry.file.pack.as_str());
+        missing("category", self.category.as_deref(), categories)
+            .or_else(|| missing("tag", self.tag.as_deref(), tags))
+            .or_else(|| missing("pack", self.pack.as_deref(), packs))
+    }
+}
+
+fn missing<'c>(what: &str, wanted: Option<&str>, there: impl Iterator<Item = &'c str>) -> Option<String> {
+    let there: BTreeSet<&str> = there.collect();
+    let wanted = wanted.filter(|wanted| !there.contains(wanted))?;
+    let instead = match there.len() {
+        0 => "none has any".to_owned(),
+        _ => format!("there are {}", there.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    Some(format!("no tool has the {what} `{wanted}`; {instead}"))
 }
 
 impl Catalogue {

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import config_file, connected, run, scratch, write_tool
+from harness import TOOLS, config_file, connected, run, scratch, write_tool
 from test_executables import program
 
 HEADER = """# /// script
@@ -118,6 +118,20 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         self.assertIn("did you mean `tags`?", row["reason"])
         write_tool(folder, "odd", "def one() -> int:\n    return 1\n", header=HEADER.replace('"low"', '"lowish"'))
         self.assertIn('write one of "low", "medium", "high"', self.listed("--tools", folder)["odd.one"]["reason"])
+
+    def test_a_selection_that_nothing_meets_is_told_with_what_there_is(self):
+        _, tools, _, config = self.place()
+        for words, told in (
+            (["--category", "netwrk"], "no tool has the category `netwrk`; there are "),
+            (["--tag", "smal"], "no tool has the tag `smal`; there are "),
+            (["--pack", "plan"], "no tool has the pack `plan`; there are "),
+            (["--pack", "plain", "--kind", "builtin"], "no tool is meant by that"),
+        ):
+            done = run("list", *words, "--tools", tools, "--config", config)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
+            self.assertIn(told, done.stderr)
+        done = run("list", "--category", "x", "--tools", TOOLS)
+        self.assertIn("no tool has the category `x`; none has any", done.stderr)
 
     async def test_a_model_finds_tools_by_it(self):
         _, tools, _, config = self.place()
