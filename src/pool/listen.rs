@@ -78,6 +78,8 @@ impl Actor {
     ) {
         // A tool that writes frames of its own may name a call of another worker.
         if !self.machine.holds(worker, call) {
+            // Whoever writes a worker looks for this when a call runs out of time.
+            tracing::info!(file = %self.file.display(), id = call.0, "a worker answered a call that it was not given");
             return;
         }
         if let Some(open) = self.calls.get_mut(&call) {

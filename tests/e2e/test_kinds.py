@@ -441,6 +441,14 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         rows, _ = listed(tools)
         self.assertEqual(rows["clock"]["kind"], "worker")
 
+    async def test_an_answer_to_a_call_that_nobody_made_is_in_the_log(self):
+        tools = scratch(self) / "tools"
+        script(tools, "clock", LEAST.replace("""'"$id"',"result":['$n""", """9'"$id"',"result":['$n"""))
+        config = config_file(tools.parent, 'log = "info"\n[tool.clock]\ntimeout = "300ms"\n')
+        async with connected(tools, config=config) as hostler:
+            self.assertEqual((await hostler.call("clock")).code, "TOOL_TIMEOUT")
+            self.assertIn("a worker answered a call that it was not given", hostler.stderr())
+
     async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
         async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
             first, second = await hostler.value("count"), await hostler.call("count")
