@@ -10,11 +10,10 @@ use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
 use crate::config::section::is_slip_of;
-use crate::config::tool::Protocol;
 use crate::outcome::{Code, Fault, Lack};
 use crate::pep723::Metadata;
 
-use crate::registry::{FileEntry, Registry, Serving, Tool};
+use crate::registry::{FileEntry, Registry, Tool};
 
 /// Completes a fault of a call that was allowed this time.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
@@ -45,7 +44,7 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             told
         }
     };
-    if fault.code == Code::ToolTimeout && is_bare(tool) && !Registry::is_known_good(&tool.entry) {
+    if fault.code == Code::ToolTimeout && tool.entry.serving().is_bare() && !Registry::is_known_good(&tool.entry) {
         fault.message.push_str(NO_ANSWER);
     }
     fault.message.push_str(". ");
@@ -55,10 +54,6 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
 /// What is most likely wrong where one line is waited for that never came.
 const NO_ANSWER: &str =
     ". No result has come from it yet: an answer is one line, `{\"result\": …, \"error\": null}`, flushed";
-
-fn is_bare(tool: &Tool) -> bool {
-    matches!(tool.entry.serving(), Serving::Itself | Serving::Program(Protocol::Bare))
-}
 
 /// Where a reader raises a limit of this file.
 pub(super) fn where_to_set_for(entry: &FileEntry, origin: &Origin) -> String {

@@ -65,7 +65,7 @@ fn worker_spec(entry: &FileEntry) -> WorkerSpec {
         startup_timeout: settings.startup_timeout.value,
         startup_timeout_place: advice::where_to_set_for(entry, &settings.startup_timeout.origin),
         max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
-        is_bare: matches!(entry.serving(), Serving::Itself | Serving::Program(Protocol::Bare)),
+        is_bare: entry.serving().is_bare(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
-use crate::config::builtin::{ALIASES, GROUPS};
+use crate::config::builtin::{GROUPS, listed_as};
 use crate::config::section::{is_slip_of, nearest};
 use crate::pep723::nearest_identifier;
 
@@ -121,7 +121,7 @@ impl Catalogue {
 
 /// What is said of a tool that is part of hostler, or of a group of them: since it is not there, it is off.
 fn switched_off(name: &str) -> Option<String> {
-    let own = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
+    let own = listed_as(name).unwrap_or(name);
     let what = match GROUPS.iter().find(|(group, tools)| *group == own || tools.contains(&own))? {
         (group, _) if *group == own => "it is a group of hostler's own tools",
         _ => "it is one of hostler's own and off",

@@ -34,6 +34,11 @@ impl Serving {
         }
     }
 
+    /// Whether workers make them that are spoken to in the bare dialect.
+    pub const fn is_bare(self) -> bool {
+        matches!(self, Self::Itself | Self::Program(Protocol::Bare))
+    }
+
     /// Whether workers make them.
     pub const fn has_workers(self) -> bool {
         matches!(self, Self::Shim | Self::Itself | Self::Program(_))
