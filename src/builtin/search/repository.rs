@@ -57,9 +57,8 @@ impl Repository {
 
     /// Refuses a repository whose files lie outside of the roots, and has git keep to what was looked at.
     async fn stay_within(&mut self, roots: &Roots) -> Result<(), Fault> {
-        let tree = self.told("--show-toplevel").await?;
-        let store = self.told("--absolute-git-dir").await?;
-        let common = self.folder.join(self.told("--git-common-dir").await?);
+        let [tree, store, common] = self.places().await?;
+        let common = self.folder.join(common);
         roots.hold(&tree)?;
         if !claims(&store, &tree) {
             roots.hold(&store)?;
@@ -70,13 +69,16 @@ impl Repository {
         Ok(())
     }
 
-    async fn told(&self, what: &str) -> Result<PathBuf, Fault> {
-        let done = self.ask(&["rev-parse", what]).await?;
+    /// The top of the tree, where git keeps what is this tree's, and where what it shares with others.
+    async fn places(&self) -> Result<[PathBuf; 3], Fault> {
+        let done = self.ask(&["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]).await?;
         if !succeeded(&done) {
             return Err(failed(&done));
         }
-        let path = done.stdout.strip_suffix(b"\n").unwrap_or(&done.stdout);
-        Ok(PathBuf::from(OsStr::from_bytes(path)))
+        let lines = done.stdout.strip_suffix(b"\n").unwrap_or(&done.stdout).split(|byte| *byte == b'\n');
+        let paths: Vec<PathBuf> = lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect();
+        let broken = "git did not say where its folders are; one of them has a line break in its name, so rename that";
+        <[PathBuf; 3]>::try_from(paths).map_err(|_| Fault::new(Code::ToolError, broken))
     }
 
     /// Overrules the settings by which the repository itself names programs that its files pass through. Those of the person's
