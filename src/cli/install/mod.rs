@@ -1,8 +1,10 @@
 //! `hostler install PATH`: a tool into the person's own folder, after what it is and what it may do was shown.
 
+mod digest;
 mod inspected;
 mod parcel;
 mod placing;
+mod shown;
 pub(super) mod staging;
 mod standing;
 pub(super) mod words;

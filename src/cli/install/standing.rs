@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::digest::digest;
 use super::parcel::{Parcel, files_below};
 use super::staging::Staging;
 use crate::cli::remove::Helpers;
@@ -51,7 +52,7 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     }
     let mode = |about: &fs::Metadata| about.permissions().mode() & 0o777;
     let alike = about.is_file() && there.is_file() && about.len() == there.len() && mode(&about) == mode(&there);
-    alike && fs::read(one).ok().is_some_and(|bytes| fs::read(other).ok() == Some(bytes))
+    alike && digest(one).is_ok_and(|one| digest(other).is_ok_and(|other| one == other))
 }
 
 impl Standing {
