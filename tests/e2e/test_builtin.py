@@ -92,8 +92,12 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
             await eventually_async(asked.exists, "the program is asked")
             self.assertIn("regular expression", (await session.tools())["grep"].description)
             answer.write_text('{"description": "Mine."}')
-            while (await session.tools())["grep"].description != "Mine.":
-                await asyncio.sleep(0.01)
+
+            async def its_own_words():
+                while (await session.tools())["grep"].description != "Mine.":
+                    await asyncio.sleep(0.01)
+
+            await asyncio.wait_for(its_own_words(), 10)
             self.assertEqual(await session.value("grep"), 1)
 
     async def test_tools_of_the_host(self):
