@@ -194,11 +194,13 @@ impl Keeper {
     }
 
     fn look_instead(&mut self, reason: &str, is_worth_telling: bool) {
-        self.looks = true;
+        let every = LOOK.as_millis();
         if is_worth_telling && !std::mem::replace(&mut self.is_told, true) {
-            let every = LOOK.as_millis();
             tracing::warn!(reason, "tool files cannot be watched, so they are looked at every {every} ms");
+        } else if !self.looks {
+            tracing::debug!(reason, "what may come to hold tool files is not watched, but looked at every {every} ms");
         }
+        self.looks = true;
     }
 }
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -150,19 +151,26 @@ class OnTheWire(unittest.TestCase):
 
     def test_where_no_tool_files_lie_nobody_hears_that_they_cannot_be_watched(self):
         home = scratch(self)
-        env = environment(XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
+        env = environment(XDG_CONFIG_HOME=home, XDG_DATA_HOME=home, HOSTLER_LOG="debug")
         with Wire(None, before=self.limited("watches"), env=env, cwd=home) as wire:
             wire.open()
             self.assertEqual(self.listed(wire, 1), set())
-            time.sleep(1)  # it has looked by itself
-            wire.process.terminate()
-            wire.ended(2)
-            self.assertNotIn("cannot be watched", wire.stderr())
-        with Wire(None, before=self.limited("watches"), env=env, cwd=home) as wire:
-            wire.open()
+            self.assertNotIn("cannot be watched", self.said_until(wire, "is not watched, but looked at every"))
             write_tool(home / "tools", "greet", hello())
             wire.until(CHANGED)
             self.assertEqual(self.listed(wire, 1), {"greet_hello"})
+
+    def said_until(self, wire, words):
+        """What it has written to standard error, up to these words."""
+        end = threading.Timer(PATIENCE, wire.process.kill)
+        end.start()
+        self.addCleanup(end.cancel)
+        said = ""
+        for line in wire.process.stderr:
+            said += line.decode()
+            if words in said:
+                return said
+        self.fail(f"it never said {words!r}, but: {said}")
 
     def looked_at(self, what):
         folder = scratch(self)
