@@ -4,6 +4,7 @@
 mod call;
 mod files;
 mod host;
+mod located;
 mod roots;
 mod search;
 mod set;
@@ -15,8 +16,9 @@ mod tool;
 mod web;
 
 pub use call::{Call, LookUp, Stop};
+pub use located::Located;
+pub use roots::Roots;
 use roots::here;
-pub use roots::{Located, Roots};
 pub use set::{Builtins, Unregistered};
 pub use tool::{About, Builtin};
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use super::Located;
 use crate::outcome::{Code, Fault};
 
 /// The first root, as tools have it where no path is given.
@@ -18,29 +19,6 @@ pub(super) fn here() -> String {
 /// The folders, in the order they were named.
 #[derive(Debug, Clone, Default)]
 pub struct Roots(Arc<Vec<PathBuf>>);
-
-/// A path within a root.
-#[derive(Debug)]
-pub struct Located {
-    /// The root, opened.
-    pub root: Dir,
-    /// Where the root is.
-    pub above: PathBuf,
-    /// The path from there; empty for the root itself.
-    pub within: PathBuf,
-}
-
-impl Located {
-    /// The path as a person would open it.
-    pub fn path(&self) -> PathBuf {
-        if self.within.as_os_str().is_empty() { self.above.clone() } else { self.above.join(&self.within) }
-    }
-
-    /// The path from its root, where the root itself is `.`.
-    pub fn inner(&self) -> &Path {
-        if self.within.as_os_str().is_empty() { Path::new(".") } else { &self.within }
-    }
-}
 
 impl Roots {
     /// These.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::place;
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
@@ -51,6 +52,7 @@ fn delete(roots: &Roots, wanted: &Wanted) -> Result<Deleted, Fault> {
     if at.root.symlink_metadata(at.inner()).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(folder());
     }
+    let _turn = place::turn(&at);
     at.root.remove_file(at.inner()).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => folder(),
         _ => roots.refused(&path, &error),

@@ -1,6 +1,7 @@
 //! `file_edit`
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
 use std::time::Duration;
 
 use cap_std::fs::{Metadata, MetadataExt};
@@ -84,10 +85,15 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
         return Err(wrong("nobody waits for it any more".to_owned()));
     }
     // Somebody else's program waits for no turn.
-    if stamp(&at.root.metadata(at.inner()).map_err(refused)?) != seen {
-        return Err(wrong("somebody else changed it at the same time; read it again".to_owned()));
-    }
-    place::replace(&at.root, at.inner(), after.as_bytes()).map_err(refused)?;
+    let is_as_seen = |target: &Path| match at.root.metadata(target) {
+        Ok(metadata) if stamp(&metadata) == seen => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Err(ErrorKind::ResourceBusy.into()),
+    };
+    place::replace(&at, after.as_bytes(), is_as_seen).map_err(|error| match error.kind() {
+        ErrorKind::ResourceBusy => wrong("somebody else changed it at the same time; read it again".to_owned()),
+        _ => refused(error),
+    })?;
     Ok(Edited { diff: diff(&before, &after, &wanted.path), path: path.display().to_string(), replacements })
 }
 

@@ -1,7 +1,7 @@
 //! Files put in their place whole: whoever reads one finds what was there before or what is there now, and never a part.
 
 use std::ffi::OsString;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,21 +17,24 @@ use crate::builtin::Located;
 /// its place, and what is written between would be lost. Files that share a turn only wait for one another.
 pub(super) fn turn(at: &Located) -> MutexGuard<'static, ()> {
     static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-    let mut hasher = DefaultHasher::new();
-    // By whichever name it is called.
-    at.above.canonicalize().unwrap_or_else(|_| at.above.clone()).hash(&mut hasher);
-    at.root.canonicalize(at.inner()).unwrap_or_else(|_| at.inner().to_owned()).hash(&mut hasher);
-    let place = usize::try_from(hasher.finish() % 64).unwrap_or_default();
-    TURNS[place].lock()
+    // By whichever name it is called, and from whichever root.
+    let above = at.above.canonicalize().unwrap_or_else(|_| at.above.clone());
+    let really = above.join(at.really().unwrap_or_else(|_| at.within.clone()));
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(really);
+    TURNS[usize::try_from(hash % 64).unwrap_or_default()].lock()
 }
 
-/// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced.
-pub(super) fn replace(root: &Dir, path: &Path, content: impl Read) -> io::Result<()> {
-    let target = match root.canonicalize(path) {
-        Ok(target) => target,
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error),
-    };
+/// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced. The
+/// last word is asked for when all is written and nothing is left but to put it there.
+pub(super) fn replace(
+    at: &Located,
+    content: impl Read,
+    last_word: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let (root, target) = (&at.root, at.really()?);
+    if target.as_os_str().is_empty() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
     let before = root.metadata(&target).ok();
     if before.as_ref().is_some_and(Metadata::is_dir) {
         return Err(ErrorKind::IsADirectory.into());
@@ -40,6 +43,7 @@ pub(super) fn replace(root: &Dir, path: &Path, content: impl Read) -> io::Result
         may_be_changed(root, &target, before)?;
     }
     let draft = Draft::write(root, &target, content, before.map(|before| before.permissions()))?;
+    last_word(&target)?;
     root.rename(&draft.path, root, &target)?;
     draft.done();
     Ok(())
@@ -151,13 +155,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (root, file) = (folder.path(), folder.path().join("a"));
         let dir = Dir::open_ambient_dir(root, cap_std::ambient_authority()).unwrap();
+        let at = Located { root: dir, above: root.to_owned(), within: "a".into() };
         fs::write(&file, "before").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         let mut seen = Vec::new();
-        replace(&dir, Path::new("a"), Looks(root, &mut seen)).unwrap();
+        replace(&at, Looks(root, &mut seen), |_| Ok(())).unwrap();
         assert!(seen[0].0.starts_with(".a."), "{seen:?}");
         assert_eq!((seen[0].1, &seen[1]), (0o600, &("a".to_owned(), 0o640, 6)), "what is there is there until the end");
         assert_eq!(fs::read_to_string(&file).unwrap(), "two");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn the_last_word_is_heard_when_all_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        fs::write(&file, "before").unwrap();
+        let root = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let at = Located { root, above: folder.path().to_owned(), within: "a".into() };
+        let mut drafts = Vec::new();
+        let no = |target: &Path| {
+            assert_eq!(target, Path::new("a"));
+            let mut looks = Looks(folder.path(), &mut drafts);
+            assert_eq!(looks.read(&mut [0; 3])?, 3);
+            Err(ErrorKind::ResourceBusy.into())
+        };
+        assert_eq!(replace(&at, &b"after"[..], no).unwrap_err().kind(), ErrorKind::ResourceBusy);
+        assert_eq!(drafts[0].2, 5, "{drafts:?}");
+        assert_eq!(
+            (fs::read_to_string(&file).unwrap(), fs::read_dir(folder.path()).unwrap().count()),
+            ("before".into(), 1)
+        );
     }
 }

@@ -77,7 +77,7 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
     let created = at.root.symlink_metadata(at.inner()).is_err();
     let done = folders(&at).and_then(|()| match wanted.mode {
         Mode::Create => place::create(&at.root, at.inner(), content),
-        Mode::Overwrite => place::replace(&at.root, at.inner(), content),
+        Mode::Overwrite => place::replace(&at, content, |_| Ok(())),
         Mode::Append => append(&at, content),
     });
     done.map_err(|error| match error.kind() {

@@ -35,8 +35,8 @@ impl Walk {
     /// Begins at a path, which may be a single file.
     pub fn at(roots: &Roots, at: Located) -> Result<Self, Fault> {
         // Links are followed on the way to the start, within the root, and below it no more.
-        let start = at.root.canonicalize(at.inner()).map_err(|error| roots.refused(&at.path(), &error))?;
-        let start = start.components().filter(|part| !matches!(part, std::path::Component::CurDir)).collect();
+        let start = at.really().map_err(|error| roots.refused(&at.path(), &error))?;
+        at.root.metadata(at.inner()).map_err(|error| roots.refused(&at.path(), &error))?;
         let is_first = roots.first() == Some(at.above.as_path());
         Ok(Self { root: at.root, above: at.above, is_first, start, hidden: false, ignored: false })
     }
