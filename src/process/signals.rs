@@ -83,6 +83,9 @@ impl Signals {
                 is_new
             });
         });
+        let by_keeper = Arc::clone(&count);
+        // First: who sees that this process listens, which the system tells, may count on the keeper's word too.
+        keeper::listen(Box::new(move |number| by_keeper(number, Way::Keeper)));
         for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
             let mut signals = signal(kind)?;
             let count = Arc::clone(&count);
@@ -92,7 +95,6 @@ impl Signals {
                 }
             });
         }
-        keeper::listen(Box::new(move |number| count(number, Way::Keeper)));
         Ok(Self { asked })
     }
 
