@@ -25,7 +25,18 @@ pub(super) fn check(file: &ToolFile) -> FileReport {
         let rule = if is_identifier(&file.pack) { &rule::NO_PROGRAM } else { &rule::NAME };
         Finding::new(rule, None, message, fix)
     });
-    FileReport { path: file.path.clone(), text: Text::new(String::new()), findings: found.into_iter().collect() }
+    // What it said when it was asked; here nothing is run.
+    let unknown = match &file.status {
+        Status::SchemaUnknown { reason } => Some(reason),
+        _ => None,
+    };
+    let remarks = unknown.into_iter().chain(file.warnings.iter().map(|remark| &remark.text)).map(|remark| {
+        let (message, fix) = halves(remark);
+        let fix = if fix.is_empty() { "let `--schema` print JSON that says what it takes".to_owned() } else { fix };
+        Finding::new(&rule::METADATA, None, message, fix)
+    });
+    let findings = found.into_iter().chain(remarks).collect();
+    FileReport { path: file.path.clone(), text: Text::new(String::new()), findings }
 }
 
 /// Scripts that would be tools if they might be executed, which an author forgets and no list shows.

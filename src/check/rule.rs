@@ -38,6 +38,7 @@ rules! {
     SYNTAX "syntax" Error "a file that is no Python keeps all its tools from being served"
     NAME "name" Error "a pack or tool whose name is taken, too long or no identifier is not served"
     TAKES_PLACE "takes-place" Warning "a file that takes the place of a built-in tool, or of a file of another kind, may not be meant to"
+    METADATA "metadata" Warning "what an executable says of itself only holds where it is understood"
     NO_PROGRAM "no-program" Error "an executable that cannot be started serves no tool"
     NOT_EXECUTABLE "not-executable" Warning "a script in a tools folder that nobody may execute is no tool"
     NO_TOOLS "no-tools" Warning "a file in a tools folder that offers nothing is likely missing something"

@@ -110,7 +110,8 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
     for warning in &file.warnings {
-        text.extend([format!("\nwarning: {path}:{}: {}", warning.line, warning.text)]);
+        let line = if warning.line == 0 { String::new() } else { format!(":{}", warning.line) };
+        text.extend([format!("\nwarning: {path}{line}: {}", warning.text)]);
     }
     text
 }

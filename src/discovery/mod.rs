@@ -57,7 +57,7 @@ pub use asked::Asked;
 pub use cache::Cache;
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use docstring::documented_arguments;
-pub use executable::{Answer, is_executable_tool, may_not_be_executed, unintelligible};
+pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use helpers::neighbours_of;
 pub use lines::Lines;
 pub use live::{Live, OpenNames};
@@ -150,12 +150,12 @@ pub enum Status {
 }
 
 /// The rules that reading alone can find broken.
-const RULES: [&str; 5] = ["doubtful-header", "exports", "name", "no-tools", "star-args"];
+const RULES: [&str; 6] = ["doubtful-header", "exports", "metadata", "name", "no-tools", "star-args"];
 
 /// Something worth a word that does not stop a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The 1-based line.
+    /// The 1-based line; 0 where it stands in none.
     pub line: usize,
     /// The rule of `check` that it breaks.
     pub rule: &'static str,

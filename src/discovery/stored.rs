@@ -10,7 +10,7 @@ use super::{Function, Kind, OpenNames, RULES, Status, ToolFile, Warning, Wishes}
 use crate::pep723::Metadata;
 
 /// Counts up with every change to what is stored or to what it means.
-pub(super) const FORMAT: u32 = 8;
+pub(super) const FORMAT: u32 = 9;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

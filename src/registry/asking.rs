@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::live::Registry;
-use crate::discovery::{Answer, Stamp, unintelligible};
+use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, last_word, once};
 
 /// How far the asking is.
@@ -112,8 +112,9 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match answer {
         Ok(said) => {
-            if let Some(reason) = unintelligible(path, &said) {
-                tracing::warn!("tool '{name}' schema failed ({reason})");
+            match remarks(path, &said) {
+                Ok(remarks) => remarks.iter().for_each(|remark| tracing::warn!("tool '{name}': {remark}")),
+                Err(reason) => tracing::warn!("tool '{name}' schema failed ({reason})"),
             }
             Answer::Said(said)
         }

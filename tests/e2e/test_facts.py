@@ -1,9 +1,12 @@
 """What is said of tools besides what they take: kept from every kind of tool, overruled by the operator, shown, selected by."""
 
 import json
+import os
+import time
 import unittest
+from pathlib import Path
 
-from harness import TOOLS, config_file, connected, run, scratch, write_tool
+from harness import TOOLS, config_file, connected, eventually, run, scratch, write_tool
 from test_executables import program
 
 HEADER = """# /// script
@@ -67,6 +70,26 @@ class Facts(unittest.IsolatedAsyncioTestCase):
             "glob": (None, None, "read_only", "low", None, None, None, None),
             "hostler_tools": (None, None, "read_only", "low", None, None, None, None),
         })
+
+    def test_what_of_it_nobody_understands_is_told_and_restricts_all_the_same(self):
+        tools = scratch(self) / "tools"
+        path = program(tools, "send", schema={"requires_approval": "yes", "allowed_modes": ["plan"], "timeout": "soon", "parameters": {}})
+        silent = program(tools, "silent", body="", schema=[])
+        for it in (path, silent):
+            os.utime(it, (1_000_000_000, 1_000_000_000))
+        # What was changed a moment ago is not believed to be the same the next time.
+        eventually(lambda: time.time() - silent.stat().st_ctime > 3, "it has settled")
+        self.assertEqual(self.said("--tools", tools)["send"], (None, None, None, None, [], True, None, None))
+        shown = run("show", "send", "--tools", tools).stdout
+        for words in ("`requires_approval` is \"yes\", which is taken for true; write true or false",
+                      "`allowed_modes` is [\"plan\"], which is taken for none; write a list of",
+                      "`timeout` is \"soon\", which is left out; write a number of seconds"):
+            self.assertIn(f"warning: {path}: {words}", shown)
+        checked = json.loads(run("check", "--json", "--tools", tools).stdout)
+        self.assertEqual([(Path(found["file"]).name, found["rule"], found["level"]) for found in checked],
+                         [("send", "metadata", "warning")] * 3 + [("silent", "metadata", "warning")])
+        self.assertEqual((checked[3]["message"], checked[3]["fix"]),
+                         ("`--schema` prints a list without a tool", "let `--schema` print JSON that says what it takes"))
 
     def test_the_operator_overrules_all_of_it_for_every_kind(self):
         folder = scratch(self)

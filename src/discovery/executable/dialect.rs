@@ -12,8 +12,17 @@ use crate::pep723::is_identifier;
 /// More tools than any one program has.
 const MOST: usize = 256;
 
+/// What an executable says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    pub functions: Vec<Function>,
+    pub wishes: Wishes,
+    /// A sentence for each of its words that was not understood.
+    pub remarks: Vec<String>,
+}
+
 /// The tools that an executable says it holds, or why that could not be understood. A single one goes by the file's name.
-pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), String> {
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "what `--schema` prints is not UTF-8".to_owned())?;
     if text.trim().is_empty() {
         return Err("`--schema` prints nothing".to_owned());
@@ -22,7 +31,11 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<(Vec<Function>, Wishes), 
         format!("what `--schema` prints is not JSON: {error}; it begins with `{}`", beginning(text))
     })?;
     match value {
-        Value::Object(tool) => Ok((vec![function(&tool, name.to_owned())?], wishes::of(std::slice::from_ref(&tool))?)),
+        Value::Object(tool) => {
+            let mut printed = Printed { wishes: wishes::of(std::slice::from_ref(&tool))?, ..Printed::default() };
+            printed.remarks = printed.add(&tool, name.to_owned())?;
+            Ok(printed)
+        }
         Value::Array(tools) if tools.is_empty() => Err("`--schema` prints a list without a tool".to_owned()),
         Value::Array(tools) if tools.len() > MOST => Err(format!("`--schema` prints more than {MOST} tools")),
         Value::Array(tools) => several(tools),
@@ -39,8 +52,8 @@ fn beginning(text: &str) -> String {
     if short.len() < line.len() { short + "…" } else { short }
 }
 
-fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Wishes), String> {
-    let (mut found, mut said): (Vec<Function>, _) = (Vec::new(), Vec::new());
+fn several(tools: Vec<Value>) -> Result<Printed, String> {
+    let (mut found, mut said) = (Printed::default(), Vec::new());
     for (place, tool) in (1..).zip(tools) {
         let Value::Object(tool) = tool else {
             return Err(format!("item {place} of what `--schema` prints is no object"));
@@ -49,13 +62,24 @@ fn several(tools: Vec<Value>) -> Result<(Vec<Function>, Wishes), String> {
         if !is_identifier(&name) {
             return Err(format!("item {place} of what `--schema` prints has no `name` that a tool can have"));
         }
-        if found.iter().any(|other| other.name == name) {
+        if found.functions.iter().any(|other| other.name == name) {
             return Err(format!("`--schema` prints two tools called `{name}`"));
         }
-        found.push(function(&tool, name)?);
+        let remarks = found.add(&tool, name.clone())?;
+        found.remarks.extend(remarks.into_iter().map(|remark| format!("of `{name}`, {remark}")));
         said.push(tool);
     }
-    Ok((found, wishes::of(&said)?))
+    found.wishes = wishes::of(&said)?;
+    Ok(found)
+}
+
+impl Printed {
+    /// Adds a tool, and gives what of it was not understood.
+    fn add(&mut self, tool: &Map<String, Value>, name: String) -> Result<Vec<String>, String> {
+        let (declared, remarks) = declared::of(tool);
+        self.functions.push(Function { declared, ..function(tool, name)? });
+        Ok(remarks)
+    }
 }
 
 fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String> {
@@ -69,7 +93,7 @@ fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String>
         output_schema: output.as_ref().map(JsonSchema::of),
         is_async: false,
         line: 0,
-        declared: declared::of(tool),
+        declared: None,
         name,
     })
 }
@@ -91,7 +115,7 @@ mod tests {
     use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
-        let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
+        let found = read(printed.to_string().as_bytes(), "tool").unwrap().functions;
         let output = found[0].output_schema.as_ref().map(|schema| Value::Object(schema.read()));
         (Value::Object(found[0].input_schema.read()), output)
     }
@@ -109,7 +133,7 @@ mod tests {
             "odd": {"description": "kept"}
         }});
         assert_eq!(schemas(&printed), (expected, None));
-        let (found, _) = read(printed.to_string().as_bytes(), "file_name").unwrap();
+        let found = read(printed.to_string().as_bytes(), "file_name").unwrap().functions;
         assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("file_name", Some("Run.")));
     }
 
@@ -139,14 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_of_itself_is_kept_and_what_nobody_understands_is_left_out() {
+    fn what_it_says_of_itself_is_kept() {
         let printed = json!({
             "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
             "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
-            "requires_sandbox": "maybe",
+            "requires_sandbox": null,
         });
-        let (found, _) = read(printed.to_string().as_bytes(), "tool").unwrap();
-        let declared = found[0].declared.as_deref().unwrap();
+        let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
+        assert_eq!(printed.remarks, [""; 0]);
+        let declared = printed.functions[0].declared.as_deref().unwrap();
         let expected = Declared {
             timeout: Some(Duration::from_secs(5)),
             effects: Some(Effects::Pure),
@@ -160,7 +185,7 @@ mod tests {
             rate_limit_per_hour: Some(60),
         };
         assert_eq!(*declared, expected);
-        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().0[0].declared, None);
+        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().functions[0].declared, None);
     }
 
     #[test]
@@ -183,7 +208,58 @@ mod tests {
             let reason = read(printed.as_bytes(), "tool").unwrap_err();
             assert!(reason.contains(words), "{printed}: {reason}");
         }
-        let (several, _) = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap();
+        let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap().functions;
         assert_eq!(several.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a_b", "c"]);
+    }
+
+    #[test]
+    fn what_of_it_nobody_understands_is_told_and_restricts_all_the_same() {
+        for (key, value, taken, words) in [
+            (
+                "requires_approval",
+                json!("yes"),
+                json!(true),
+                "`requires_approval` is \"yes\", which is taken for true; write true or false",
+            ),
+            ("requires_sandbox", json!(0), json!(true), "is 0, which is taken for true"),
+            (
+                "risk_level",
+                json!("extreme"),
+                json!("high"),
+                "is \"extreme\", which is taken for \"high\"; write \"low\", \"medium\" or",
+            ),
+            ("risk_level", json!("Low"), json!("low"), ""),
+            (
+                "allowed_modes",
+                json!(["plan", "ALERT"]),
+                json!(["alert"]),
+                "is [\"plan\",\"ALERT\"], which is taken for alert; write a list of \"normal\",",
+            ),
+            ("allowed_modes", json!("normal"), json!([]), "is \"normal\", which is taken for none"),
+            (
+                "rate_limit_per_hour",
+                json!("often"),
+                json!(null),
+                "is \"often\", which is left out; write a whole number",
+            ),
+            (
+                "timeout",
+                json!("soon"),
+                json!(null),
+                "`timeout` is \"soon\", which is left out; write a number of seconds",
+            ),
+            ("timeout_seconds", json!(0), json!(null), "`timeout_seconds` is 0, which is left out"),
+            ("tags", json!("web"), json!(null), "`tags` is \"web\", which is left out; write a list of texts"),
+            ("version", json!(["1".repeat(99)]), json!(null), "1…, which is left out; write a text"),
+            ("effects", json!("none"), json!(null), "write \"pure\", \"idempotent\" or \"once\""),
+        ] {
+            let printed = read(json!({key: value}).to_string().as_bytes(), "tool").unwrap();
+            let declared = serde_json::to_value(&printed.functions[0].declared).unwrap();
+            assert_eq!(declared.get(key).cloned().unwrap_or_default(), taken, "{key}: {value}");
+            assert!(printed.remarks.join("\n").contains(words), "{:?}", printed.remarks);
+            assert_eq!(printed.remarks.len(), usize::from(!words.is_empty()), "{:?}", printed.remarks);
+        }
+        let several = read(br#"[{"name": "a-b", "tags": 1}, {"name": "c"}]"#, "tool").unwrap();
+        assert_eq!(several.remarks, ["of `a_b`, `tags` is 1, which is left out; write a list of texts"]);
     }
 }

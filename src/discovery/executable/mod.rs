@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::stamp::Stamp;
-use super::{Function, Kind, Status, ToolFile, read};
+use super::{Function, Kind, Status, ToolFile, Warning, read};
 use crate::pep723::is_identifier;
 
 /// Files that are never programs, whatever their mode says: on some file systems everything is executable.
@@ -71,9 +71,9 @@ pub enum Answer {
     Broken(String),
 }
 
-/// Why what an executable said cannot be used, if so.
-pub fn unintelligible(path: &Path, said: &[u8]) -> Option<String> {
-    dialect::read(said, &pack_of(path)).err()
+/// Why what an executable said cannot be used, if so; else what of it is not understood.
+pub fn remarks(path: &Path, said: &[u8]) -> Result<Vec<String>, String> {
+    dialect::read(said, &pack_of(path)).map(|printed| printed.remarks)
 }
 
 /// The name of its tool, where it is one.
@@ -138,10 +138,12 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     };
     match said {
-        Ok((functions, wishes)) => {
-            file.wishes = wishes;
-            file.description = functions.first().and_then(|function| function.summary.clone());
-            file.functions = functions;
+        Ok(printed) => {
+            file.wishes = printed.wishes;
+            file.description = printed.functions.first().and_then(|function| function.summary.clone());
+            file.functions = printed.functions;
+            file.warnings =
+                printed.remarks.into_iter().map(|text| Warning { line: 0, rule: "metadata", text }).collect();
             file.status = Status::Ready;
         }
         Err(reason) => {
