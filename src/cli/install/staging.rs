@@ -38,10 +38,8 @@ impl Staging {
         let leave = if is_own { 0o700 } else { 0o777 };
         DirBuilder::new().recursive(true).mode(leave).create(target).map_err(cannot)?;
         sweep(target);
-        let folder = target.join(format!("{PREFIX}{}", std::process::id()));
-        let staging = Self { folder, target: target.to_owned(), made, keeps: false };
-        DirBuilder::new().mode(0o700).create(&staging.folder).map_err(cannot)?;
-        Ok(staging)
+        let folder = new_folder(target).inspect_err(|_| remove_empty(&made)).map_err(cannot)?;
+        Ok(Self { folder, target: target.to_owned(), made, keeps: false })
     }
 
     /// Brings everything of a parcel here, as it will lie there.
@@ -73,11 +71,29 @@ impl Drop for Staging {
             return;
         }
         let _ = fs::remove_dir_all(&self.folder);
-        // Those that hold something stay.
-        for folder in &self.made {
-            let _ = fs::remove_dir(folder);
+        remove_empty(&self.made);
+    }
+}
+
+/// Those that hold something stay.
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// One that is nobody's: what an earlier run of the same number had set aside may lie where this one's would.
+fn new_folder(target: &Path) -> io::Result<PathBuf> {
+    let own = format!("{PREFIX}{}", std::process::id());
+    let others = (1..100).map(|count| format!("{own}-{count}"));
+    for name in std::iter::once(own.clone()).chain(others) {
+        let folder = target.join(name);
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            done => return done.map(|()| folder),
         }
     }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn bring(piece: &Piece, to: &Path, parcel: &Parcel) -> io::Result<()> {
@@ -108,8 +124,8 @@ fn bring(piece: &Piece, to: &Path, parcel: &Parcel) -> io::Result<()> {
 pub(in crate::cli) fn sweep(target: &Path) {
     for entry in fs::read_dir(target).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let number = |name: &str| name.strip_prefix(PREFIX).or(name.strip_prefix(REMOVING))?.parse::<u32>().ok();
-        let pid = name.to_str().and_then(number);
+        let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX).or(name.strip_prefix(REMOVING)));
+        let pid = name.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if !pid.is_some_and(is_over) {
             continue;
         }
@@ -149,6 +165,18 @@ mod tests {
         let staging = Staging::within(target.path(), true).unwrap();
         assert!(!removing.exists(), "that somebody wanted gone");
         assert!(!staging.folder.join(ASIDE).exists(), "it is a new one");
+        drop(staging);
+        // What it had set aside is nowhere else.
+        fs::create_dir_all(left(own).join(ASIDE)).unwrap();
+        fs::write(left(own).join(ASIDE).join("0"), "the only one").unwrap();
+        let first = Staging::within(target.path(), true).unwrap();
+        assert_eq!(first.folder, target.path().join(format!("{PREFIX}{own}-1")));
+        drop(first);
+        fs::create_dir(target.path().join(format!("{PREFIX}{own}-1"))).unwrap();
+        let second = Staging::within(target.path(), true).unwrap();
+        assert!(second.folder.ends_with(format!("{PREFIX}{own}-1")), "a killed run's went");
+        drop(second);
+        assert!(left(own).join(ASIDE).join("0").exists());
         assert!(!left(gone).exists() && left(holding).join(ASIDE).join("0").exists());
     }
 }
