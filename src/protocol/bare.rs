@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::WireError;
 use super::frame::{CallFrame, push_one_line, push_string};
-use super::incoming::{WireError, present};
+use super::parse::present;
 use super::wire_code;
 
 /// A line that a bare worker wrote.

@@ -6,11 +6,15 @@ mod bare;
 #[cfg(test)]
 mod both_ways;
 mod frame;
+mod hello_reply;
 mod incoming;
+mod parse;
 
 pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
 pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};
-pub use incoming::{BadFrame, HelloReply, HostMethod, Incoming, OutputNote, ProgressNote, WireError, parse, peek_id};
+pub use hello_reply::HelloReply;
+pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
+pub use parse::{BadFrame, parse, peek_id};
 
 /// The protocol version that this hostler speaks.
 pub const VERSION: u32 = 1;

@@ -449,6 +449,16 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.call("clock")).code, "TOOL_TIMEOUT")
             self.assertIn("a worker answered a call that it was not given", hostler.stderr())
 
+    async def test_an_id_that_comes_back_as_another_kind_of_value(self):
+        tools = scratch(self) / "tools"
+        script(tools, "floats", LEAST.replace("""'"$id"',"result":['$n""", """'"$id"'.0,"result":['$n"""))
+        script(tools, "texts", LEAST.replace("""'"$id"',"result":['$n""", """"'"$id"'","result":['$n"""))
+        async with connected(tools) as hostler:
+            self.assertEqual((await hostler.value("floats"))[0], 1)
+            wrong = await hostler.call("texts")
+            self.assertEqual(wrong.code, "INVALID_OUTPUT")
+            self.assertIn("write it as the number that the call came with", wrong.message)
+
     async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
         async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
             first, second = await hostler.value("count"), await hostler.call("count")

@@ -1,0 +1,57 @@
+//! What a worker says of itself when it is greeted.
+
+use serde::Deserialize;
+
+/// The result of `hello`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HelloReply {
+    /// The version the worker speaks.
+    pub protocol: u32,
+    /// The worker's own process id, which is not that of its launcher.
+    pub pid: u32,
+    /// The names of the functions it serves.
+    #[serde(default)]
+    pub functions: Vec<String>,
+    /// What it can do beside the least.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+impl HelloReply {
+    /// Whether it may be asked to run several calls at once.
+    pub fn runs_several(&self) -> bool {
+        self.can("concurrent")
+    }
+
+    /// Whether it looks at its input when `SIGUSR1` comes.
+    pub fn is_nudged(&self) -> bool {
+        self.can("interrupt")
+    }
+
+    /// Whether it prints its stack when `SIGUSR2` comes.
+    pub fn prints_stacks(&self) -> bool {
+        self.can("stack")
+    }
+
+    /// Whether it ends a running call by itself when a `cancel` names it.
+    pub fn cancels(&self) -> bool {
+        self.can("cancel")
+    }
+
+    fn can(&self, wanted: &str) -> bool {
+        self.features.iter().any(|feature| feature == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_runs_several_calls_only_if_it_says_so() {
+        let runs = |json| serde_json::from_str::<HelloReply>(json).unwrap().runs_several();
+        assert!(runs(r#"{"protocol":1,"pid":7,"features":["cancel","concurrent"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7,"features":["cancel"]}"#));
+        assert!(!runs(r#"{"protocol":1,"pid":7}"#));
+    }
+}

@@ -1,0 +1,256 @@
+//! Lines of a worker, read.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{HostMethod, Incoming, WireError, wire_code};
+
+/// A line that is not a frame of this protocol.
+#[derive(Debug, thiserror::Error)]
+#[error("not a frame of protocol v1: {0}")]
+pub struct BadFrame(pub String);
+
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps a `null` result apart from no result.
+pub(super) fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&'de RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads one line (without its newline).
+pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
+    if let Some(reply) = parse_plain_result(line) {
+        return Ok(reply);
+    }
+    // A list would be read as the members in their order: what a tool prints is no answer.
+    if line.trim_ascii_start().first() == Some(&b'[') {
+        return Err(BadFrame("a list".to_owned()));
+    }
+    let frame: Frame<'_> = serde_json::from_slice(line).map_err(|error| BadFrame(error.to_string()))?;
+    if let Some(method) = frame.method {
+        return parse_method(&method, frame.id, frame.params);
+    }
+    let number = frame.id.and_then(|id| id_of(id.get()));
+    let Some(id) = number else { return unnumbered(&frame) };
+    match (frame.result, frame.error) {
+        (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
+        (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
+        // What a tool or its children print may have an `id` of its own.
+        (None, None) if frame.jsonrpc.is_none() => Err(BadFrame("neither method, result nor error".to_owned())),
+        // A program for Node that returns undefined writes this. It is the call's end as much as an error that cannot be read.
+        (None, None) => {
+            Ok(wrong(id, "its answer has neither `result` nor `error`; write `\"result\":null` where there is none"))
+        }
+    }
+}
+
+/// An answer that ends its call all the same: nobody else would, before its time is over.
+fn wrong(id: u64, message: &str) -> Incoming {
+    let error = WireError { code: wire_code::INVALID_OUTPUT, message: message.to_owned(), data: None };
+    Incoming::Reply { id, answer: Err(error) }
+}
+
+/// What has no number is no answer, unless it is one in all but that.
+fn unnumbered(frame: &Frame<'_>) -> Result<Incoming, BadFrame> {
+    let digits = frame.id.and_then(|id| id.get().strip_prefix('"')?.strip_suffix('"'));
+    match digits.and_then(|digits| digits.parse().ok()) {
+        Some(id) if frame.jsonrpc.is_some() => {
+            Ok(wrong(id, "the `id` of its answer is a text; write it as the number that the call came with"))
+        }
+        _ => Err(BadFrame("a reply without a number as its id".to_owned())),
+    }
+}
+
+/// A request's number. Languages in which every number is a float write `5.0` or `5e0`.
+fn id_of(text: &str) -> Option<u64> {
+    /// From here on a float has left out whole numbers.
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if let Ok(id) = text.parse() {
+        return Some(id);
+    }
+    let number: f64 = text.parse().ok().filter(|number| (0.0..LARGEST).contains(number) && number.fract() == 0.0)?;
+    format!("{number}").parse().ok()
+}
+
+/// An error that cannot be read still ends its call.
+fn read_error(error: &RawValue) -> WireError {
+    serde_json::from_str(error.get()).unwrap_or_else(|reason| {
+        let message = format!("the call failed, and its worker's error cannot be read: {reason}");
+        WireError { code: wire_code::TOOL_RAISED, message, data: None }
+    })
+}
+
+const PLAIN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+
+/// The shape that nearly every line has, read without a map of fields. The result is still checked to be JSON.
+fn parse_plain_result(line: &[u8]) -> Option<Incoming> {
+    let (id, rest) = plain_id(line)?;
+    let result = rest.strip_prefix(b",\"result\":")?.strip_suffix(b"}")?;
+    let result: Box<RawValue> = serde_json::from_slice(result).ok()?;
+    Some(Incoming::Reply { id, answer: Ok(result) })
+}
+
+fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) -> Result<Incoming, BadFrame> {
+    let text = params.map_or("{}", RawValue::get);
+    let bad = |error: serde_json::Error| BadFrame(format!("{method}: {error}"));
+    match (method, id) {
+        ("output", None) => serde_json::from_str(text).map(Incoming::Output).map_err(bad),
+        ("progress", None) => serde_json::from_str(text).map(Incoming::Progress).map_err(bad),
+        ("described", None) => serde_json::from_str(text).map(Incoming::Described).map_err(bad),
+        (_, None) => Ok(Incoming::Unknown(method.to_owned())),
+        (_, Some(id)) => {
+            let Some(method) = HostMethod::from_name(method) else {
+                return Ok(Incoming::UnknownRequest { id: id.to_owned(), method: method.to_owned() });
+            };
+            let params = params.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
+            Ok(Incoming::Ask { id: id.to_owned(), call: asking(text), method, params })
+        }
+    }
+}
+
+/// Which call a request of a worker is made by.
+fn asking(params: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Asking {
+        #[serde(default)]
+        id: Option<u64>,
+    }
+    serde_json::from_str::<Asking>(params).ok()?.id
+}
+
+/// The reply id at the beginning of a frame too long to be read whole.
+pub fn peek_id(beginning: &[u8]) -> Option<u64> {
+    plain_id(beginning).map(|(id, _)| id)
+}
+
+/// The id of a frame in the usual shape, and what follows it.
+fn plain_id(line: &[u8]) -> Option<(u64, &[u8])> {
+    let rest = line.strip_prefix(PLAIN)?;
+    let (digits, rest) = rest.split_at(rest.iter().position(|byte| !byte.is_ascii_digit())?);
+    // JSON has no numbers like 007.
+    if digits.len() > 1 && digits.starts_with(b"0") {
+        return None;
+    }
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(line: &str) -> (u64, String) {
+        match parse(line.as_bytes()).unwrap() {
+            Incoming::Reply { id, answer: Ok(result) } => (id, result.get().to_owned()),
+            other => panic!("not a reply: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_in_any_order_of_fields() {
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":7,"result":[1,2]}"#), (7, "[1,2]".to_owned()));
+        assert_eq!(reply(r#"{ "result" : [1,2] , "id" : 7 }"#), (7, "[1,2]".to_owned()));
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":7,"result":1,"note":2}"#), (7, "1".to_owned()));
+    }
+
+    #[test]
+    fn an_id_that_came_back_as_a_float_is_the_same_number() {
+        for id in ["7.0", "7e0", "0.7e1"] {
+            assert_eq!(reply(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#)), (7, "1".to_owned()), "{id}");
+        }
+        assert_eq!(reply(r#"{"id":0.0,"result":1}"#).0, 0);
+        for id in ["7.5", "-1.0", "1e300", "9007199254740993.0", "\"7\"", "true"] {
+            assert!(parse(format!(r#"{{"id":{id},"result":1}}"#).as_bytes()).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_came_back_as_a_text_is_told_to_its_call() {
+        let line = r#"{"jsonrpc":"2.0","id":"7","result":1}"#;
+        let Ok(Incoming::Reply { id: 7, answer: Err(wrong) }) = parse(line.as_bytes()) else { panic!("no answer") };
+        assert_eq!(wrong.code, wire_code::INVALID_OUTPUT);
+        assert!(wrong.message.contains("write it as the number"), "{}", wrong.message);
+    }
+
+    #[test]
+    fn null_is_a_result() {
+        assert_eq!(reply(r#"{"id":1,"result":null}"#).1, "null");
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).1, "null");
+    }
+
+    #[test]
+    fn a_question_names_the_call_that_asks() {
+        let asked = |params| match parse(format!(r#"{{"id":"w1","method":"host.tools","params":{params}}}"#).as_bytes())
+        {
+            Ok(Incoming::Ask { call, .. }) => call,
+            other => panic!("no question: {other:?}"),
+        };
+        assert_eq!([asked(r#"{"id":7}"#), asked(r#"{"id":"x"}"#), asked("{}")], [Some(7), None, None]);
+    }
+
+    #[test]
+    fn noise_is_refused_with_a_reason() {
+        for line in [
+            "",
+            "hello",
+            "{}",
+            "[1]",
+            "[1,null,null,2]",
+            r#"{"id":"x","result":1}"#,
+            r#"{"userId":1,"id":1,"title":"printed by a child"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":}"#,
+        ] {
+            assert!(parse(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_cannot_be_read_still_ends_its_call() {
+        let deep = format!("{{\"code\":-32000,\"message\":\"no\",\"data\":{}1{}}}", "[".repeat(500), "]".repeat(500));
+        for error in
+            ["\"no\"", r#"{"code":-32000,"message":"\ud800"}"#, r#"{"code":1,"message":"","data":1e400}"#, &deep]
+        {
+            let Ok(Incoming::Reply { id: 7, answer: Err(read) }) =
+                parse(format!(r#"{{"id":7,"error":{error}}}"#).as_bytes())
+            else {
+                panic!("no answer: {error}")
+            };
+            assert_eq!(read.code, wire_code::TOOL_RAISED);
+            assert!(
+                read.message.starts_with("the call failed, and its worker's error cannot be read: "),
+                "{}",
+                read.message
+            );
+        }
+    }
+
+    #[test]
+    fn unknown_notifications_are_tolerated_and_unknown_requests_are_not() {
+        assert!(matches!(parse(br#"{"method":"sparkle"}"#), Ok(Incoming::Unknown(_))));
+        let Ok(Incoming::UnknownRequest { id, method }) = parse(br#"{"id":"w1","method":"sparkle"}"#) else {
+            panic!("whoever asks waits for an answer")
+        };
+        assert_eq!((id.get(), method.as_str()), ("\"w1\"", "sparkle"));
+    }
+
+    #[test]
+    fn the_id_of_an_overlong_frame_can_be_read_from_its_beginning() {
+        assert_eq!(peek_id(br#"{"jsonrpc":"2.0","id":42,"result":"aaaa"#), Some(42));
+        assert_eq!(peek_id(b"aaaa"), None);
+    }
+}
