@@ -599,16 +599,22 @@ class Removed(Place):
         program(self.own, "prog", "import _shared\n")
         (self.own / "later.py.off").write_text("import _other\n")
         write_tool(self.own, "test_first", "from _tested import x\n")
-        write_tool(self.own, "first", "import _shared, _other, _tested, _alone\n" + ONE)
-        for name in ("_shared", "_other", "_tested", "_alone", "_deeper"):
+        write_tool(self.own, "first", "import _shared, _other, _tested, _alone, _below, _made, _parts.second\n" + ONE)
+        for place, name in (("tests", "_below"), (".made", "_made"), ("__pycache__", "_made"), ("_parts", "_parts")):
+            write_tool(self.own / place, "test_it", f"import {name}\n", "")
+        write_tool(self.own / "_parts", "second", "", "")
+        for name in ("_shared", "_other", "_tested", "_alone", "_deeper", "_below", "_made"):
             write_tool(self.own, name, "import _deeper\n" if name == "_tested" else "", "")
         done = self.run_("remove", "first", "--yes", "--json")
         said = json.loads(done.stdout)
-        self.assertEqual(said["along"], [f"{self.own}/_alone.py"])
+        self.assertEqual([str(Path(one).relative_to(self.own)) for one in said["along"]],
+                         ["_alone.py", "_made.py", "_parts/second.py"])
         self.assertEqual({Path(one["path"]).name: Path(one["reason"].split()[-1]).name for one in said["stay"]},
-                         {"_shared.py": "prog", "_other.py": "later.py.off", "_tested.py": "test_first.py", "_deeper.py": "_tested.py"})
-        self.assertEqual(self.files(self.own),
-                         ["_deeper.py", "_other.py", "_shared.py", "_tested.py", "later.py.off", "prog", "test_first.py"])
+                         {"_shared.py": "prog", "_other.py": "later.py.off", "_tested.py": "test_first.py", "_deeper.py": "_tested.py",
+                          "_below.py": "test_it.py"})
+        left = ["_below.py", "_deeper.py", "_other.py", "_parts", "_shared.py", "_tested.py", "later.py.off", "prog", "test_first.py", "tests"]
+        self.assertEqual(set(left) - set(self.files(self.own)), set())
+        self.assertEqual({"_alone.py", "_made.py"} & set(self.files(self.own)), set())
 
 
 class New(Place):

@@ -28,7 +28,10 @@ impl Helpers {
         speakers.extend(others(file, folder).into_iter().filter(|path| !helpers.alone.contains(path)));
         while let Some(speaker) = speakers.pop() {
             let Ok(text) = beginning(&speaker) else { continue };
-            let spoken = |path: &Path| name_of(path, folder).is_some_and(|name| speaks_of(&text, &name));
+            // What lies in a package speaks of that by its nature.
+            let is_beside = |path: &Path| first_of(path, folder) != first_of(&speaker, folder);
+            let spoken =
+                |path: &Path| is_beside(path) && name_of(path, folder).is_some_and(|name| speaks_of(&text, &name));
             // What stays speaks of others in its turn.
             speakers
                 .extend(helpers.keep(|path| spoken(path).then(|| format!("is spoken of in {}", speaker.display()))));
@@ -77,11 +80,21 @@ fn lies_within(path: &Path, folder: &Path) -> bool {
     wanted.is_some() && path.parent().and_then(|parent| parent.canonicalize().ok()) == wanted
 }
 
-/// The other files of the folder, whatever they are: what a program imports, a test, or a file that is broken just now,
-/// nobody knows.
+/// The other files of the folder and of those in it, whatever they are: what a program imports, a test, or a file that is
+/// broken just now, nobody knows.
 fn others(file: &ToolFile, folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| *path != file.path && path.is_file()).collect()
+    let within = entries(folder).filter(|path| path.is_dir() && !is_made(path));
+    let below: Vec<PathBuf> = within.flat_map(|path| entries(&path).collect::<Vec<_>>()).collect();
+    entries(folder).chain(below).filter(|path| *path != file.path && path.is_file()).collect()
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Whether a folder is some program's work: hidden, or what Python compiled.
+fn is_made(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "__pycache__" || name.as_encoded_bytes().starts_with(b"."))
 }
 
 fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -92,8 +105,12 @@ fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// The name by which others import a helper: its own, or that of its folder.
 fn name_of(path: &Path, folder: &Path) -> Option<String> {
-    let first = path.strip_prefix(folder).ok()?.iter().next()?;
-    Some(Path::new(first).file_stem()?.to_string_lossy().into_owned())
+    Some(first_of(path, folder)?.file_stem()?.to_string_lossy().into_owned())
+}
+
+/// What of a path lies in the folder itself.
+fn first_of<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
+    path.strip_prefix(folder).ok()?.iter().next().map(Path::new)
 }
 
 /// Whether a name stands in a text as a word.
