@@ -66,11 +66,11 @@ fn is_meant(serving: Serving, setting: &str) -> bool {
         _ if Facts::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
-        Serving::Program(Protocol::V1) => !["launcher", "pass_env"].contains(&setting),
-        Serving::Program(Protocol::Bare) => {
-            !["launcher", "pass_env"].contains(&setting) && !NOT_BARE.contains(&setting)
+        Serving::Program(protocol) => {
+            let is_unheard = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
+            !is_unheard && !["launcher", "pass_env"].contains(&setting)
         }
-        Serving::EachCall => OF_ALL.contains(&setting) || setting == "env",
+        Serving::EachCall => OF_ALL.contains(&setting) || ["env", "protocol"].contains(&setting),
         Serving::Inside => OF_ALL.contains(&setting),
     }
 }

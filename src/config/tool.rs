@@ -66,7 +66,7 @@ impl FromToml for Launcher {
     }
 }
 
-/// What a worker that hostler does not bring is spoken to in.
+/// How a program that hostler does not bring is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -74,17 +74,21 @@ pub enum Protocol {
     V1,
     /// A line in, a line out.
     Bare,
+    /// Not as a worker: an executable is started for each call, as it is where nothing is said. A Python file has no such way
+    /// and is served as ever.
+    Once,
 }
 
 impl Protocol {
-    /// Both, by the words that stand in files.
-    const WORDS: [(&'static str, Self); 2] = [("v1", Self::V1), ("bare", Self::Bare)];
+    /// All, by the words that stand in files.
+    const WORDS: [(&'static str, Self); 3] = [("v1", Self::V1), ("bare", Self::Bare), ("once", Self::Once)];
 
     /// The word that stands in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::V1 => "v1",
             Self::Bare => "bare",
+            Self::Once => "once",
         }
     }
 

@@ -28,8 +28,8 @@ impl Serving {
             (Kind::Python | Kind::Internal, Some(Protocol::Bare)) => Self::Itself,
             // The shim speaks v1.
             (Kind::Python | Kind::Internal, _) => Self::Shim,
+            (Kind::Executable, None | Some(Protocol::Once)) => Self::EachCall,
             (Kind::Executable, Some(protocol)) => Self::Program(protocol),
-            (Kind::Executable, None) => Self::EachCall,
             (Kind::Builtin, _) => Self::Inside,
         }
     }

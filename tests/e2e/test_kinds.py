@@ -115,6 +115,23 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((first[0], second[0], first[1]), (1, 2, second[1]))
             self.assertEqual(set(await hostler.tools()), {"up", "again"})
 
+    async def test_an_operator_has_it_started_for_each_call_again(self):
+        both = ("import json, os, sys\nfor line in sys.stdin:\n    asked = json.loads(line)\n"
+                "    done = {'pid': os.getpid(), 'by': 'line' if 'function' in asked else 'call'}\n"
+                "    print(json.dumps({'result': done, 'error': None} if 'function' in asked else done), flush=True)\n")
+        tools = scratch(self) / "tools"
+        program(tools, "both", both, {"protocol": "bare"})
+        async with connected(tools) as hostler:
+            first, second = await hostler.value("both"), await hostler.value("both")
+            self.assertEqual(first, {"by": "line", "pid": second["pid"]})
+        config = config_file(tools.parent, '[tool.both]\nprotocol = "once"\n')
+        async with connected(tools, config=config) as hostler:
+            first, second = await hostler.value("both"), await hostler.value("both")
+            self.assertEqual((first["by"], first["pid"] == second["pid"]), ("call", False))
+        shown = run("show", "both", "--tools", tools, "--config", config).stdout
+        self.assertRegex(shown, "protocol +once")
+        self.assertNotIn("max_workers", shown)
+
     async def test_config_and_secrets_come_with_the_call_and_not_with_the_process(self):
         env = environment(KEY="very secret", PLAIN="plain", UV_X="x")
         config = '[tool.station]\nsecrets = ["KEY", "UNSET"]\nconfig = { depth = 3 }\nenv = { OWN = "own" }\n'
@@ -552,7 +569,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         config = config_file(tools.parent, '[tool.odd]\nprotocol = "v7"\nfunctions = ["a-b"]\n[tool]\nfunctions = ["x"]\n')
         told = run("list", "--tools", tools, "--config", config)
         self.assertEqual(told.returncode, 2)
-        for words in ('write one of "v1", "bare"', "letters, digits and _ can be in a name", "it belongs under [tool.NAME]"):
+        for words in ('write one of "v1", "bare", "once"', "letters, digits and _ can be in a name", "it belongs under [tool.NAME]"):
             self.assertIn(words, told.stderr)
 
 
