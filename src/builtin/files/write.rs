@@ -109,7 +109,15 @@ fn put(at: &Located, content: &[u8], mode: Mode) -> io::Result<bool> {
 fn folders(at: &Located) -> io::Result<()> {
     let Some(above) = at.inner().parent().filter(|above| *above != Path::new("")) else { return Ok(()) };
     match at.root.metadata(above) {
-        Err(error) if error.kind() == ErrorKind::NotFound => at.root.create_dir_all(above),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            at.root.create_dir_all(above).map_err(|error| match error.kind() {
+                // Said of the file, it would be another's fault.
+                ErrorKind::AlreadyExists => {
+                    io::Error::other("a link that leads nowhere is where its folder would be; remove it")
+                }
+                _ => error,
+            })
+        }
         other => other.map(|_| ()),
     }
 }
