@@ -72,21 +72,20 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn write(folder: &'a Dir, beside: &Path, mut content: impl Read, like: Option<Permissions>) -> io::Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut name = OsString::from(".");
-        // A long name leaves no room for more.
-        let whole = beside.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
-        name.push(whole.chars().take(40).collect::<String>());
-        name.push(format!(".{}-{count}.tmp", std::process::id()));
-        let name = PathBuf::from(name);
         let mut how = OpenOptions::new();
         how.write(true).create_new(true);
         if like.is_some() {
             // What few may read is read by nobody else meanwhile.
             how.mode(0o600);
         }
-        let mut file = folder.open_with(&name, &how)?;
+        let (name, mut file) = loop {
+            let name = Self::name(beside)?;
+            match folder.open_with(&name, &how) {
+                // Processes of other containers, and those before a restart, have the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => break (name, made?),
+            }
+        };
         let draft = Self { folder, name, placed: false };
         io::copy(&mut content, &mut file)?;
         if let Some(like) = like {
@@ -94,6 +93,18 @@ impl<'a> Draft<'a> {
         }
         file.sync_all()?;
         Ok(draft)
+    }
+
+    /// Another one each time.
+    fn name(beside: &Path) -> io::Result<PathBuf> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mut name = OsString::from(".");
+        // A long name leaves no room for more.
+        let whole = beside.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
+        name.push(whole.chars().take(40).collect::<String>());
+        name.push(format!(".{}-{count}.tmp", std::process::id()));
+        Ok(name.into())
     }
 
     fn done(mut self) {
@@ -169,5 +180,21 @@ mod tests {
             (fs::read_to_string(&file).unwrap(), fs::read_dir(folder.path()).unwrap().count()),
             ("before".into(), 1)
         );
+    }
+
+    #[test]
+    fn a_draft_that_somebody_left_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        // By a process that had this one's number. Other tests count on meanwhile.
+        let next = Draft::name(Path::new("a")).unwrap().display().to_string();
+        let (before, count) = next.strip_suffix(".tmp").unwrap().rsplit_once('-').unwrap();
+        let count: u64 = count.parse().unwrap();
+        for count in count..count + 100 {
+            fs::write(folder.path().join(format!("{before}-{count}.tmp")), "").unwrap();
+        }
+        create(&Spot { folder: dir, name: "a".into() }, &b"one"[..]).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 101, "they may be somebody's still");
+        assert_eq!(fs::read_to_string(folder.path().join("a")).unwrap(), "one");
     }
 }
