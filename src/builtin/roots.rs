@@ -10,6 +10,7 @@ use cap_std::fs::Dir;
 
 use super::Located;
 use crate::outcome::{Code, Fault};
+use crate::process::SpawnError;
 
 /// The first root, as tools have it where no path is given.
 pub(super) fn here() -> String {
@@ -86,6 +87,18 @@ impl Roots {
             path.display()
         );
         Fault::new(Code::PermissionDenied, message)
+    }
+
+    /// What it means that a program could not be started in a folder: the system says the same of a folder that is gone as of a
+    /// program that is.
+    pub fn not_started(&self, folder: &Path, error: &SpawnError, program: &Path, otherwise: Code) -> Fault {
+        if error.source.kind() == ErrorKind::NotFound && program.exists() {
+            return self.refused(folder, &error.source);
+        }
+        if error.source.kind() == ErrorKind::NotADirectory {
+            return Fault::new(Code::ToolError, format!("{} is a file; name its folder", folder.display()));
+        }
+        Fault::new(otherwise, error.to_string())
     }
 
     /// What the system's refusal to open a path means.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::place;
+use super::spot::Spot;
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
@@ -49,11 +49,12 @@ fn delete(roots: &Roots, wanted: &Wanted) -> Result<Deleted, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let folder = || Fault::new(Code::ToolError, format!("{} is a folder, and only files are deleted", path.display()));
-    if at.root.symlink_metadata(at.inner()).is_ok_and(|metadata| metadata.is_dir()) {
+    let spot = Spot::named(&at).map_err(|error| roots.refused(&path, &error))?;
+    let _turn = spot.turn();
+    if spot.folder.symlink_metadata(&spot.name).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(folder());
     }
-    let _turn = place::turn(&at);
-    at.root.remove_file(at.inner()).map_err(|error| match error.kind() {
+    spot.folder.remove_file(&spot.name).map_err(|error| match error.kind() {
         ErrorKind::IsADirectory => folder(),
         _ => roots.refused(&path, &error),
     })?;

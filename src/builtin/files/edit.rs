@@ -1,7 +1,6 @@
 //! `file_edit`
 
 use std::io::{ErrorKind, Read};
-use std::path::Path;
 use std::time::Duration;
 
 use cap_std::fs::{Metadata, MetadataExt};
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
+use super::spot::Spot;
 use super::{open_to_read, place};
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
 use crate::config::facts::Risk;
@@ -71,8 +71,9 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
     let path = at.path();
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let wrong = |message: String| Fault::new(Code::ToolError, format!("{} was not changed: {message}", path.display()));
-    let _turn = place::turn(&at);
-    let file = open_to_read(roots, &at)?;
+    let spot = Spot::led_to(&at).map_err(refused)?;
+    let _turn = spot.turn();
+    let file = open_to_read(roots, &path, &spot.folder, &spot.name)?;
     let seen = stamp(&file.metadata().map_err(refused)?);
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(refused)?;
@@ -85,12 +86,12 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
         return Err(wrong("nobody waits for it any more".to_owned()));
     }
     // Somebody else's program waits for no turn.
-    let is_as_seen = |target: &Path| match at.root.metadata(target) {
+    let is_as_seen = || match spot.folder.symlink_metadata(&spot.name) {
         Ok(metadata) if stamp(&metadata) == seen => Ok(()),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Err(ErrorKind::ResourceBusy.into()),
     };
-    place::replace(&at, after.as_bytes(), is_as_seen).map_err(|error| match error.kind() {
+    place::replace(&spot, after.as_bytes(), is_as_seen).map_err(|error| match error.kind() {
         ErrorKind::ResourceBusy => wrong("somebody else changed it at the same time; read it again".to_owned()),
         _ => refused(error),
     })?;

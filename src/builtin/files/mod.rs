@@ -5,15 +5,17 @@ mod edit;
 mod list;
 mod place;
 mod read;
+mod spot;
 mod write;
 #[cfg(test)]
 mod tests;
 
 use std::io;
+use std::path::Path;
 
-use cap_std::fs::{File, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 
-use super::{Builtins, Located, Roots, Unregistered};
+use super::{Builtins, Roots, Unregistered};
 use crate::outcome::{Code, Fault};
 
 pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistered> {
@@ -25,12 +27,11 @@ pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistere
 }
 
 /// Opens a file to be read. What is no file of bytes is refused, without waiting for whoever is at its other end.
-pub(super) fn open_to_read(roots: &Roots, at: &Located) -> Result<File, Fault> {
-    let path = at.path();
+pub(super) fn open_to_read(roots: &Roots, path: &Path, folder: &Dir, inner: &Path) -> Result<File, Fault> {
     let mut how = OpenOptions::new();
     how.read(true).custom_flags(libc::O_NONBLOCK);
-    let refused = |error: io::Error| roots.refused(&path, &error);
-    let file = at.root.open_with(at.inner(), &how).map_err(refused)?;
+    let refused = |error: io::Error| roots.refused(path, &error);
+    let file = folder.open_with(inner, &how).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;
     if metadata.is_dir() {
         let message = format!("{} is a folder; `list_directory` shows what is in it", path.display());

@@ -1,56 +1,39 @@
 //! Files put in their place whole: whoever reads one finds what was there before or what is there now, and never a part.
 
 use std::ffi::OsString;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt, Permissions};
-use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
-use crate::builtin::Located;
+use super::spot::Spot;
 
-/// Keeps others of hostler's own from changing a file at the same time: an edit reads what is there and puts something else in
-/// its place, and what is written between would be lost. Files that share a turn only wait for one another.
-pub(super) fn turn(at: &Located) -> MutexGuard<'static, ()> {
-    static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-    // By whichever name it is called, and from whichever root.
-    let above = at.above.canonicalize().unwrap_or_else(|_| at.above.clone());
-    let really = above.join(at.really().unwrap_or_else(|_| at.within.clone()));
-    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(really);
-    TURNS[usize::try_from(hash % 64).unwrap_or_default()].lock()
-}
-
-/// Writes a file anew in the place of one that is there or of none. Through a link, what it leads to is replaced. The
-/// last word is asked for when all is written and nothing is left but to put it there.
-pub(super) fn replace(
-    at: &Located,
-    content: impl Read,
-    last_word: impl FnOnce(&Path) -> io::Result<()>,
-) -> io::Result<()> {
-    let (root, target) = (&at.root, at.really()?);
-    if target.as_os_str().is_empty() {
-        return Err(ErrorKind::IsADirectory.into());
-    }
-    let before = root.metadata(&target).ok();
+/// Writes a file anew in the place of one that is there or of none. The last word is asked for when all is written and nothing is
+/// left but to put it there.
+pub(super) fn replace(spot: &Spot, content: impl Read, last_word: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let Spot { folder, name } = spot;
+    let before = folder.symlink_metadata(name).ok();
     if before.as_ref().is_some_and(Metadata::is_dir) {
         return Err(ErrorKind::IsADirectory.into());
     }
     if let Some(before) = &before {
-        may_be_changed(root, &target, before)?;
+        may_be_changed(folder, name, before)?;
     }
-    let draft = Draft::write(root, &target, content, before.map(|before| before.permissions()))?;
-    last_word(&target)?;
-    root.rename(&draft.path, root, &target)?;
+    let draft = Draft::write(folder, name, content, before.map(|before| before.permissions()))?;
+    last_word()?;
+    folder.rename(&draft.name, folder, name)?;
     draft.done();
     Ok(())
 }
 
 /// Whether a file is one that may be written to. To put another in its place, the system asks only whether the folder is.
-fn may_be_changed(root: &Dir, target: &Path, metadata: &Metadata) -> io::Result<()> {
+fn may_be_changed(folder: &Dir, name: &Path, metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_symlink() {
+        return Err(io::Error::other("somebody put a link there at the same time; try again"));
+    }
     if !metadata.is_file() {
         return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
     }
@@ -58,36 +41,62 @@ fn may_be_changed(root: &Dir, target: &Path, metadata: &Metadata) -> io::Result<
     if metadata.permissions().readonly() {
         return Err(Errno::ACCESS.into());
     }
-    Ok(rustix::fs::accessat(root, target, Access::WRITE_OK, AtFlags::empty())?)
+    Ok(rustix::fs::accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?)
 }
 
 /// Writes a file where none is.
-pub(super) fn create(root: &Dir, path: &Path, content: impl Read) -> io::Result<()> {
-    if root.symlink_metadata(path).is_ok() {
+pub(super) fn create(spot: &Spot, content: impl Read) -> io::Result<()> {
+    let Spot { folder, name } = spot;
+    if folder.symlink_metadata(name).is_ok() {
         return Err(ErrorKind::AlreadyExists.into());
     }
-    let draft = Draft::write(root, path, content, None)?;
-    match root.hard_link(&draft.path, root, path) {
+    let draft = Draft::write(folder, name, content, None)?;
+    match folder.hard_link(&draft.name, folder, name) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
         Ok(()) => Ok(()),
         // Some file systems know no second name for a file.
         Err(_) => {
-            root.rename(&draft.path, root, path)?;
+            folder.rename(&draft.name, folder, name)?;
             draft.done();
             Ok(())
         }
     }
 }
 
-/// A file under another name, removed unless it is put in its place.
+/// A file under another name in the same folder, removed unless it is put in its place.
 struct Draft<'a> {
-    root: &'a Dir,
-    path: PathBuf,
+    folder: &'a Dir,
+    name: PathBuf,
     placed: bool,
 }
 
 impl<'a> Draft<'a> {
-    fn write(root: &'a Dir, beside: &Path, mut content: impl Read, like: Option<Permissions>) -> io::Result<Self> {
+    fn write(folder: &'a Dir, beside: &Path, mut content: impl Read, like: Option<Permissions>) -> io::Result<Self> {
+        let mut how = OpenOptions::new();
+        how.write(true).create_new(true);
+        if like.is_some() {
+            // What few may read is read by nobody else meanwhile.
+            how.mode(0o600);
+        }
+        let (name, mut file) = loop {
+            let name = Self::name(beside)?;
+            match folder.open_with(&name, &how) {
+                // Processes of other containers, and those before a restart, have the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => break (name, made?),
+            }
+        };
+        let draft = Self { folder, name, placed: false };
+        io::copy(&mut content, &mut file)?;
+        if let Some(like) = like {
+            file.set_permissions(like)?;
+        }
+        file.sync_all()?;
+        Ok(draft)
+    }
+
+    /// Another one each time.
+    fn name(beside: &Path) -> io::Result<PathBuf> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut name = OsString::from(".");
@@ -95,21 +104,7 @@ impl<'a> Draft<'a> {
         let whole = beside.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
         name.push(whole.chars().take(40).collect::<String>());
         name.push(format!(".{}-{count}.tmp", std::process::id()));
-        let path = beside.with_file_name(name);
-        let mut how = OpenOptions::new();
-        how.write(true).create_new(true);
-        if like.is_some() {
-            // What few may read is read by nobody else meanwhile.
-            how.mode(0o600);
-        }
-        let mut file = root.open_with(&path, &how)?;
-        let draft = Self { root, path, placed: false };
-        io::copy(&mut content, &mut file)?;
-        if let Some(like) = like {
-            file.set_permissions(like)?;
-        }
-        file.sync_all()?;
-        Ok(draft)
+        Ok(name.into())
     }
 
     fn done(mut self) {
@@ -120,7 +115,7 @@ impl<'a> Draft<'a> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.placed {
-            let _ = self.root.remove_file(&self.path);
+            let _ = self.folder.remove_file(&self.name);
         }
     }
 }
@@ -155,11 +150,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (root, file) = (folder.path(), folder.path().join("a"));
         let dir = Dir::open_ambient_dir(root, cap_std::ambient_authority()).unwrap();
-        let at = Located { root: dir, above: root.to_owned(), within: "a".into() };
+        let spot = Spot { folder: dir, name: "a".into() };
         fs::write(&file, "before").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         let mut seen = Vec::new();
-        replace(&at, Looks(root, &mut seen), |_| Ok(())).unwrap();
+        replace(&spot, Looks(root, &mut seen), || Ok(())).unwrap();
         assert!(seen[0].0.starts_with(".a."), "{seen:?}");
         assert_eq!((seen[0].1, &seen[1]), (0o600, &("a".to_owned(), 0o640, 6)), "what is there is there until the end");
         assert_eq!(fs::read_to_string(&file).unwrap(), "two");
@@ -171,20 +166,35 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         fs::write(&file, "before").unwrap();
-        let root = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
-        let at = Located { root, above: folder.path().to_owned(), within: "a".into() };
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let spot = Spot { folder: dir, name: "a".into() };
         let mut drafts = Vec::new();
-        let no = |target: &Path| {
-            assert_eq!(target, Path::new("a"));
+        let no = || {
             let mut looks = Looks(folder.path(), &mut drafts);
             assert_eq!(looks.read(&mut [0; 3])?, 3);
             Err(ErrorKind::ResourceBusy.into())
         };
-        assert_eq!(replace(&at, &b"after"[..], no).unwrap_err().kind(), ErrorKind::ResourceBusy);
+        assert_eq!(replace(&spot, &b"after"[..], no).unwrap_err().kind(), ErrorKind::ResourceBusy);
         assert_eq!(drafts[0].2, 5, "{drafts:?}");
         assert_eq!(
             (fs::read_to_string(&file).unwrap(), fs::read_dir(folder.path()).unwrap().count()),
             ("before".into(), 1)
         );
+    }
+
+    #[test]
+    fn a_draft_that_somebody_left_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        // By a process that had this one's number. Other tests count on meanwhile.
+        let next = Draft::name(Path::new("a")).unwrap().display().to_string();
+        let (before, count) = next.strip_suffix(".tmp").unwrap().rsplit_once('-').unwrap();
+        let count: u64 = count.parse().unwrap();
+        for count in count..count + 100 {
+            fs::write(folder.path().join(format!("{before}-{count}.tmp")), "").unwrap();
+        }
+        create(&Spot { folder: dir, name: "a".into() }, &b"one"[..]).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 101, "they may be somebody's still");
+        assert_eq!(fs::read_to_string(folder.path().join("a")).unwrap(), "one");
     }
 }

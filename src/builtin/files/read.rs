@@ -88,7 +88,7 @@ impl Builtin for ReadFile {
 fn read(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Text, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
-    let mut file = open_to_read(roots, &at)?;
+    let mut file = open_to_read(roots, &path, &at.root, at.inner())?;
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let size = file.metadata().map_err(refused)?.len();
     let encoding = wanted.encoding.as_deref().map(named).transpose()?;

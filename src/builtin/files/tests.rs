@@ -131,6 +131,13 @@ async fn a_file_is_written_whole_and_none_is_lost() {
         let (code, _) = bench.fault("write_file", folder).await;
         assert_eq!(code, Code::ToolError, "{mode}");
     }
+    symlink("nowhere", bench.folder.path().join("root/gone")).unwrap();
+    for mode in ["create", "overwrite", "append"] {
+        let below = json!({"path": "gone/a", "content": "x", "mode": mode});
+        bench
+            .fails("write_file", below, Code::ToolError, "gone/a: a link that leads nowhere is where its folder")
+            .await;
+    }
     let left: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "no draft is left: {left:?}");
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::place;
+use super::spot::Spot;
 use crate::builtin::{About, Builtin, Call, Located, Roots};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
@@ -73,14 +74,8 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let content = wanted.content.as_bytes();
-    let _turn = place::turn(&at);
-    let created = at.root.symlink_metadata(at.inner()).is_err();
-    let done = folders(&at).and_then(|()| match wanted.mode {
-        Mode::Create => place::create(&at.root, at.inner(), content),
-        Mode::Overwrite => place::replace(&at, content, |_| Ok(())),
-        Mode::Append => append(&at, content),
-    });
-    done.map_err(|error| match error.kind() {
+    let done = folders(&at).and_then(|()| put(&at, content, wanted.mode));
+    let created = done.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists if wanted.mode == Mode::Create => {
             let message = format!(
                 "{} is there already and was left as it is; use mode \"overwrite\" or \"append\", or `file_edit` for a part \
@@ -97,19 +92,41 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
     Ok(Written { path: path.display().to_string(), bytes: content.len(), created })
 }
 
+/// Says whether the file is new.
+fn put(at: &Located, content: &[u8], mode: Mode) -> io::Result<bool> {
+    // A link is led on to, unless nothing that is there may be touched.
+    let spot = if mode == Mode::Create { Spot::named(at)? } else { Spot::led_to(at)? };
+    let _turn = spot.turn();
+    let is_new = spot.folder.symlink_metadata(&spot.name).is_err();
+    match mode {
+        Mode::Create => place::create(&spot, content),
+        Mode::Overwrite => place::replace(&spot, content, || Ok(())),
+        Mode::Append => append(&spot, content),
+    }
+    .map(|()| is_new)
+}
+
 fn folders(at: &Located) -> io::Result<()> {
     let Some(above) = at.inner().parent().filter(|above| *above != Path::new("")) else { return Ok(()) };
     match at.root.metadata(above) {
-        Err(error) if error.kind() == ErrorKind::NotFound => at.root.create_dir_all(above),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            at.root.create_dir_all(above).map_err(|error| match error.kind() {
+                // Said of the file, it would be another's fault.
+                ErrorKind::AlreadyExists => {
+                    io::Error::other("a link that leads nowhere is where its folder would be; remove it")
+                }
+                _ => error,
+            })
+        }
         other => other.map(|_| ()),
     }
 }
 
-fn append(at: &Located, content: &[u8]) -> io::Result<()> {
+fn append(spot: &Spot, content: &[u8]) -> io::Result<()> {
     let mut how = OpenOptions::new();
     // A pipe without a reader would hold up whoever opens it.
     how.append(true).create(true).custom_flags(libc::O_NONBLOCK);
-    let mut file = at.root.open_with(at.inner(), &how)?;
+    let mut file = spot.folder.open_with(&spot.name, &how)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
     }

@@ -17,6 +17,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(30);
 const MOST: usize = 8 << 20;
 
 pub(super) struct Repository {
+    roots: Roots,
     git: PathBuf,
     env: Vec<(OsString, OsString)>,
     folder: PathBuf,
@@ -26,7 +27,7 @@ impl Repository {
     /// The one that a folder lies in.
     pub async fn at(roots: &Roots, path: &str, call: &Call) -> Result<Self, Fault> {
         let at = roots.locate(path)?;
-        let inner = at.root.canonicalize(at.inner()).map_err(|error| roots.refused(&at.path(), &error))?;
+        let inner = at.really().map_err(|error| roots.refused(&at.path(), &error))?;
         let git = which::which("git").map_err(|_| {
             Fault::new(
                 Code::CommandNotFound,
@@ -41,7 +42,7 @@ impl Repository {
         for (name, value) in [("GIT_NO_LAZY_FETCH", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")] {
             env.push((name.into(), value.into()));
         }
-        let mut found = Self { git, env, folder: at.above.join(inner) };
+        let mut found = Self { roots: roots.clone(), git, env, folder: at.above.join(inner) };
         found.stay_within(roots).await?;
         found.disarm().await?;
         Ok(found)
@@ -112,7 +113,8 @@ impl Repository {
             .within(self.folder.clone());
         let program =
             Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-        once(program, |_, _| {}).await.map_err(|error| Fault::new(Code::SystemError, error.to_string()))
+        let not_started = |error| self.roots.not_started(&self.folder, &error, &self.git, Code::SystemError);
+        once(program, |_, _| {}).await.map_err(not_started)
     }
 }
 

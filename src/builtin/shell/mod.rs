@@ -75,16 +75,18 @@ impl Builtin for Bash {
             return Err(Fault::new(Code::InvalidParams, "a command holds no NUL character"));
         }
         let at = self.0.locate(&wanted.path)?;
-        let inner = at.root.canonicalize(at.inner()).map_err(|error| self.0.refused(&at.path(), &error))?;
+        let inner = at.really().map_err(|error| self.0.refused(&at.path(), &error))?;
         let shell = which::which("bash").or_else(|_| which::which("sh")).map_err(|_| {
             Fault::new(Code::CommandNotFound, "there is neither `bash` nor `sh` on hostler's PATH; install one")
         })?;
         let limit = Duration::from_secs(wanted.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
-        let launch = Launch::new(shell).args(["-c", &wanted.command]).envs(call.env()).within(at.above.join(inner));
+        let folder = at.above.join(inner);
+        let launch = Launch::new(&shell).args(["-c", &wanted.command]).envs(call.env()).within(folder.clone());
         let most = call.most;
         let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
         let hear = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
-        let done = once(program, hear).await.map_err(|error| Fault::new(Code::CommandNotFound, error.to_string()))?;
+        let not_started = |error| self.0.not_started(&folder, &error, &shell, Code::CommandNotFound);
+        let done = once(program, hear).await.map_err(not_started)?;
         told(done, most)
     }
 }

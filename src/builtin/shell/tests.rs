@@ -43,3 +43,12 @@ async fn what_writes_without_end_is_stopped_and_told() {
     bench.fails("bash", json!({"command": "a\0b"}), Code::InvalidParams, "NUL").await;
     bench.fails("bash", json!({"command": "ls", "path": ".."}), Code::PermissionDenied, "outside").await;
 }
+
+#[tokio::test]
+async fn a_folder_that_is_gone_is_not_taken_for_a_shell_that_is() {
+    let bench = Bench::of(add);
+    bench.put("file", "");
+    let told = "gone does not exist; `list_directory` or `glob` show what there is";
+    bench.fails("bash", json!({"command": "ls", "path": "gone"}), Code::ToolError, told).await;
+    bench.fails("bash", json!({"command": "ls", "path": "file"}), Code::ToolError, "is a file; name its folder").await;
+}
