@@ -2,6 +2,7 @@
 
 import asyncio
 import unittest
+from pathlib import Path
 
 from harness import Gate, alive, config_file, connected, eventually_async, gone, scratch, write_tool
 
@@ -87,6 +88,11 @@ class Limits(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.value("slow_echo", number=99))["number"], 99)
 
 
+def ticks(pid):
+    """How long a process has computed, in hundredths of a second."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
 class Cancellation(unittest.IsolatedAsyncioTestCase):
     async def test_a_running_call_makes_room_at_once(self):
         for tool in ("slow_nap", "slow_nap_async"):
@@ -101,15 +107,16 @@ class Cancellation(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_running_call_that_will_not_stop_is_stopped(self):
         async with connected() as hostler:
-            before = await hostler.call("hostile_well")
-            task = asyncio.ensure_future(hostler.call("hostile_loops_in_c"))
+            task, worker = await hostler.start("hostile_loops_in_c")
+            begun = ticks(worker)
+            await eventually_async(lambda: ticks(worker) > begun + 5, "it goes round in C, and Python sees no signal")
             behind = asyncio.ensure_future(hostler.call("hostile_well", number=2))
             await hostler.call("peek_path")  # answered by another pool: what was sent before it has arrived
             task.cancel()
             after = await behind
             self.assertEqual(after.value, 2)
-            self.assertNotEqual(after.worker, before.worker)
-            await eventually_async(gone(before.worker), "the stuck worker is dead", limit=2)
+            self.assertNotEqual(after.worker, worker)
+            await eventually_async(gone(worker), "the stuck worker is dead", limit=2)
 
     async def test_a_queued_call_is_never_begun(self):
         folder = scratch(self)

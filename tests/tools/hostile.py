@@ -93,6 +93,7 @@ def loops_stubbornly() -> None:
 
 def loops_in_c() -> bool:
     """Never end, in C that looks at no signals."""
+    hostler.progress(1, message=f"began {os.getpid()}")
     return all(itertools.repeat(True))
 
 

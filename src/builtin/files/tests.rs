@@ -226,6 +226,8 @@ async fn what_may_not_be_written_to_is_not_replaced_either() {
     let write = |path: &str| json!({"path": path, "content": "x", "mode": "overwrite"});
     bench.fails("write_file", write("a"), Code::PermissionDenied, "its owner can let it with `chmod`").await;
     bench.fails("write_file", write("pipe"), Code::ToolError, "no file of bytes").await;
+    let append = json!({"path": "pipe", "content": "x", "mode": "append"});
+    bench.fails("write_file", append, Code::ToolError, "no file of bytes").await;
     let edit = json!({"path": "a", "old_text": "one", "new_text": "two"});
     bench.fails("file_edit", edit, Code::PermissionDenied, "chmod").await;
     assert_eq!(bench.text("a"), "one");

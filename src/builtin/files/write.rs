@@ -96,12 +96,22 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
 fn put(at: &Located, content: &[u8], mode: Mode) -> io::Result<bool> {
     // A link is led on to, unless nothing that is there may be touched.
     let spot = if mode == Mode::Create { Spot::named(at)? } else { Spot::led_to(at)? };
-    let _turn = spot.turn();
     let is_new = spot.folder.symlink_metadata(&spot.name).is_err();
     match mode {
+        // Where nothing is, nobody is at work, and the system lets only one begin.
         Mode::Create => place::create(&spot, content),
-        Mode::Overwrite => place::replace(&spot, content, || Ok(())),
-        Mode::Append => append(&spot, content),
+        Mode::Overwrite => {
+            // What is written beside it bothers nobody; only to put it there waits for others.
+            let mut turn = None;
+            place::replace(&spot, content, || {
+                turn = Some(spot.turn());
+                Ok(())
+            })
+        }
+        Mode::Append => {
+            let _turn = spot.turn();
+            append(&spot, content)
+        }
     }
     .map(|()| is_new)
 }
@@ -126,9 +136,14 @@ fn append(spot: &Spot, content: &[u8]) -> io::Result<()> {
     let mut how = OpenOptions::new();
     // A pipe without a reader would hold up whoever opens it.
     how.append(true).create(true).custom_flags(libc::O_NONBLOCK);
-    let mut file = spot.folder.open_with(&spot.name, &how)?;
+    let no_file = || io::Error::other("it is no file of bytes but a pipe, a socket or a device");
+    let mut file = spot.folder.open_with(&spot.name, &how).map_err(|error| match error.raw_os_error() {
+        // Nobody is at a pipe's other end.
+        Some(libc::ENXIO) => no_file(),
+        _ => error,
+    })?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file of bytes but a pipe, a socket or a device"));
+        return Err(no_file());
     }
     let before = file.metadata()?.len();
     file.write_all(content).inspect_err(|_| {
