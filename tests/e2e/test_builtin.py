@@ -190,6 +190,32 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             over.set()
             swapping.join()
 
+    async def test_two_hostlers_change_one_file_and_nothing_is_lost(self):
+        """Each client starts a hostler of its own."""
+        folder = scratch(self)
+        (root := folder / "root").mkdir()
+        (root / "file").write_text("".join(f"{place}=0\n" for place in range(8)))
+        (root / "link").symlink_to("file")
+        config = config_file(folder, f'[builtin]\nenable = ["files"]\nroots = ["{root}"]\n')
+
+        async def edits(hostler, place):
+            for number in range(25):
+                edit = {"path": ("file", "link")[number % 2], "old_text": f"{place}={number}\n", "new_text": f"{place}={number + 1}\n"}
+                done = await hostler.call("file_edit", **edit)
+                self.assertFalse(done.failed, done.text)
+
+        async def additions(hostler, who):
+            for number in range(25):
+                done = await hostler.call("write_file", path="file", content=f"{who}.{number}\n", mode="append")
+                self.assertFalse(done.failed, done.text)
+
+        async with connected(folder / "none", config=config) as one, connected(folder / "none", config=config) as other:
+            both = (one, other)
+            await asyncio.gather(*(edits(both[place % 2], place) for place in range(8)), additions(one, "one"), additions(other, "other"))
+        wanted = [f"{place}=25" for place in range(8)] + [f"{who}.{number}" for who in ("one", "other") for number in range(25)]
+        self.assertEqual(sorted((root / "file").read_text().split()), sorted(wanted))
+        self.assertEqual(sorted(path.name for path in root.iterdir()), ["file", "link"])
+
     async def test_a_command_goes_when_nobody_waits_for_it(self):
         folder, config = place(self)
         async with connected(folder / "tools", config=config) as session:
