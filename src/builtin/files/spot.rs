@@ -44,12 +44,24 @@ impl Spot {
     /// Keeps others of hostler's own from changing a file at the same time: an edit reads what is there and puts something else
     /// in its place, and what is written between would be lost.
     pub fn turn(&self) -> Turn {
-        static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+        self.turn_with(PATIENCE)
+    }
+
+    fn turn_with(&self, patience: Duration) -> Turn {
+        static TURNS: [Mutex<Option<InVain>>; 64] = [const { Mutex::new(None) }; 64];
         // By the folder itself: it is the same by whichever name it is called, and stays when a file is replaced.
         let id = self.folder.dir_metadata().map(|about| (about.dev(), about.ino())).ok();
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
-        let own = TURNS[usize::try_from(hash % 64).unwrap_or_default()].lock();
-        Turn { held: self.hold(PATIENCE), _own: own }
+        let asked = Instant::now();
+        let mut own = TURNS[usize::try_from(hash % 64).unwrap_or_default()].lock();
+        // Who stood behind one that waited in vain has waited along with it. If each waited anew, the last of many would wait
+        // until its call's time is over.
+        let has_waited = own.as_ref().is_some_and(|vain| vain.folder == id && asked < vain.until);
+        let held = self.hold(if has_waited { patience / 20 } else { patience });
+        if held.is_none() && !has_waited {
+            *own = Some(InVain { folder: id, until: Instant::now() });
+        }
+        Turn { held, _own: own }
     }
 
     /// Each client starts a hostler of its own, and several may serve a folder.
@@ -71,7 +83,13 @@ impl Spot {
 /// The turn to change what is in a folder.
 pub(super) struct Turn {
     held: Option<File>,
-    _own: MutexGuard<'static, ()>,
+    _own: MutexGuard<'static, Option<InVain>>,
+}
+
+/// Which folder somebody else's program was waited for in vain, by device and inode, and until when.
+struct InVain {
+    folder: Option<(u64, u64)>,
+    until: Instant,
 }
 
 impl Drop for Turn {
@@ -88,6 +106,7 @@ mod tests {
     use std::fs;
     use std::io::Read;
     use std::os::unix::fs::symlink;
+    use std::sync::Barrier;
 
     use super::super::place;
     use super::*;
@@ -147,5 +166,25 @@ mod tests {
         drop(turn);
         other.try_lock().unwrap();
         assert!(spot.hold(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn those_who_stand_in_a_row_wait_for_somebody_elses_program_together() {
+        const PATIENCE: Duration = Duration::from_millis(300);
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = File::open(folder.path()).unwrap();
+        foreign.try_lock().unwrap();
+        let all = Barrier::new(10);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..10 {
+                scope.spawn(|| {
+                    let spot = Spot::named(&located(folder.path(), "a")).unwrap();
+                    all.wait();
+                    assert!(spot.turn_with(PATIENCE).held.is_none());
+                });
+            }
+        });
+        assert!(begun.elapsed() < PATIENCE * 6, "{:?}", begun.elapsed());
     }
 }
