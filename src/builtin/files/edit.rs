@@ -72,7 +72,7 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let wrong = |message: String| Fault::new(Code::ToolError, format!("{} was not changed: {message}", path.display()));
     let spot = Spot::led_to(&at).map_err(refused)?;
-    let _turn = spot.turn();
+    let turn = spot.turn();
     let file = open_to_read(roots, &path, &spot.folder, &spot.name)?;
     let seen = stamp(&file.metadata().map_err(refused)?);
     let mut bytes = Vec::new();
@@ -95,6 +95,8 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
         ErrorKind::ResourceBusy => wrong("somebody else changed it at the same time; read it again".to_owned()),
         _ => refused(error),
     })?;
+    // To compare large files takes seconds, in which others would give up waiting.
+    drop(turn);
     Ok(Edited { diff: diff(&before, &after, &wanted.path), path: path.display().to_string(), replacements })
 }
 

@@ -233,3 +233,22 @@ async fn what_may_not_be_written_to_is_not_replaced_either() {
     assert_eq!(bench.text("a"), "one");
     assert_eq!(std::fs::read_dir(root).unwrap().count(), 2, "no draft is left");
 }
+
+#[tokio::test]
+async fn nobody_waits_while_what_an_edit_changed_is_compared() {
+    let bench = Bench::of(add);
+    bench.put("large", (0..30_000).map(|number| format!("x{number}\n")).collect::<Vec<_>>().concat());
+    let edit = bench.call("file_edit", json!({"path": "large", "old_text": "x", "new_text": "y", "replace_all": true}));
+    let other = async {
+        while !bench.text("large").starts_with('y') {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let begun = std::time::Instant::now();
+        bench.call("write_file", json!({"path": "other", "content": "z", "mode": "append"})).await.unwrap();
+        begun.elapsed()
+    };
+    // To compare them takes as long as it may, which is two seconds.
+    let (edited, waited) = tokio::join!(edit, other);
+    assert_eq!(edited.unwrap()["replacements"], 30_000);
+    assert!(waited < std::time::Duration::from_secs(1), "{waited:?}");
+}
