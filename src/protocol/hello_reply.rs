@@ -2,12 +2,16 @@
 
 use serde::Deserialize;
 
+use super::whole::whole;
+
 /// The result of `hello`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct HelloReply {
     /// The version the worker speaks.
+    #[serde(deserialize_with = "whole")]
     pub protocol: u32,
     /// The worker's own process id, which is not that of its launcher.
+    #[serde(deserialize_with = "whole")]
     pub pid: u32,
     /// The names of the functions it serves.
     #[serde(default)]
@@ -53,5 +57,21 @@ mod tests {
         assert!(runs(r#"{"protocol":1,"pid":7,"features":["cancel","concurrent"]}"#));
         assert!(!runs(r#"{"protocol":1,"pid":7,"features":["cancel"]}"#));
         assert!(!runs(r#"{"protocol":1,"pid":7}"#));
+    }
+
+    #[test]
+    fn its_numbers_may_be_floats_and_must_be_whole() {
+        let read = |json| serde_json::from_str::<HelloReply>(json);
+        let hello = read(r#"{"protocol":1.0,"pid":77.0}"#).unwrap();
+        assert_eq!((hello.protocol, hello.pid), (1, 77));
+        for (json, told) in [
+            (r#"{"protocol":1.5,"pid":7}"#, "1.5 is no whole number that fits"),
+            (r#"{"protocol":1,"pid":1e12}"#, "is no whole number that fits"),
+            (r#"{"protocol":"1","pid":7}"#, "invalid type: string"),
+            (r#"{"pid":7}"#, "missing field `protocol`"),
+        ] {
+            let error = read(json).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::whole::maybe_whole;
+
 /// A line that a worker wrote.
 #[derive(Debug)]
 pub enum Incoming {
@@ -107,6 +109,7 @@ impl WireError {
 #[derive(Debug, Clone, Deserialize)]
 pub struct OutputNote {
     /// The call, or none while the file was imported.
+    #[serde(default, deserialize_with = "maybe_whole")]
     pub id: Option<u64>,
     /// `stdout` or `stderr`.
     #[serde(default)]
@@ -119,6 +122,7 @@ pub struct OutputNote {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ProgressNote {
     /// The call.
+    #[serde(default, deserialize_with = "maybe_whole")]
     pub id: Option<u64>,
     /// A number that grows.
     pub progress: f64,

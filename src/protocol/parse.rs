@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::whole::{maybe_whole, whole_of};
 use super::{HostMethod, Incoming, WireError, wire_code};
 
 /// A line that is not a frame of this protocol.
@@ -46,7 +47,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     if let Some(method) = frame.method {
         return parse_method(&method, frame.id, frame.params);
     }
-    let number = frame.id.and_then(|id| id_of(id.get()));
+    let number = frame.id.and_then(|id| whole_of(id.get()));
     let Some(id) = number else { return unnumbered(&frame) };
     match (frame.result, frame.error) {
         (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
@@ -75,17 +76,6 @@ fn unnumbered(frame: &Frame<'_>) -> Result<Incoming, BadFrame> {
         }
         _ => Err(BadFrame("a reply without a number as its id".to_owned())),
     }
-}
-
-/// A request's number. Languages in which every number is a float write `5.0` or `5e0`.
-fn id_of(text: &str) -> Option<u64> {
-    /// From here on a float has left out whole numbers.
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    if let Ok(id) = text.parse() {
-        return Some(id);
-    }
-    let number: f64 = text.parse().ok().filter(|number| (0.0..LARGEST).contains(number) && number.fract() == 0.0)?;
-    format!("{number}").parse().ok()
 }
 
 /// An error that cannot be read still ends its call.
@@ -128,7 +118,7 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
 fn asking(params: &str) -> Option<u64> {
     #[derive(Deserialize)]
     struct Asking {
-        #[serde(default)]
+        #[serde(default, deserialize_with = "maybe_whole")]
         id: Option<u64>,
     }
     serde_json::from_str::<Asking>(params).ok()?.id
@@ -201,6 +191,20 @@ mod tests {
             other => panic!("no question: {other:?}"),
         };
         assert_eq!([asked(r#"{"id":7}"#), asked(r#"{"id":"x"}"#), asked("{}")], [Some(7), None, None]);
+        assert_eq!([asked(r#"{"id":7.0}"#), asked(r#"{"id":null}"#)], [Some(7), None]);
+    }
+
+    #[test]
+    fn a_note_names_its_call_by_a_float_too() {
+        let note = |line: &str| match parse(line.as_bytes()).unwrap() {
+            Incoming::Output(note) => note.id,
+            Incoming::Progress(note) => note.id,
+            other => panic!("no note: {other:?}"),
+        };
+        assert_eq!(note(r#"{"method":"progress","params":{"id":7.0,"progress":1}}"#), Some(7));
+        assert_eq!(note(r#"{"method":"output","params":{"id":7.0,"text":""}}"#), Some(7));
+        assert_eq!(note(r#"{"method":"output","params":{"id":null,"text":""}}"#), None);
+        assert_eq!(note(r#"{"method":"output","params":{"text":""}}"#), None);
     }
 
     #[test]

@@ -468,7 +468,8 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
 
     async def test_an_id_that_comes_back_as_another_kind_of_value(self):
         tools = scratch(self) / "tools"
-        script(tools, "floats", LEAST.replace("""'"$id"',"result":['$n""", """'"$id"'.0,"result":['$n"""))
+        floats = LEAST.replace("""'"$id"',""", """'"$id"'.0,""").replace("""1,"pid":'$$'""", """1.0,"pid":'$$'.0""")
+        script(tools, "floats", floats)
         script(tools, "texts", LEAST.replace("""'"$id"',"result":['$n""", """"'"$id"'","result":['$n"""))
         async with connected(tools) as hostler:
             self.assertEqual((await hostler.value("floats"))[0], 1)
