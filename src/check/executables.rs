@@ -31,8 +31,9 @@ pub(super) fn check(file: &ToolFile) -> FileReport {
         _ => None,
     };
     let remarks = unknown.into_iter().chain(file.warnings.iter().map(|remark| &remark.text)).map(|remark| {
-        let (message, fix) = halves(remark);
-        let fix = if fix.is_empty() { "let `--schema` print JSON that says what it takes".to_owned() } else { fix };
+        // Ours is the last word; what it said itself, which comes before, may hold any.
+        let (message, fix) =
+            remark.rsplit_once("; ").unwrap_or((remark, "let `--schema` print JSON that says what it takes"));
         Finding::new(&rule::METADATA, None, message, fix)
     });
     let findings = found.into_iter().chain(remarks).collect();

@@ -133,8 +133,9 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
         Level::Error => Weight::ERROR,
         Level::Warning => Weight::WARNING,
     };
-    let path = shown(&file.path, directory);
-    let mut group = Group::with_title(weight.primary_title(finding.message.as_str()).id(finding.rule.name));
+    let [path, message, fix] =
+        [&shown(&file.path, directory), &finding.message, &finding.fix].map(|text| style::plain(text));
+    let mut group = Group::with_title(weight.primary_title(message.as_str()).id(finding.rule.name));
     let source = without_secrets(file);
     group = match &finding.range {
         Some(range) => group.element(
@@ -145,7 +146,7 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
         None => group.element(annotate_snippets::Origin::path(path.as_str())),
     };
     if !finding.fix.is_empty() {
-        group = group.element(Weight::HELP.message(finding.fix.as_str()));
+        group = group.element(Weight::HELP.message(fix.as_str()));
     }
     renderer.render(&[group])
 }

@@ -146,7 +146,10 @@ async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
     let done = once(program, |_, _| {}).await.map_err(|error| Trouble::Broken(cannot_run(path, &error)))?;
     match done.end {
         End::Exit(Exit::Code(0)) => Ok(done.stdout),
-        End::Exit(exit) => Err(Trouble::Failed(format!("`--schema` ended with {exit}{}", last_words(&done)))),
+        End::Exit(exit) => Err(Trouble::Failed(format!(
+            "`--schema` ended with {exit}{}; let it print JSON and end with 0",
+            last_words(&done)
+        ))),
         End::TooMuch => Err(Trouble::Failed("`--schema` prints more than 1 MB".to_owned())),
         End::TimeOver => Err(Trouble::Time),
     }

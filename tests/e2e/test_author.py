@@ -245,7 +245,7 @@ class Dev(unittest.TestCase):
         dev.stdin.write("say text=5\n")
         until('"said": "5"')
         script(tools, "say", "#!/bin/sh\necho hello\n")
-        until("Called unchecked: what `--schema` prints is not JSON: expected value at line 1 column 1; it begins with `hello`")
+        until("Called unchecked: what `--schema` prints begins with `hello` and is not JSON: expected value at line 1 column 1")
 
     def test_the_authors_loop(self):
         tools = scratch(self) / "tools"

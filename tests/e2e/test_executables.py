@@ -104,7 +104,7 @@ class Asked(unittest.TestCase):
                 self.assertEqual(rows[name]["status"], status)
                 self.assertIn(words, rows[name]["reason"])
         self.assertIn("tool 'hangs' schema failed (timeout)", said)
-        self.assertIn("tool 'html' schema failed (what `--schema` prints is not JSON", said)
+        self.assertIn("tool 'html' schema failed (what `--schema` prints begins with `<html>` and is not JSON", said)
 
     def test_how_long_they_may_take_and_what_becomes_of_the_silent_is_set(self):
         tools = scratch(self) / "tools"

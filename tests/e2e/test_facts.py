@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from harness import TOOLS, config_file, connected, eventually, run, scratch, write_tool
-from test_executables import program
+from test_executables import program, script
 
 HEADER = """# /// script
 # requires-python = ">=3.9"
@@ -75,7 +75,10 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         path = program(tools, "send", schema={"requires_approval": "yes", "allowed_modes": ["plan"], "timeout": "soon", "parameters": {}})
         silent = program(tools, "silent", body="", schema=[])
-        for it in (path, silent):
+        sly = program(tools, "sly", schema={"category": ["a; b\x9b31m\u202e"], "parameters": {}})
+        page = script(tools, "page", "#!/bin/sh\necho '<html>'\n")
+        dies = script(tools, "dies", "#!/bin/sh\necho 'no; never' >&2\nexit 3\n")
+        for it in (path, silent, sly, page, dies):
             os.utime(it, (1_000_000_000, 1_000_000_000))
         # What was changed a moment ago is not believed to be the same the next time.
         eventually(lambda: time.time() - silent.stat().st_ctime > 3, "it has settled")
@@ -86,10 +89,17 @@ class Facts(unittest.IsolatedAsyncioTestCase):
                       "`timeout` is \"soon\", which is left out; write a number of seconds"):
             self.assertIn(f"warning: {path}: {words}", shown)
         checked = json.loads(run("check", "--json", "--tools", tools).stdout)
-        self.assertEqual([(Path(found["file"]).name, found["rule"], found["level"]) for found in checked],
-                         [("send", "metadata", "warning")] * 3 + [("silent", "metadata", "warning")])
-        self.assertEqual((checked[3]["message"], checked[3]["fix"]),
-                         ("`--schema` prints a list without a tool", "let `--schema` print JSON that says what it takes"))
+        self.assertEqual({(found["rule"], found["level"]) for found in checked}, {("metadata", "warning")})
+        self.assertEqual([Path(found["file"]).name for found in checked].count("send"), 3)
+        mended = "let `--schema` print JSON that says what it takes"
+        self.assertEqual({Path(found["file"]).name: (found["message"], found["fix"]) for found in checked} | {"send": None}, {
+            "send": None,
+            "silent": ("`--schema` prints a list without a tool", mended),
+            "sly": ("`category` is [\"a; b\x9b31m\u202e\"], which is left out", "write a text"),
+            "page": ("what `--schema` prints begins with `<html>` and is not JSON: expected value at line 1 column 1", mended),
+            "dies": ("`--schema` ended with exit status 3 and said: no; never", "let it print JSON and end with 0"),
+        })
+        self.assertIn("a; b·31m·", run("check", "--tools", tools).stdout, "nothing paints over the rest")
 
     def test_the_operator_overrules_all_of_it_for_every_kind(self):
         folder = scratch(self)

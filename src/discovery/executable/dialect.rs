@@ -28,7 +28,7 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
         return Err("`--schema` prints nothing".to_owned());
     }
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        format!("what `--schema` prints is not JSON: {error}; it begins with `{}`", beginning(text))
+        format!("what `--schema` prints begins with `{}` and is not JSON: {error}", beginning(text))
     })?;
     match value {
         Value::Object(tool) => {
@@ -192,7 +192,7 @@ mod tests {
     fn what_cannot_be_understood_is_told() {
         for (printed, words) in [
             ("", "prints nothing"),
-            ("\n<html>\n<p>", "is not JSON: expected value at line 2 column 1; it begins with `<html>`"),
+            ("\n<html>\n<p>", "prints begins with `<html>` and is not JSON: expected value at line 2 column 1"),
             ("7", "neither an object nor a list"),
             ("[]", "without a tool"),
             ("[{}]", "item 1"),
