@@ -24,9 +24,19 @@ pub(super) fn replace(spot: &Spot, content: impl Read, last_word: impl FnOnce() 
     }
     let draft = Draft::write(folder, name, content, before.map(|before| before.permissions()))?;
     last_word()?;
-    folder.rename(&draft.name, folder, name)?;
+    folder.rename(&draft.name, folder, name).map_err(not_placed)?;
     draft.done();
     Ok(())
+}
+
+/// That a place is busy says no more of who it is busy with; who hears that tries again, and nothing changes.
+fn not_placed(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::ResourceBusy => io::Error::other(
+            "it is mounted by itself, as into a container, so no other file can be put in its place; mount its folder instead",
+        ),
+        _ => error,
+    }
 }
 
 /// Whether a file is one that may be written to. To put another in its place, the system asks only whether the folder is.
@@ -180,6 +190,14 @@ mod tests {
             (fs::read_to_string(&file).unwrap(), fs::read_dir(folder.path()).unwrap().count()),
             ("before".into(), 1)
         );
+    }
+
+    #[test]
+    fn a_file_that_is_mounted_is_told_apart_from_one_that_somebody_changed() {
+        let told = not_placed(Errno::BUSY.into());
+        assert_ne!(told.kind(), ErrorKind::ResourceBusy, "an edit's last word");
+        assert!(told.to_string().ends_with("mount its folder instead"));
+        assert_eq!(not_placed(Errno::ACCESS.into()).kind(), ErrorKind::PermissionDenied);
     }
 
     #[test]
