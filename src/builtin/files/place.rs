@@ -57,8 +57,10 @@ fn may_be_changed(folder: &Dir, name: &Path, metadata: &Metadata) -> io::Result<
 /// Writes a file where none is.
 pub(super) fn create(spot: &Spot, content: impl Read) -> io::Result<()> {
     let Spot { folder, name } = spot;
-    if folder.symlink_metadata(name).is_ok() {
-        return Err(ErrorKind::AlreadyExists.into());
+    match folder.symlink_metadata(name) {
+        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(_) => return Err(ErrorKind::AlreadyExists.into()),
+        Err(_) => {}
     }
     let draft = Draft::write(folder, name, content, None)?;
     match folder.hard_link(&draft.name, folder, name) {

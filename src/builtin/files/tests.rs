@@ -128,8 +128,7 @@ async fn a_file_is_written_whole_and_none_is_lost() {
     assert_eq!(bench.text("new/a.txt"), "two three");
     for mode in ["create", "overwrite", "append"] {
         let folder = json!({"path": "new", "content": "x", "mode": mode});
-        let (code, _) = bench.fault("write_file", folder).await;
-        assert_eq!(code, Code::ToolError, "{mode}");
+        bench.fails("write_file", folder, Code::ToolError, "new is a folder; name a file in it").await;
     }
     symlink("nowhere", bench.folder.path().join("root/gone")).unwrap();
     for mode in ["create", "overwrite", "append"] {
