@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use rustix::fs::Access;
 
 use super::Located;
 use crate::outcome::{Code, Fault};
@@ -89,16 +90,16 @@ impl Roots {
         Fault::new(Code::PermissionDenied, message)
     }
 
-    /// What it means that a program could not be started in a folder: the system says the same of a folder that is gone as of a
-    /// program that is.
-    pub fn not_started(&self, folder: &Path, error: &SpawnError, program: &Path, otherwise: Code) -> Fault {
-        if error.source.kind() == ErrorKind::NotFound && program.exists() {
-            return self.refused(folder, &error.source);
-        }
+    /// What it means that a program could not be started in a folder: the system says the same of a folder that is gone or
+    /// closed as of such a program, so the folder is asked.
+    pub fn not_started(&self, folder: &Path, error: &SpawnError, otherwise: Code) -> Fault {
         if error.source.kind() == ErrorKind::NotADirectory {
             return Fault::new(Code::ToolError, format!("{} is a file; name its folder", folder.display()));
         }
-        Fault::new(otherwise, error.to_string())
+        match rustix::fs::access(folder, Access::EXEC_OK) {
+            Err(reason) => self.refused(folder, &reason.into()),
+            Ok(()) => Fault::new(otherwise, error.to_string()),
+        }
     }
 
     /// What the system's refusal to open a path means.
@@ -133,6 +134,17 @@ fn clean(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_is_gone_is_not_taken_for_a_folder_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        // As of a script whose interpreter is not there.
+        let error = SpawnError { program: "bash".to_owned(), source: ErrorKind::NotFound.into() };
+        let told = |folder: &Path| Roots::default().not_started(folder, &error, Code::CommandNotFound);
+        assert_eq!(told(folder.path()).code, Code::CommandNotFound);
+        assert!(told(folder.path()).message.starts_with("bash could not be started"));
+        assert!(told(&folder.path().join("gone")).message.contains("gone does not exist"));
+    }
 
     #[test]
     fn a_path_that_climbs_from_one_root_into_another_is_told_to_be_written_whole() {

@@ -113,7 +113,7 @@ impl Repository {
             .within(self.folder.clone());
         let program =
             Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-        let not_started = |error| self.roots.not_started(&self.folder, &error, &self.git, Code::SystemError);
+        let not_started = |error| self.roots.not_started(&self.folder, &error, Code::SystemError);
         once(program, |_, _| {}).await.map_err(not_started)
     }
 }

@@ -81,11 +81,11 @@ impl Builtin for Bash {
         })?;
         let limit = Duration::from_secs(wanted.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
         let folder = at.above.join(inner);
-        let launch = Launch::new(&shell).args(["-c", &wanted.command]).envs(call.env()).within(folder.clone());
+        let launch = Launch::new(shell).args(["-c", &wanted.command]).envs(call.env()).within(folder.clone());
         let most = call.most;
         let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
         let hear = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
-        let not_started = |error| self.0.not_started(&folder, &error, &shell, Code::CommandNotFound);
+        let not_started = |error| self.0.not_started(&folder, &error, Code::CommandNotFound);
         let done = once(program, hear).await.map_err(not_started)?;
         told(done, most)
     }
