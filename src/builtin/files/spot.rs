@@ -13,7 +13,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::builtin::Located;
 
-/// Hostlers hold a folder for milliseconds. Whoever holds it for longer is a program of somebody else's.
+/// Hostlers hold a folder while they write a file, which is milliseconds for most. Whoever holds it for longer is likely a program
+/// of somebody else's.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(1);
 
