@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::spot::Spot;
-use crate::builtin::{About, Builtin, Call, Roots};
+use crate::builtin::{About, Builtin, Call, Roots, Stop};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
@@ -41,16 +41,16 @@ impl Builtin for DeleteFile {
 
     async fn call(&self, wanted: Wanted, call: Call) -> Result<Deleted, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |_| delete(&roots, &wanted)).await
+        call.blocking(move |stop| delete(&roots, &wanted, stop)).await
     }
 }
 
-fn delete(roots: &Roots, wanted: &Wanted) -> Result<Deleted, Fault> {
+fn delete(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Deleted, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let folder = || Fault::new(Code::ToolError, format!("{} is a folder, and only files are deleted", path.display()));
     let spot = Spot::named(&at).map_err(|error| roots.refused(&path, &error))?;
-    let _turn = spot.turn();
+    let _turn = spot.turn(stop).map_err(|error| roots.refused(&path, &error))?;
     if spot.folder.symlink_metadata(&spot.name).is_ok_and(|metadata| metadata.is_dir()) {
         return Err(folder());
     }

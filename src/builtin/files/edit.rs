@@ -72,7 +72,7 @@ fn edit(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Edited, Fault> {
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let wrong = |message: String| Fault::new(Code::ToolError, format!("{} was not changed: {message}", path.display()));
     let spot = Spot::led_to(&at).map_err(refused)?;
-    let turn = spot.turn();
+    let turn = spot.turn(stop).map_err(refused)?;
     let file = open_to_read(roots, &path, &spot.folder, &spot.name)?;
     let seen = stamp(&file.metadata().map_err(refused)?);
     let mut bytes = Vec::new();

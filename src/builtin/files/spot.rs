@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cap_std::fs::{Dir, MetadataExt};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::builtin::Located;
+use crate::builtin::{Located, Stop};
 
 /// Hostlers hold a folder while they write a file, which is milliseconds for most. Whoever holds it for longer is likely a program
 /// of somebody else's.
@@ -43,9 +43,11 @@ impl Spot {
     }
 
     /// Keeps others of hostler's own from changing a file at the same time: an edit reads what is there and puts something else
-    /// in its place, and what is written between would be lost.
-    pub fn turn(&self) -> Turn {
-        self.turn_with(PATIENCE)
+    /// in its place, and what is written between would be lost. Whoever is told that its time is over finds the file as it was:
+    /// there is no turn for a call that nobody waits for any more.
+    pub fn turn(&self, stop: &Stop) -> io::Result<Turn> {
+        let turn = self.turn_with(PATIENCE);
+        if stop.is_said() { Err(io::Error::other("nobody waits for it any more")) } else { Ok(turn) }
     }
 
     fn turn_with(&self, patience: Duration) -> Turn {
@@ -162,9 +164,12 @@ mod tests {
         let spot = Spot::named(&located(folder.path(), "a")).unwrap();
         // Of another process, it would be the same: the lock is that of an opened folder.
         let other = File::open(folder.path()).unwrap();
-        let turn = spot.turn();
+        let stop = Stop::default();
+        let turn = spot.turn(&stop).unwrap();
         assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
         drop(turn);
+        stop.say();
+        assert!(spot.turn(&stop).is_err());
         other.try_lock().unwrap();
         assert!(spot.hold(Duration::ZERO).is_none());
     }

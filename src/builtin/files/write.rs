@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place;
 use super::spot::Spot;
-use crate::builtin::{About, Builtin, Call, Located, Roots};
+use crate::builtin::{About, Builtin, Call, Located, Roots, Stop};
 use crate::config::facts::Risk;
 use crate::outcome::{Code, Fault};
 
@@ -66,15 +66,15 @@ impl Builtin for WriteFile {
 
     async fn call(&self, wanted: Wanted, call: Call) -> Result<Written, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |_| write(&roots, &wanted)).await
+        call.blocking(move |stop| write(&roots, &wanted, stop)).await
     }
 }
 
-fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
+fn write(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Written, Fault> {
     let at = roots.locate(&wanted.path)?;
     let path = at.path();
     let content = wanted.content.as_bytes();
-    let done = folders(&at).and_then(|()| put(&at, content, wanted.mode));
+    let done = folders(&at).and_then(|()| put(&at, content, wanted.mode, stop));
     let created = done.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists if wanted.mode == Mode::Create => {
             let message = format!(
@@ -93,7 +93,7 @@ fn write(roots: &Roots, wanted: &Wanted) -> Result<Written, Fault> {
 }
 
 /// Says whether the file is new.
-fn put(at: &Located, content: &[u8], mode: Mode) -> io::Result<bool> {
+fn put(at: &Located, content: &[u8], mode: Mode, stop: &Stop) -> io::Result<bool> {
     // A link is led on to, unless nothing that is there may be touched.
     let spot = if mode == Mode::Create { Spot::named(at)? } else { Spot::led_to(at)? };
     let is_new = spot.folder.symlink_metadata(&spot.name).is_err();
@@ -104,12 +104,12 @@ fn put(at: &Located, content: &[u8], mode: Mode) -> io::Result<bool> {
             // What is written beside it bothers nobody; only to put it there waits for others.
             let mut turn = None;
             place::replace(&spot, content, || {
-                turn = Some(spot.turn());
+                turn = Some(spot.turn(stop)?);
                 Ok(())
             })
         }
         Mode::Append => {
-            let _turn = spot.turn();
+            let _turn = spot.turn(stop)?;
             append(&spot, content)
         }
     }
