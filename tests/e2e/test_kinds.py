@@ -406,8 +406,8 @@ def make(id, params):
             time.sleep(0.01)
         error(id, -32003, "the call was cancelled")
     elif do == "ask":
+        running["asking"] = id  # before the answer may come
         say(id="w1", method=kwargs.get("method", "host.call"), params={"tool": "given", "arguments": {}, "id": id})
-        running["asking"] = id
     elif kwargs.get("bare"):
         say(id=id)
     else:
