@@ -1,5 +1,5 @@
 //! What an executable says in `--schema` besides what it takes and returns. What is not understood is no reason not to serve a
-//! tool; it is told, and where it would restrict the tool it is read as strictly as it may be meant.
+//! tool; it is told, and what guards the tool (approval, sandbox, risk, modes) is read as strictly as it may be meant.
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::declared;
 use super::schema::{input_of, output_of};
 use super::wishes;
+use crate::config::facts::Declared;
 use crate::discovery::text::JsonSchema;
 use crate::discovery::{Function, Wishes};
 use crate::pep723::is_identifier;
@@ -77,12 +78,12 @@ impl Printed {
     /// Adds a tool, and gives what of it was not understood.
     fn add(&mut self, tool: &Map<String, Value>, name: String) -> Result<Vec<String>, String> {
         let (declared, remarks) = declared::of(tool);
-        self.functions.push(Function { declared, ..function(tool, name)? });
+        self.functions.push(function(tool, name, declared)?);
         Ok(remarks)
     }
 }
 
-fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String> {
+fn function(tool: &Map<String, Value>, name: String, declared: Option<Box<Declared>>) -> Result<Function, String> {
     let description = tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let input = input_of(tool).map_err(|reason| format!("of `{name}`, {reason}"))?;
     let output = output_of(tool).map_err(|reason| format!("of `{name}`, {reason}"))?;
@@ -93,7 +94,7 @@ fn function(tool: &Map<String, Value>, name: String) -> Result<Function, String>
         output_schema: output.as_ref().map(JsonSchema::of),
         is_async: false,
         line: 0,
-        declared: None,
+        declared,
         name,
     })
 }
@@ -111,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::facts::{Declared, Mode, Risk};
+    use crate::config::facts::{Mode, Risk};
     use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
