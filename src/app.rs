@@ -46,7 +46,7 @@ impl App {
     /// The same, with these tools inside: [`Builtins::of`] the configuration, and what whoever embeds hostler adds to them.
     pub fn build_with(config: Config, tools: Builtins) -> Self {
         let config = Arc::new(config);
-        let cache = paths::cache();
+        let cache = paths::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
@@ -94,7 +94,7 @@ impl App {
 
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
     pub fn watch(&self) -> Watching {
-        let sources = Sources::in_cache(&paths::cache());
+        let sources = Sources::in_cache(&paths::cache(&self.config.environment));
         let dispatcher = Arc::downgrade(&self.dispatcher);
         let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {

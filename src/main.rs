@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use hostler::config::Environment;
+
 fn main() -> ExitCode {
-    hostler::cli::main()
+    hostler::cli::main(Environment::of_process())
 }

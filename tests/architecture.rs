@@ -49,6 +49,22 @@ fn processes_are_started_in_one_place() {
 }
 
 #[test]
+fn the_environment_is_read_in_one_place() {
+    let words =
+        ["env::var", "env::vars", "env::var_os", "env::vars_os", "env::home_dir", "env::temp_dir", "which::which"];
+    let rule = |sources: &[Source]| {
+        let elsewhere = sources.iter().filter(|source| source.path != "src/config/environment.rs");
+        elsewhere.flat_map(|one| one.naming(&words)).collect()
+    };
+    hold(("src/pool/actor.rs", "fn f() { std::env::var_os(\"HOME\"); }"), rule);
+    let readers = ["src/main.rs", "src/cli/complete.rs", "src/config/environment.rs"];
+    hold(("src/pool/actor.rs", "fn f() { Environment::of_process(); }"), |sources| {
+        let elsewhere = sources.iter().filter(|source| !readers.contains(&source.path.as_str()));
+        elsewhere.flat_map(|one| one.naming(&["of_process"])).collect()
+    });
+}
+
+#[test]
 fn standard_output_belongs_to_the_faces() {
     let words = ["print!", "println!", "stdout()", "Stdout"];
     hold(("src/pool/actor.rs", "fn f() { println!(\"x\"); }"), |sources| outside(sources, &["cli", "mcp"], &words));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,11 @@ impl Call {
     /// The environment of programs that it starts: hostler's own, without what may be secret.
     pub fn env(&self) -> BTreeMap<OsString, OsString> {
         self.withheld.for_programs()
+    }
+
+    /// A program on hostler's `PATH`.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        self.withheld.environment().find_program(name)
     }
 
     /// A secret, as it is now; `None` when it is not set.

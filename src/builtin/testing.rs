@@ -42,7 +42,7 @@ impl Bench {
             begun: Instant::now(),
             timeout: Duration::from_secs(30),
             most: 100_000,
-            withheld: Withheld::default(),
+            withheld: Withheld::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(Deaf),
             host: None,

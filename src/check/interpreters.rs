@@ -1,13 +1,14 @@
 //! Which interpreters this machine has, as far as file names tell, and whether a header's `requires-python` fits one.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 use pep440_rs::VersionSpecifiers;
 
 use super::file::Subject;
 use super::{Finding, newer, rule};
+use crate::config::Environment;
 use crate::pep723::{Hindrance, some_patch_fits};
 
 /// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
@@ -16,19 +17,19 @@ pub struct Interpreters(pub BTreeSet<(u64, u64)>);
 
 impl Interpreters {
     /// What `PATH`, uv's own folder and the usual version managers hold. Nothing is started: names of files tell.
-    pub fn of_this_machine() -> Self {
+    pub fn of_this_machine(environment: &Environment) -> Self {
         let mut found = BTreeSet::new();
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        for folder in std::env::split_paths(&path) {
+        let path = environment.raw("PATH").unwrap_or_default();
+        for folder in std::env::split_paths(path) {
             found.extend(names_in(&folder).iter().filter_map(|name| version_of(name.strip_prefix("python")?)));
             // `python3` says more by what it points at.
             let target = std::fs::canonicalize(folder.join("python3")).ok();
             let name = target.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             found.extend(name.and_then(|name| version_of(name.strip_prefix("python")?)));
         }
-        let home = std::env::home_dir().unwrap_or_default();
-        let data = std::env::var_os("XDG_DATA_HOME").map_or_else(|| home.join(".local/share"), PathBuf::from);
-        let managed = std::env::var_os("UV_PYTHON_INSTALL_DIR").map_or_else(|| data.join("uv/python"), PathBuf::from);
+        let home = environment.home().unwrap_or_default();
+        let data = environment.path("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
+        let managed = environment.path("UV_PYTHON_INSTALL_DIR").unwrap_or_else(|| data.join("uv/python"));
         found.extend(names_in(&managed).iter().filter_map(|name| version_of(name.strip_prefix("cpython-")?)));
         found.extend(names_in(&home.join(".pyenv/versions")).iter().filter_map(|name| version_of(name)));
         Self(found)

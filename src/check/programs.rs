@@ -10,7 +10,9 @@ use crate::config::secrets::SecretSource;
 impl Report {
     /// Adds what is said of programs under `[environment]` that are not there.
     pub fn programs(&mut self, config: &Config, machine: &Interpreters) {
-        if let Some(Setting { value, origin }) = config.uv.as_ref().filter(|uv| which::which(&uv.value).is_err()) {
+        if let Some(Setting { value, origin }) =
+            config.uv.as_ref().filter(|uv| config.environment.find_program(&uv.value).is_none())
+        {
             let message = format!("`environment.uv` is \"{}\", which is not a program", value.display());
             self.add_at(origin, &rule::ABSENT_PROGRAM, message, "correct the path, or remove the line");
         }

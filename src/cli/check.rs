@@ -74,15 +74,16 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
 
 /// What this machine has.
 pub(super) fn surroundings(config: Config) -> Surroundings {
+    let interpreters = Interpreters::of_this_machine(&config.environment);
     let built_in = Builtins::of(&config).files();
-    let known = Cache::below(&paths::cache());
-    Surroundings { config, interpreters: Interpreters::of_this_machine(), installed, built_in, known }
+    let known = Cache::below(&paths::cache(&config.environment));
+    Surroundings { config, interpreters, installed, built_in, known }
 }
 
 fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
     let spec = EnvironmentSpec::from_header(&file.pack, &file.path, file.header.as_ref()?);
     let python = config.python.as_ref().map(|python| python.value.as_str());
-    installed_modules(&paths::cache(), &spec, python)
+    installed_modules(&paths::cache(&config.environment), &spec, python)
 }
 
 fn rules(json: bool) -> String {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap_complete::CompletionCandidate;
 use clap_complete::env::Shells;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use super::options::Completions;
 use super::{exit, signature, style};
 use crate::app::App;
+use crate::config::Environment;
 use crate::config::Wanted;
 
 /// The variable by which a shell asks for candidates.
@@ -118,7 +120,12 @@ fn app() -> Option<App> {
         let joined = words.iter().filter_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
         apart.chain(joined).map(PathBuf::from).collect()
     };
-    let wanted = Wanted { config: flag("--config").pop(), tools: flag("--tools"), timeout: None };
+    let wanted = Wanted {
+        config: flag("--config").pop(),
+        tools: flag("--tools"),
+        timeout: None,
+        environment: Arc::new(Environment::of_process()),
+    };
     App::open(&wanted, &std::env::current_dir().ok()?).ok()
 }
 

@@ -27,11 +27,13 @@ mod warm;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
 use crate::app::App;
+use crate::config::Environment;
 use crate::mcp;
 use crate::process::{self, Signals, keeper};
 use crate::telemetry;
@@ -46,7 +48,8 @@ const PATIENCE: keeper::Limits =
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
-pub fn main() -> ExitCode {
+pub fn main(environment: Environment) -> ExitCode {
+    style::heed(&environment);
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
@@ -64,7 +67,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot start: {error}")),
     };
-    let code = runtime.block_on(run(options));
+    let code = runtime.block_on(run(options, Arc::new(environment)));
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
     keeper::finish();
@@ -72,28 +75,29 @@ pub fn main() -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
 }
 
-async fn run(options: Options) -> ExitCode {
+async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
+    let asked = options.wanted(&environment);
     if keeper::is_kept() {
         App::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // What must work without a sound configuration.
     match &options.command {
-        Command::Check(wanted) => return check::run(wanted, &options.wanted(), &directory),
-        Command::New(wanted) => return new::tool(wanted, &options.wanted(), &directory),
+        Command::Check(wanted) => return check::run(wanted, &asked, &directory),
+        Command::New(wanted) => return new::tool(wanted, &asked, &directory),
         Command::Init => return new::config(&directory),
         Command::Completions(wanted) => return complete::script(wanted),
-        Command::Builtin(wanted) => return builtin::run(wanted, &options.wanted(), &directory).await,
-        Command::Dev(wanted) => return dev::run(wanted, &options.wanted(), &directory).await,
+        Command::Builtin(wanted) => return builtin::run(wanted, &asked, &directory).await,
+        Command::Dev(wanted) => return dev::run(wanted, &asked, &directory).await,
         Command::Install(wanted) => {
-            return consent::unless_interrupted(install::run(wanted, &options.wanted(), &directory)).await;
+            return consent::unless_interrupted(install::run(wanted, &asked, &directory)).await;
         }
         Command::Remove(wanted) => {
-            return consent::unless_interrupted(remove::run(wanted, &options.wanted(), &directory)).await;
+            return consent::unless_interrupted(remove::run(wanted, &asked, &directory)).await;
         }
         _ => {}
     }
-    let app = match App::open(&options.wanted(), &directory) {
+    let app = match App::open(&asked, &directory) {
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
@@ -142,7 +146,7 @@ async fn serve(app: &App) -> ExitCode {
     app.dispatcher.registry.introduce();
     status::tell_when_asked(&app.dispatcher);
     let watching = app.watch();
-    let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signals).await;
+    let ended = mcp::serve(Arc::clone(&app.dispatcher), signals).await;
     drop(watching);
     app.dispatcher.registry.saved();
     match ended {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
 
+use crate::config::Environment;
 use crate::telemetry;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -50,9 +51,17 @@ pub(super) fn talk(text: &str) {
     telemetry::flush(PAUSE);
 }
 
+/// Whether `NO_COLOR` asks for plain text.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// Takes from the environment whether colours are wanted.
+pub(super) fn heed(environment: &Environment) {
+    PLAIN.store(environment.text("NO_COLOR").is_some(), Ordering::Relaxed);
+}
+
 /// Whether a stream is looked at by a person who wants colours.
 pub(super) fn colours(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    stream.is_terminal() && !PLAIN.load(Ordering::Relaxed)
 }
 
 /// A word in a style.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::origin::Setting;
-use super::paths;
+use super::paths::beside;
 use super::section::{Problem, Section, nearest};
 use super::value::{FromToml, choice};
 
@@ -223,6 +223,6 @@ pub fn network(text: &str) -> Option<(IpAddr, u8)> {
 
 fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
     // Without `.`, which would stand in every path that is told.
-    let whole = |path: PathBuf| folder.join(paths::expand_home(&path)).components().collect();
+    let whole = |path: PathBuf| beside(folder, path).components().collect();
     found.map(|roots| roots.into_iter().map(whole).collect())
 }

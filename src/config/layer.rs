@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builtin::BuiltinLayer;
+use super::environment::Environment;
 use super::executables::ExecutablesLayer;
 use super::facts::Facts;
 use super::mcp::McpLayer;
 use super::origin::{Place, Setting};
-use super::paths;
+use super::paths::beside;
 use super::python::PythonWish;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
@@ -103,6 +104,18 @@ pub struct FunctionLayer {
 }
 
 impl FileLayer {
+    /// Puts the home folder in the place of `~`.
+    pub(super) fn expand_home(&mut self, environment: &Environment) {
+        let expand = |path: &mut PathBuf| *path = environment.expand_home(path);
+        self.tools.iter_mut().flat_map(|tools| &mut tools.value).for_each(expand);
+        self.builtin.roots.iter_mut().flat_map(|roots| &mut roots.value).for_each(expand);
+        for setting in self.secrets.values_mut() {
+            if let SecretSource::File(path) = &mut setting.value {
+                expand(path);
+            }
+        }
+    }
+
     /// Reads a whole file; every problem in it is reported, not only the first.
     pub fn read(source: &Source) -> Result<Self, Vec<Problem>> {
         let table = parse(source).map_err(|problem| vec![problem])?;
@@ -283,6 +296,6 @@ fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
 }
 
 fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
-    let value = found.value.into_iter().map(|path| folder.join(paths::expand_home(&path))).collect();
+    let value = found.value.into_iter().map(|path| beside(folder, path)).collect();
     Setting { value, origin: found.origin }
 }

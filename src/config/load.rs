@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::environment::Environment;
 use super::layer::FileLayer;
 use super::limits::Limits;
 use super::origin::{Origin, Setting};
@@ -22,6 +23,8 @@ pub struct Wanted {
     pub tools: Vec<PathBuf>,
     /// `--timeout`, for the calls of this run.
     pub timeout: Option<Duration>,
+    /// The variables that hostler was started with.
+    pub environment: Arc<Environment>,
 }
 
 /// The configuration in force.
@@ -47,6 +50,8 @@ pub struct Config {
     pub layer: FileLayer,
     /// `--timeout`.
     pub call_timeout: Option<Setting<Duration>>,
+    /// The variables that hostler was started with.
+    pub environment: Arc<Environment>,
 }
 
 /// A configuration that cannot be used.
@@ -77,13 +82,13 @@ impl Config {
         let project = project_file(wanted, directory);
         let mut files = Vec::new();
         let mut layer = FileLayer::default();
-        let user = paths::user_config();
+        let user = paths::user_config(&wanted.environment);
         if user.is_file() {
-            layer = read(&user)?;
+            layer = read(&user, &wanted.environment)?;
             files.push(user);
         }
         if let Some(path) = &project {
-            layer = layer.under(read(path)?);
+            layer = layer.under(read(path, &wanted.environment)?);
             files.insert(0, path.clone());
         }
         // Which tools are on and what they may reach may stand in two files.
@@ -100,7 +105,7 @@ impl Config {
 
     fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {
         let minutes = |count: u64| Duration::from_secs(60 * count);
-        let environment_log = std::env::var("HOSTLER_LOG").ok().filter(|level| !level.is_empty());
+        let environment_log = wanted.environment.text("HOSTLER_LOG").map(str::to_owned);
         let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
         Self {
             tools: tool_folders(&layer, project, wanted, directory),
@@ -111,6 +116,7 @@ impl Config {
             keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
             limits: Limits::of(&layer),
             call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
+            environment: Arc::clone(&wanted.environment),
             files,
             layer,
         }
@@ -119,7 +125,7 @@ impl Config {
 
 /// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
 fn project_file(wanted: &Wanted, directory: &Path) -> Option<PathBuf> {
-    let from_environment = || std::env::var_os("HOSTLER_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let from_environment = || wanted.environment.path("HOSTLER_CONFIG");
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
     let named = wanted.config.clone().or_else(from_environment).map(|path| directory.join(path));
     named.or_else(nearest)
@@ -134,17 +140,19 @@ fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, dire
         return tools.clone();
     }
     let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = paths::system_tools().into_iter().chain([paths::user_tools(), beside_project]);
+    let usual = paths::system_tools().into_iter().chain([paths::user_tools(&wanted.environment), beside_project]);
     // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
     Setting::default_value(usual.collect())
 }
 
-fn read(path: &Path) -> Result<FileLayer, ConfigError> {
+fn read(path: &Path, environment: &Environment) -> Result<FileLayer, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
         path: path.display().to_string(),
         error,
         fix: "give a readable file with --config or $HOSTLER_CONFIG, or leave both out",
     })?;
     let source = Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false };
-    FileLayer::read(&source).map_err(ConfigError::Problems)
+    let mut layer = FileLayer::read(&source).map_err(ConfigError::Problems)?;
+    layer.expand_home(environment);
+    Ok(layer)
 }

@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod effective;
+pub mod environment;
 pub mod executables;
 pub mod facts;
 pub(crate) mod homes;
@@ -24,5 +25,6 @@ mod stacking_tests;
 mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};
+pub use environment::Environment;
 pub use limits::Limits;
 pub use load::{Config, ConfigError, Wanted};

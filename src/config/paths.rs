@@ -4,21 +4,23 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::environment::Environment;
+
 const NAME: &str = "hostler";
 
 /// The cache: environments, uv's private copy, the worker shim, what was read of tool files. Safe to delete.
-pub fn cache() -> PathBuf {
-    xdg("XDG_CACHE_HOME", ".cache")
+pub fn cache(environment: &Environment) -> PathBuf {
+    xdg(environment, "XDG_CACHE_HOME", ".cache")
 }
 
 /// The person's own configuration file.
-pub fn user_config() -> PathBuf {
-    xdg("XDG_CONFIG_HOME", ".config").join("hostler.toml")
+pub fn user_config(environment: &Environment) -> PathBuf {
+    xdg(environment, "XDG_CONFIG_HOME", ".config").join("hostler.toml")
 }
 
 /// The person's own tools.
-pub fn user_tools() -> PathBuf {
-    xdg("XDG_DATA_HOME", ".local/share").join("tools")
+pub fn user_tools(environment: &Environment) -> PathBuf {
+    xdg(environment, "XDG_DATA_HOME", ".local/share").join("tools")
 }
 
 /// The tools that were installed with this program: `libexec/hostler/tools` below the folder that holds its `bin`, or beside the
@@ -31,32 +33,29 @@ pub fn system_tools() -> Option<PathBuf> {
 }
 
 /// Without a home folder, which happens in containers, a folder beneath the temporary one has to do.
-fn xdg(variable: &str, below_home: &str) -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = set(variable).or_else(|| Some(set("HOME")?.join(below_home)));
-    base.unwrap_or_else(homeless).join(NAME)
+fn xdg(environment: &Environment, variable: &str, below_home: &str) -> PathBuf {
+    let base = environment.absolute_path(variable).or_else(|| Some(environment.home()?.join(below_home)));
+    base.unwrap_or_else(|| homeless(environment)).join(NAME)
 }
 
 /// A folder of our own beneath the temporary one, in which everybody may write: it is taken only if it is ours alone, so
 /// that nobody can put a program of theirs where we look for ours.
-fn homeless() -> PathBuf {
+fn homeless(environment: &Environment) -> PathBuf {
+    let temporary = environment.absolute_path("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     let user = rustix::process::getuid().as_raw();
-    let place = std::env::temp_dir().join(format!("hostler-{user}"));
+    let place = temporary.join(format!("hostler-{user}"));
     let _ = DirBuilder::new().mode(0o700).create(&place);
     let is_ours =
         place.symlink_metadata().is_ok_and(|data| data.is_dir() && data.uid() == user && data.mode() & 0o777 == 0o700);
     if is_ours {
         return place;
     }
-    let other = std::env::temp_dir().join(format!("hostler-{user}-{}", std::process::id()));
+    let other = temporary.join(format!("hostler-{user}-{}", std::process::id()));
     let _ = DirBuilder::new().mode(0o700).create(&other);
     other
 }
 
-/// `~/tools` as a shell would read it.
-pub(super) fn expand_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => path.to_owned(),
-    }
+/// A path of a configuration file: relative to the file's folder. `~` stays until the home folder is known.
+pub(super) fn beside(folder: &Path, path: PathBuf) -> PathBuf {
+    if path.starts_with("~") { path } else { folder.join(path) }
 }

@@ -111,7 +111,7 @@ fn parse(value: &Spanned<DeValue<'_>>, folder: &Path) -> Option<SecretSource> {
         }
         "file" => {
             let path = PathBuf::from(item.get_ref().as_str()?);
-            Some(SecretSource::File(folder.join(super::paths::expand_home(&path))))
+            Some(SecretSource::File(super::paths::beside(folder, path)))
         }
         "command" => {
             let words = Vec::<String>::from_toml(item.get_ref()).ok()?;

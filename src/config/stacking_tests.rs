@@ -107,9 +107,9 @@ fn sizes_are_read_as_they_are_written() {
 
 #[test]
 fn a_path_that_begins_with_a_tilde_begins_at_home() {
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/p/~"), PathBuf::from);
-    let read = layer("tools = [\"~/mine\", \"yours\"]\n");
-    assert_eq!(read.tools.unwrap().value, [home.join("mine"), PathBuf::from("/p/yours")]);
+    let mut read = layer("tools = [\"~/mine\", \"yours\"]\n");
+    read.expand_home(&crate::config::Environment::from_iter([("HOME", "/home/me")]));
+    assert_eq!(read.tools.unwrap().value, [PathBuf::from("/home/me/mine"), PathBuf::from("/p/yours")]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Sign, State};
 use crate::app::App;
+use crate::config::Environment;
 use crate::environment::{OLDEST_UV, Reached, UvCache};
 
 const MEGABYTE: u64 = 1_000_000;
@@ -52,7 +53,7 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
     let environments = app.dispatcher.pools.environments();
     let found = match environments.find_uv() {
         Ok(Some(found)) => found,
-        Ok(None) => return vec![without_uv()],
+        Ok(None) => return vec![without_uv(&app.config.environment)],
         Err(fault) => return vec![Sign::new("uv", State::Bad, fault.message, "correct that line of hostler.toml")],
     };
     let update = "update it: `uv self update`, or however it was installed";
@@ -111,16 +112,16 @@ fn uv_cache(cache: &UvCache) -> Option<Sign> {
     Some(Sign::new("uv", State::Bad, found, if is_full { "make room on that disk" } else { fix }))
 }
 
-fn without_uv() -> Sign {
-    let python = which::which("python3").or_else(|_| which::which("python"));
+fn without_uv(environment: &Environment) -> Sign {
+    let python = environment.find_program("python3").or_else(|| environment.find_program("python"));
     match python {
-        Ok(python) => Sign::new(
+        Some(python) => Sign::new(
             "uv",
             State::Doubtful,
             format!("not installed; the first build fetches a private copy with {} -m pip", python.display()),
             "install it to be sure: https://docs.astral.sh/uv",
         ),
-        Err(_) => Sign::new(
+        None => Sign::new(
             "uv",
             State::Bad,
             "not installed, and there is no Python on PATH to fetch it with",

@@ -14,7 +14,7 @@ use crate::pep723::{Hindrance, OLDEST_PYTHON};
 /// put names on `PATH` that run nothing.
 pub(super) async fn interpreters(app: &App) -> Vec<Sign> {
     let environments = app.dispatcher.pools.environments();
-    let named = Interpreters::of_this_machine();
+    let named = Interpreters::of_this_machine(&app.config.environment);
     let mut running = None;
     if let Ok(Some(uv)) = environments.find_uv() {
         running = environments.pythons(&uv).await;

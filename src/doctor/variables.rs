@@ -13,7 +13,10 @@ pub(super) fn certificates(app: &App) -> Vec<Sign> {
     let configured = &app.config.layer.build_env;
     let mut signs = Vec::new();
     for name in CERTIFICATES {
-        let value = configured.get(name).map(|setting| setting.value.clone()).or_else(|| std::env::var(name).ok());
+        let value = configured
+            .get(name)
+            .map(|setting| setting.value.clone())
+            .or_else(|| app.config.environment.text(name).map(str::to_owned));
         let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
         signs.push(match wrong_with(name, Path::new(&value)) {
             None => Sign::good("certificates", format!("{name} = {value}")),
@@ -57,8 +60,11 @@ pub(super) fn stripped(app: &App, signs: &[Sign]) -> Vec<Sign> {
             || ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].contains(&upper.as_str())
     };
     // What is no text could not stand in hostler.toml.
-    let all =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let all = app
+        .config
+        .environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
     let set = all.filter(|(name, value)| !value.is_empty() && is_needed(name));
     let missing = set.filter(|(name, _)| !configured.contains_key(name));
     missing

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::in_force::unreached;
 use super::settings::{EnvironmentSettings, place_of};
-use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Finished, Launch, run};
 
@@ -13,18 +12,22 @@ use crate::process::{Finished, Launch, run};
 const WANTED: &str = "uv>=0.8,<1";
 
 /// Looks for uv: the configured path, `PATH`, the places its installers use, hostler's own copy.
-pub(super) fn find_uv(configured: Option<&Setting<PathBuf>>, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
-    if let Some(setting) = configured {
+pub(super) fn find_uv(settings: &EnvironmentSettings, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
+    let environment = settings.withheld.environment();
+    if let Some(setting) = &settings.uv {
         let (path, place) = (setting.value.display(), place_of(&setting.origin));
         let text = format!(
             "{place}: `environment.uv` is \"{path}\", which is not a program; correct the path or remove the line"
         );
-        return which::which(&setting.value).map(Some).map_err(|_| Fault::new(Code::EnvironmentFailed, text));
+        return environment
+            .find_program(&setting.value)
+            .map(Some)
+            .ok_or_else(|| Fault::new(Code::EnvironmentFailed, text));
     }
-    if let Ok(found) = which::which("uv") {
+    if let Some(found) = environment.find_program("uv") {
         return Ok(Some(found));
     }
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = environment.home();
     let below_home = [".local/bin/uv", ".cargo/bin/uv"].iter().filter_map(|place| Some(home.as_ref()?.join(place)));
     let usual = ["/usr/local/bin/uv", "/opt/homebrew/bin/uv", "/usr/bin/uv"].iter().map(PathBuf::from);
     let own = own_copies.join("bin/uv");
@@ -33,8 +36,9 @@ pub(super) fn find_uv(configured: Option<&Setting<PathBuf>>, own_copies: &Path) 
 
 /// Installs uv's wheel from the package index into a folder of hostler's own.
 pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettings) -> Result<PathBuf, Fault> {
-    let python = which::which("python3").or_else(|_| which::which("python"));
-    let Ok(python) = python else {
+    let environment = settings.withheld.environment();
+    let python = environment.find_program("python3").or_else(|| environment.find_program("python"));
+    let Some(python) = python else {
         return Err(no_uv("there is no Python on PATH to fetch it with", None));
     };
     let staging = own_copies.with_extension(format!("staging.{}", std::process::id()));
@@ -58,7 +62,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
 fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     let set = |name: &str| {
         let said = settings.env.get(name).map(|said| said.value.clone());
-        said.or_else(|| std::env::var(name).ok()).filter(|text| !text.is_empty())
+        said.or_else(|| settings.withheld.environment().text(name).map(str::to_owned)).filter(|text| !text.is_empty())
     };
     let mut variables: Vec<(String, String)> =
         settings.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -116,6 +120,7 @@ fn no_uv(why: &str, stderr: Option<String>) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::origin::Setting;
     use crate::environment::in_force::quiet;
 
     #[test]
@@ -130,7 +135,7 @@ mod tests {
         {
             let found = variables.iter().find(|(known, _)| known == name);
             // What the machine itself says for pip is stronger.
-            if std::env::var_os(name).is_none() || settings.env.contains_key(name) {
+            if settings.env.contains_key(name) || !name.is_empty() {
                 assert_eq!(found.map(|(_, value)| value.as_str()), Some(value), "{name}");
             }
         }

@@ -12,6 +12,7 @@ use super::settings::EnvironmentSettings;
 use super::store::Environments;
 use super::trouble::Trouble;
 use super::unfit::unfit_uv;
+use crate::config::Environment;
 use crate::outcome::Fault;
 use crate::process::{Exit, Launch, run};
 
@@ -58,9 +59,14 @@ pub(super) fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
 }
 
 impl Environments {
+    /// The variables that hostler was started with.
+    pub fn environment(&self) -> &Environment {
+        self.settings.withheld.environment()
+    }
+
     /// Where uv is; none when it would have to be fetched.
     pub fn find_uv(&self) -> Result<Option<PathBuf>, Fault> {
-        super::find::find_uv(self.settings.uv.as_ref(), &self.cache.join("uv"))
+        super::find::find_uv(&self.settings, &self.cache.join("uv"))
     }
 
     /// Why the Python that the operator names does not serve, and what to do; none where it does or nobody names one.

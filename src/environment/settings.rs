@@ -43,7 +43,8 @@ impl EnvironmentSettings {
 
     /// A variable that is set to something while uv builds.
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        let inherited = || std::env::var(name).ok().filter(|_| !self.withheld.holds(name));
+        let inherited =
+            || self.withheld.environment().text(name).filter(|_| !self.withheld.holds(name)).map(str::to_owned);
         let variable = match self.env.get(name) {
             Some(said) => Some(Variable { value: said.value.clone(), place: place_of(&said.origin) }),
             None => inherited().map(|value| Variable { value, place: "hostler's environment".to_owned() }),

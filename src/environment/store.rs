@@ -54,7 +54,7 @@ impl Environments {
     pub async fn uv(&self, said: Said<'_>) -> Result<PathBuf, Fault> {
         let search = || async {
             let own_copies = self.cache.join("uv");
-            if let Some(found) = find::find_uv(self.settings.uv.as_ref(), &own_copies)? {
+            if let Some(found) = find::find_uv(&self.settings, &own_copies)? {
                 return Ok(found);
             }
             said("uv is not installed: fetching a private copy from the package index (once)");

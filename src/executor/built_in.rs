@@ -46,8 +46,8 @@ impl BuiltIns {
         let config = Arc::clone(&self.config);
         Arc::new(move |name| {
             let source = config.layer.secrets.get(name).map(|setting| setting.value.clone());
-            let name = name.to_owned();
-            Box::pin(async move { look_up(&name, source.as_ref()).await })
+            let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
+            Box::pin(async move { look_up(&name, source.as_ref(), &environment).await })
         })
     }
 

@@ -127,7 +127,8 @@ impl Pools {
 
     /// A secret as a tool would get it; `None` when it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
-        look_up(name, self.config.layer.secrets.get(name).map(|setting| &setting.value)).await
+        let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+        look_up(name, source, &self.config.environment).await
     }
 
     /// Why a secret is not set, and what to do about it.
@@ -211,7 +212,7 @@ impl Pools {
         let mut found = serde_json::Map::new();
         for name in names {
             let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
-            if let Some(value) = look_up(name, source).await? {
+            if let Some(value) = look_up(name, source, &self.config.environment).await? {
                 found.insert(name.clone(), value.into());
             }
         }

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::config::Environment;
 use crate::config::secrets::SecretSource;
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, run, shell_word};
@@ -15,19 +16,19 @@ const FILE_LIMIT: Duration = Duration::from_secs(5);
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
 /// Looks a secret up; `None` when it is not set.
-pub(super) async fn look_up(name: &str, source: Option<&SecretSource>) -> Result<Option<String>, Fault> {
+pub(super) async fn look_up(
+    name: &str,
+    source: Option<&SecretSource>,
+    environment: &Environment,
+) -> Result<Option<String>, Fault> {
     let failed =
         |reason: String| Fault::new(Code::MissingCredentials, format!("the secret {name} cannot be read: {reason}"));
     match source {
-        None => Ok(variable(name)),
-        Some(SecretSource::Environment(variable_name)) => Ok(variable(variable_name)),
+        None => Ok(environment.text(name).map(str::to_owned)),
+        Some(SecretSource::Environment(variable_name)) => Ok(environment.text(variable_name).map(str::to_owned)),
         Some(SecretSource::File(path)) => read_file(path.clone()).await.map_err(failed),
-        Some(SecretSource::Command(words)) => run_command(words).await.map_err(failed),
+        Some(SecretSource::Command(words)) => run_command(words, environment).await.map_err(failed),
     }
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// A file may lie on a disk that does not answer: it is read by a thread, and not waited for without end.
@@ -97,10 +98,12 @@ pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
     is_named.then_some((what, fix))
 }
 
-async fn run_command(words: &[String]) -> Result<Option<String>, String> {
+async fn run_command(words: &[String], environment: &Environment) -> Result<Option<String>, String> {
     let Some((program, arguments)) = words.split_first() else { return Ok(None) };
-    let path = which::which(program).map_err(|_| format!("`{program}` is not on PATH"))?;
-    let launch = Launch::new(path).args(arguments).envs(std::env::vars_os().collect());
+    let path = environment.find_program(program).ok_or_else(|| format!("`{program}` is not on PATH"))?;
+    let launch = Launch::new(path)
+        .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
     let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| error.to_string())?;
     if !done.succeeded() {
         let end = match done.exit {

@@ -38,7 +38,7 @@ pub enum Ended {
 
 /// Serves one client until it goes or a signal asks for the end. When this returns, every worker is gone.
 pub async fn serve(dispatcher: Arc<Dispatcher>, signals: Signals) -> Ended {
-    let Stdio { input, outbox, ended: gone, hang_up } = open_stdio();
+    let Stdio { input, outbox, ended: gone, hang_up } = open_stdio(&dispatcher.config.environment);
     let face = Arc::new(Face::new(Arc::clone(&dispatcher), outbox.clone()));
     let lane = Express::new(Arc::clone(&face), outbox.clone());
     let (reader, writer) = (input.offer_to(Arc::clone(&lane)), Stream::into(outbox.clone()));
@@ -49,7 +49,7 @@ pub async fn serve(dispatcher: Arc<Dispatcher>, signals: Signals) -> Ended {
         started = Handler(Arc::clone(&face)).serve(transport) => match started {
             Ok(running) => {
                 tell_unasked(running.peer().clone(), face.changes());
-                if has_lane() {
+                if has_lane(&dispatcher.config.environment) {
                     lane.open(running.peer().clone());
                 }
                 tokio::select! {

@@ -18,6 +18,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::input::{Input, Reading};
 use super::outbox::Outbox;
+use crate::config::Environment;
 
 /// Both streams, and the line's two ends.
 pub(super) struct Stdio {
@@ -41,17 +42,17 @@ enum Kind {
 /// message is rmcp's as well. So the bench can set what polling and the lane are worth beside what there would be without.
 const FORCED: &str = "HOSTLER_STDIO";
 
-fn is_forced(to: &str) -> bool {
-    std::env::var_os(FORCED).is_some_and(|wanted| wanted == to)
+fn is_forced(environment: &Environment, to: &str) -> bool {
+    environment.text(FORCED) == Some(to)
 }
 
 /// Whether calls may be taken before rmcp reads them.
-pub(super) fn has_lane() -> bool {
-    !is_forced("rmcp")
+pub(super) fn has_lane(environment: &Environment) -> bool {
+    !is_forced(environment, "rmcp")
 }
 
-fn kind(fd: BorrowedFd<'_>) -> Kind {
-    if is_forced("blocking") || is_forced("rmcp") {
+fn kind(fd: BorrowedFd<'_>, environment: &Environment) -> Kind {
+    if is_forced(environment, "blocking") || is_forced(environment, "rmcp") {
         return Kind::Other;
     }
     let Ok(stat) = fstat(fd) else { return Kind::Other };
@@ -65,15 +66,15 @@ fn kind(fd: BorrowedFd<'_>) -> Kind {
 }
 
 /// Opens both streams.
-pub(super) fn open_stdio() -> Stdio {
+pub(super) fn open_stdio(environment: &Environment) -> Stdio {
     let ended = Arc::new(Notify::new());
     let (hang_up, told_to_end) = oneshot::channel();
     let stdin = io::stdin();
-    let reader: Reading = match open_input(stdin.as_fd()) {
+    let reader: Reading = match open_input(stdin.as_fd(), environment) {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdin()),
     };
-    let writer: Box<dyn AsyncWrite + Send + Unpin> = match open_output(io::stdout().as_fd()) {
+    let writer: Box<dyn AsyncWrite + Send + Unpin> = match open_output(io::stdout().as_fd(), environment) {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdout()),
     };
@@ -82,16 +83,19 @@ pub(super) fn open_stdio() -> Stdio {
     Stdio { input, outbox, ended, hang_up }
 }
 
-fn open_input(fd: BorrowedFd<'_>) -> io::Result<Option<Reading>> {
-    Ok(match kind(fd) {
+fn open_input(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Reading>> {
+    Ok(match kind(fd, environment) {
         Kind::Pipe => Some(Box::new(pipe::Receiver::from_owned_fd(reopen(fd, "0", OFlags::RDONLY)?)?)),
         Kind::Socket => Some(Box::new(socket(fd)?)),
         Kind::Other => None,
     })
 }
 
-fn open_output(fd: BorrowedFd<'_>) -> io::Result<Option<Box<dyn AsyncWrite + Send + Unpin>>> {
-    Ok(match kind(fd) {
+fn open_output(
+    fd: BorrowedFd<'_>,
+    environment: &Environment,
+) -> io::Result<Option<Box<dyn AsyncWrite + Send + Unpin>>> {
+    Ok(match kind(fd, environment) {
         Kind::Pipe => Some(Box::new(pipe::Sender::from_owned_fd(reopen(fd, "1", OFlags::WRONLY)?)?)),
         Kind::Socket => Some(Box::new(socket(fd)?)),
         Kind::Other => None,

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use crate::config::Environment;
+
 /// A process to be started.
 #[derive(Debug, Clone)]
 pub struct Launch {
@@ -81,7 +83,8 @@ pub fn reaches_workers(name: &str, pass: &[String]) -> bool {
 }
 
 /// The environment of a worker, out of hostler's own.
-pub fn worker_environment(pass: &[String]) -> BTreeMap<OsString, OsString> {
+pub fn worker_environment(environment: &Environment, pass: &[String]) -> BTreeMap<OsString, OsString> {
     let allowed = |name: &str| reaches_workers(name, pass);
-    std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect()
+    let reached = environment.iter().filter(|(name, _)| name.to_str().is_some_and(allowed));
+    reached.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

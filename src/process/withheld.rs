@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::config::Environment;
+
 /// How a tool of the contract for executables knows its host; the second is for those written to the contract's first user.
 const MODES: [&str; 2] = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"];
 
@@ -13,32 +15,46 @@ const MODES: [&str; 2] = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"];
 /// bring to build themselves. Tools come and go, so whoever holds this sees the names that were added since; none is ever
 /// taken back, because a secret stays one when the tool that asked for it is gone.
 #[derive(Debug, Clone, Default)]
-pub struct Withheld(Arc<RwLock<BTreeSet<String>>>);
+pub struct Withheld {
+    names: Arc<RwLock<BTreeSet<String>>>,
+    environment: Arc<Environment>,
+}
 
 impl Withheld {
+    /// Withholds nothing of these variables yet.
+    pub fn of(environment: Arc<Environment>) -> Self {
+        Self { names: Arc::default(), environment }
+    }
+
+    /// The variables themselves, with everything that is withheld.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// Adds names.
     pub fn add<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let names = names.into_iter().map(str::to_owned);
-        self.0.write().extend(names);
+        self.names.write().extend(names);
     }
 
     /// Adds those that another knows now.
     pub fn add_all_of(&self, other: &Self) {
-        let names = other.0.read().clone();
-        self.0.write().extend(names);
+        let names = other.names.read().clone();
+        self.names.write().extend(names);
     }
 
     /// Whether a variable may hold a secret.
     pub fn holds(&self, name: &str) -> bool {
-        self.0.read().contains(name)
+        self.names.read().contains(name)
     }
 
     /// hostler's own environment as it is now, without these: for uv, which needs the person's certificates, proxies and
     /// indexes.
     pub fn inherited(&self) -> BTreeMap<OsString, OsString> {
-        let names = self.0.read();
+        let names = self.names.read();
         let kept = |name: &OsStr| name.to_str().is_none_or(|name| !names.contains(name));
-        std::env::vars_os().filter(|(name, _)| kept(name)).collect()
+        let all = self.environment.iter().filter(|(name, _)| kept(name));
+        all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
     /// The same for executables and what built-in tools start: also without what is uv's, and saying how they were started.
@@ -54,11 +70,14 @@ impl Withheld {
 mod tests {
     use std::ffi::OsStr;
 
+    use std::sync::Arc;
+
     use super::Withheld;
+    use crate::config::Environment;
 
     #[test]
     fn a_name_is_withheld_from_whoever_asks_after_it_was_added() {
-        let withheld = Withheld::default();
+        let withheld = Withheld::of(Arc::new(Environment::from_iter([("PATH", "/bin")])));
         let held_elsewhere = withheld.clone();
         assert!(held_elsewhere.inherited().contains_key(OsStr::new("PATH")), "hostler's own environment");
         withheld.add(["PATH"]);

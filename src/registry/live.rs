@@ -63,7 +63,7 @@ impl Registry {
     /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads; with the
     /// tools that are part of this program.
     pub fn with(config: Arc<Config>, cache: Option<Cache>, built_in: Vec<ToolFile>) -> Self {
-        let saving = Saving::default();
+        let (saving, environment) = (Saving::default(), Arc::clone(&config.environment));
         let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
         let registry = Self {
             config,
@@ -77,7 +77,7 @@ impl Registry {
             asked: Mutex::default(),
             bell: Arc::default(),
             announced: watch::Sender::new(0),
-            withheld: Withheld::default(),
+            withheld: Withheld::of(environment),
         };
         registry.withheld.add(registry.config.secret_variables());
         let first = registry.read();

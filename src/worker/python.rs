@@ -84,7 +84,7 @@ async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &L
             .arg(&lease.python)
             .arg("python"),
     };
-    let launch = launch.envs(worker_environment(&python.pass_env));
+    let launch = launch.envs(worker_environment(environments.environment(), &python.pass_env));
     Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }
 

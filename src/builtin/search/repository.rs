@@ -28,7 +28,7 @@ impl Repository {
     pub async fn at(roots: &Roots, path: &str, call: &Call) -> Result<Self, Fault> {
         let at = roots.locate(path)?;
         let inner = at.really().map_err(|error| roots.refused(&at.path(), &error))?;
-        let git = which::which("git").map_err(|_| {
+        let git = call.find_program("git").ok_or_else(|| {
             Fault::new(
                 Code::CommandNotFound,
                 "there is no `git` on hostler's PATH; install it, or add its folder to PATH",

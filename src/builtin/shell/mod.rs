@@ -76,7 +76,7 @@ impl Builtin for Bash {
         }
         let at = self.0.locate(&wanted.path)?;
         let inner = at.really().map_err(|error| self.0.refused(&at.path(), &error))?;
-        let shell = which::which("bash").or_else(|_| which::which("sh")).map_err(|_| {
+        let shell = call.find_program("bash").or_else(|| call.find_program("sh")).ok_or_else(|| {
             Fault::new(Code::CommandNotFound, "there is neither `bash` nor `sh` on hostler's PATH; install one")
         })?;
         let limit = Duration::from_secs(wanted.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);

@@ -97,7 +97,7 @@ impl Builtin for Logs {
 
 /// What a program prints, if it prints anything: a machine may have the program and keep no log with it.
 async fn said_by(name: &str, words: &[String], call: &Call, wanted: &Wanted) -> Option<Vec<String>> {
-    let launch = Launch::new(which::which(name).ok()?).args(words).envs(call.env());
+    let launch = Launch::new(call.find_program(name)?).args(words).envs(call.env());
     let asked = Once { launch, input: Vec::new(), limit: LIMIT / 2, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = once(asked, |_, _| {}).await.ok()?;
     // Of too much the end cannot be told: it was stopped before.

@@ -139,7 +139,7 @@ const ASKED: [&str; 2] =
 
 /// What the program that comes with the most common driver says, where it is there.
 async fn gpus(call: &Call) -> Vec<Gpu> {
-    let Ok(program) = which::which("nvidia-smi") else { return Vec::new() };
+    let Some(program) = call.find_program("nvidia-smi") else { return Vec::new() };
     let launch = Launch::new(program).args(ASKED).envs(call.env());
     let limit = Duration::from_secs(5);
     let asked = Once { launch, input: Vec::new(), limit, most: 1 << 16, tail: USUAL_TAIL, grace: Grace::NONE };

@@ -37,7 +37,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     let parcel = Parcel::of(&directory.join(&asked.path), asked.link)?;
     let (target, is_own) = match &asked.to {
         Some(folder) => (plain_path(&directory.join(folder)), false),
-        None => (paths::user_tools(), true),
+        None => (paths::user_tools(&wanted.environment), true),
     };
     let place = target.join(&parcel.top);
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {

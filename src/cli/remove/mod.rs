@@ -46,7 +46,8 @@ struct Going {
 async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
     let config = Config::load(wanted, directory).map_err(|error| Refused(exit::USAGE, error.to_string()))?;
     let app = App::build(config);
-    let folder = asked.from.as_ref().map_or_else(paths::user_tools, |folder| directory.join(folder));
+    let folder =
+        asked.from.as_ref().map_or_else(|| paths::user_tools(&wanted.environment), |folder| directory.join(folder));
     let going = find(asked, &app, &folder).await?;
     style::note(&going.as_text());
     let said = going.as_json();
