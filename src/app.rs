@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builtin::Builtins;
+use crate::call::CallService;
 use crate::config::builtin::listed_as;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigError, Wanted, paths};
 use crate::discovery::Cache;
-use crate::dispatch::Dispatcher;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
@@ -28,7 +28,7 @@ pub struct App {
     /// What is in force.
     pub config: Arc<Config>,
     /// The way in for calls.
-    pub dispatcher: Arc<Dispatcher>,
+    pub dispatcher: Arc<CallService>,
 }
 
 impl App {
@@ -55,7 +55,7 @@ impl App {
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
         let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), withheld.clone());
         let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), withheld);
-        let dispatcher = Dispatcher::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
+        let dispatcher = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
         Self { config, dispatcher }
     }
 

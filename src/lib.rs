@@ -5,7 +5,7 @@
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use hostler::{app::App, config::Wanted, dispatch::CallRequest};
+//! use hostler::{app::App, config::Wanted, call::CallRequest};
 //! use serde_json::{Map, json};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,7 +50,7 @@ pub mod cli;
 pub mod doctor;
 pub mod app;
 pub mod mcp;
-pub mod dispatch;
+pub mod call;
 pub mod executor;
 pub mod builtin;
 pub mod pool;

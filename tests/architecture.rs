@@ -92,7 +92,7 @@ fn the_pools_machine_knows_no_clock_no_runtime_and_no_process() {
 
 #[test]
 fn pool_and_worker_know_no_policy_and_no_tool() {
-    let words = ["policy", "Policy", "approval", "Approval", "crate::dispatch", "crate::mcp", "crate::registry"];
+    let words = ["policy", "Policy", "approval", "Approval", "crate::call", "crate::mcp", "crate::registry"];
     hold(("src/pool/actor.rs", "use crate::policy::Decision;"), |sources| inside(sources, &["pool", "worker"], &words));
 }
 
@@ -124,7 +124,7 @@ fn imports_go_down_the_floors() {
     assert!(floors.len() > 10, "lib.rs lists the modules, one a line");
     let rule = |sources: &[Source]| upward(sources, &floors);
     hold(("src/pool/actor.rs", "use crate::{outcome, mcp::serve};"), rule);
-    for breach in ["use crate::dispatch::Dispatcher;", "fn f(x: crate::app::App) {}", "use super::super::cli;"] {
+    for breach in ["use crate::call::CallService;", "fn f(x: crate::app::App) {}", "use super::super::cli;"] {
         assert!(!rule(&[Source::new("src/pool/actor.rs", breach)]).is_empty(), "{breach}");
     }
     assert!(!rule(&[Source::new("src/pool/mod.rs", "use super::cli;")]).is_empty());

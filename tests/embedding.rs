@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use hostler::app::App;
 use hostler::builtin::{About, Builtin, Builtins, Call};
+use hostler::call::{CallEvent, CallRequest, Caller, SessionId};
 use hostler::config::{Config, Wanted};
-use hostler::dispatch::CallRequest;
-use hostler::outcome::{Code, Fault, Outcome};
+use hostler::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
 
@@ -166,7 +166,7 @@ fn app(settings: &str) -> (App, Arc<Shared>) {
 
 async fn call(app: &App, tool: &str, arguments: Value) -> Outcome {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    app.dispatcher.call(CallRequest::new(tool, arguments)).await
+    Arc::unwrap_or_clone(app.dispatcher.call(CallRequest::new(tool, arguments)).await)
 }
 
 /// What never comes fails, and does not hang.
@@ -285,4 +285,88 @@ async fn tools_call_others_and_never_themselves_without_end() {
     let wrong = json!({"tool": "ring", "arguments": {"times": "x"}});
     let fault = call(&app, "asks", wrong).await.ended.unwrap_err();
     assert!(fault.message.contains("`times` must be integer"), "{fault}");
+}
+
+fn request(tool: &str) -> CallRequest {
+    CallRequest::new(tool, Map::new())
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
+    let (app, shared) = app("");
+    let handle = app.dispatcher.start(request("waits"));
+    let mut events = handle.events();
+    shared.began.acquire().await.unwrap().forget();
+    handle.cancel(Cancelled::because(Canceller::Client, "no longer needed"));
+    let outcome = soon(handle.outcome()).await;
+    assert_eq!(outcome.ended.as_ref().unwrap_err().code, Code::Cancelled);
+    assert_eq!(outcome.metadata.cancelled, Some(Cancelled::because(Canceller::Client, "no longer needed")));
+    assert_eq!(outcome.call_id, handle.id());
+    assert!(matches!(soon(events.recv()).await, Some(CallEvent::Ended(ended)) if ended.call_id == handle.id()));
+    let late = soon(handle.events().recv()).await;
+    assert!(matches!(late, Some(CallEvent::Ended(_))), "who listens late hears the outcome: {late:?}");
+    let counts = app.dispatcher.counts();
+    assert_eq!((counts.ended, counts.cancelled, counts.failed), (1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_dropped_handle_detaches_and_a_dropped_call_cancels() {
+    let (app, shared) = app("");
+    drop(app.dispatcher.start(request("waits")));
+    shared.began.acquire().await.unwrap().forget();
+    shared.go_on.notify_waiters();
+    soon(app.dispatcher.idle(SessionId::default())).await;
+    assert_eq!((app.dispatcher.counts().ended, app.dispatcher.counts().cancelled), (1, 0), "it went on to its end");
+    let call = app.dispatcher.call(request("waits"));
+    tokio::select! {
+        _ = call => panic!("it waits"),
+        permit = shared.began.acquire() => permit.unwrap().forget(),
+    }
+    soon(app.dispatcher.idle(SessionId::default())).await;
+    assert_eq!((app.dispatcher.counts().ended, app.dispatcher.counts().cancelled), (2, 1));
+}
+
+#[tokio::test]
+async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
+    let (app, shared) = app("");
+    let keyed = |tool: &str, key: &str| {
+        let mut request = request(tool);
+        request.key = Some(key.to_owned());
+        app.dispatcher.start(request)
+    };
+    let (one, two, other) = (keyed("waits", "k"), keyed("waits", "k"), keyed("waits", "another"));
+    assert_eq!(one.id(), two.id());
+    assert_ne!(one.id(), other.id());
+    soon(shared.began.acquire_many(2)).await.unwrap().forget();
+    one.cancel(Cancelled::by(Canceller::Caller));
+    one.cancel(Cancelled::by(Canceller::Caller));
+    other.cancel(Cancelled::by(Canceller::Caller));
+    soon(other.outcome()).await;
+    assert_eq!(app.dispatcher.counts().ended, 1, "the joined call still has a listener");
+    two.cancel(Cancelled::by(Canceller::Caller));
+    assert_eq!(soon(one.outcome()).await.call_id, soon(two.outcome()).await.call_id);
+    let again = keyed("waits", "k");
+    assert_ne!(again.id(), one.id(), "a key is free again once its call has ended");
+    soon(shared.began.acquire()).await.unwrap().forget();
+    shared.go_on.notify_waiters();
+    assert!(soon(again.outcome()).await.ended.is_ok());
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_ends_its_calls_and_no_others() {
+    let (app, shared) = app("");
+    let of = |session| {
+        let mut request = request("waits");
+        request.caller = Arc::new(Caller { session: SessionId(session), ..Caller::default() });
+        app.dispatcher.start(request)
+    };
+    let (gone, stays) = (of(1), of(2));
+    soon(shared.began.acquire_many(2)).await.unwrap().forget();
+    app.dispatcher.cancel_all_of(SessionId(1), &Cancelled::by(Canceller::ClientGone));
+    soon(app.dispatcher.idle(SessionId(1))).await;
+    let outcome = soon(gone.outcome()).await;
+    assert_eq!(outcome.metadata.cancelled, Some(Cancelled::by(Canceller::ClientGone)));
+    assert_eq!((app.dispatcher.running_of(SessionId(1)), app.dispatcher.running_of(SessionId(2))), (0, 1));
+    shared.go_on.notify_waiters();
+    assert!(soon(stays.outcome()).await.ended.is_ok());
 }

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hostler::call::validate_arguments;
 use hostler::config::{Config, Wanted};
-use hostler::dispatch::validate_arguments;
 use hostler::outcome::Code;
 use hostler::registry::{Registry, Tool};
 use serde_json::{Value, json};

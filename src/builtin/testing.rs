@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Builtins, Call, Roots, Unregistered};
 use crate::outcome::{Code, Fault};
-use crate::pool::Deaf;
+use crate::pool::NoopListener;
 use crate::process::Withheld;
 
 /// Tools over a folder of their own.
@@ -44,7 +44,7 @@ impl Bench {
             most: 100_000,
             withheld: Withheld::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
-            listener: Arc::new(Deaf),
+            listener: Arc::new(NoopListener),
             host: None,
         };
         let answer = self.tools.call(name, to_raw_value(&arguments).unwrap(), call).await?;

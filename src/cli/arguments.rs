@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{loose, typed};
-use crate::dispatch::{deep_argument, is_too_deep, keys_to_the_depth};
+use crate::call::{deep_argument, is_too_deep, keys_to_the_depth};
 use crate::process::shell_word;
 
 /// Something typed that cannot be an argument.

@@ -12,11 +12,11 @@ use super::options::Builtin;
 use super::{exit, style};
 use crate::app::App;
 use crate::builtin::Builtins;
+use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
 use crate::config::origin::Setting;
 use crate::config::section::nearest;
 use crate::config::{Config, Wanted};
-use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault};
 
 /// What was typed, or what it means that this program was started under the name of one of its tools.
@@ -88,7 +88,7 @@ async fn call(app: &App, name: &str) -> ExitCode {
         Err(why) => return exit::complain(exit::USAGE, &why),
     };
     let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
-    let said = match outcome.ended {
+    let said = match &outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {
             return exit::complain(fault.code.exit_status(), &fault.to_string());

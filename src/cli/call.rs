@@ -11,8 +11,8 @@ use super::hearing::Talk;
 use super::options::Call;
 use super::{exit, files, pretty, signature, style};
 use crate::app::App;
-use crate::dispatch::CallRequest;
-use crate::outcome::{Code, Fault, Outcome, fault_in_envelope, in_envelope};
+use crate::call::CallRequest;
+use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome, fault_in_envelope, in_envelope};
 use crate::process::Signals;
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
@@ -34,18 +34,16 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     let talk = Arc::new(Talk::new());
     let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(wanted.tool.clone(), arguments) };
+    let handle = app.dispatcher.start(request);
     let outcome = tokio::select! {
-        outcome = app.dispatcher.call(request) => Ok(outcome),
-        name = signals.first() => Err(name),
-    };
-    talk.end();
-    let code = match outcome {
-        Ok(outcome) => report(&outcome, Dress::of(&wanted), &talk),
-        Err(name) => {
-            let message = format!("CANCELLED: the call of {} was interrupted by {name}", wanted.tool);
-            exit::complain(exit::CANCELLED, &message)
+        outcome = handle.outcome() => outcome,
+        name = signals.first() => {
+            handle.cancel(Cancelled::because(Canceller::Signal, name));
+            handle.outcome().await
         }
     };
+    talk.end();
+    let code = report(&outcome, Dress::of(&wanted), &talk);
     app.close_hearing(&signals).await;
     code
 }

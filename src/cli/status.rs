@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::style;
-use crate::dispatch::{Dispatcher, Overview};
+use crate::call::{CallService, Overview};
 use crate::executor::FileStatus;
 use crate::pool::WorkerStatus;
 use crate::registry::Asking;
 use crate::telemetry;
 
 /// Writes the status to standard error whenever USR1 comes.
-pub(super) fn tell_when_asked(dispatcher: &Arc<Dispatcher>) {
+pub(super) fn tell_when_asked(dispatcher: &Arc<CallService>) {
     let dispatcher = Arc::downgrade(dispatcher);
     let Ok(mut asked) = signal(SignalKind::user_defined1()) else { return };
     tokio::spawn(async move {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{BadArgument, kinds};
 use super::loose;
-use crate::dispatch::is_too_deep;
+use crate::call::is_too_deep;
 use crate::process::shell_word;
 
 /// Why one of the words is no argument, when that can be told from those around it.

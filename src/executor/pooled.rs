@@ -19,7 +19,7 @@ use crate::config::tool::Effects;
 use crate::discovery::Status;
 use crate::environment::{Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
-use crate::pool::{Caps, Job, Listener, Pool, Settled, Shared};
+use crate::pool::{Cancellation, Caps, Job, Listener, Pool, Settled, Shared};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
@@ -37,6 +37,8 @@ pub struct Prepared {
     pub listener: Arc<dyn Listener>,
     /// What it may ask.
     pub host: Option<Arc<dyn HostAccess>>,
+    /// Says when it is to end.
+    pub cancellation: Cancellation,
 }
 
 /// All pools.
@@ -75,7 +77,8 @@ impl Pools {
 
     /// Makes a call in a worker of the tool's file.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let (secrets, scrub) = match self.secrets(&tool.entry).await {
+        let secrets = prepared.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
+        let (secrets, scrub) = match secrets.and_then(|found| found) {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
         };
@@ -97,6 +100,7 @@ impl Pools {
             output_limit: self.config.limits.max_output.value.0,
             listener: prepared.listener,
             host: prepared.host,
+            cancellation: prepared.cancellation,
         };
         let timeout = job.timeout;
         let mut settled = pool.call(job).await;

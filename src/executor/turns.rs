@@ -38,13 +38,15 @@ impl Turns {
         work: impl FnOnce(Prepared) -> W,
     ) -> Settled {
         let (came, timeout) = (Instant::now(), prepared.timeout);
-        let turn = self.turn(tool, &prepared).await;
+        let cancellation = prepared.cancellation.clone();
+        let turn = cancellation.or(&tool.name, self.turn(tool, &prepared)).await.and_then(|turn| turn);
         let queue_ms = milliseconds(came.elapsed());
         let began = Instant::now();
         let mut settled = match turn {
             Ok(turn) => {
                 let _turn = turn;
-                work(prepared).await
+                let ended = cancellation.or(&tool.name, work(prepared)).await;
+                ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },
         };

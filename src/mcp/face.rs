@@ -18,13 +18,13 @@ use super::changes::Changes;
 use super::hearing::{AskedLevel, Hearing};
 use super::llm::ClientLlm;
 use super::outbox::Outbox;
-use crate::dispatch::{CallRequest, Dispatcher, Llm};
+use crate::call::{CallRequest, CallService, Llm};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::registry::Catalogue;
 
 pub(super) struct Face {
-    dispatcher: Arc<Dispatcher>,
+    dispatcher: Arc<CallService>,
     level: AskedLevel,
     outbox: Outbox,
     /// Has seen every change that the client's last list shows. Held only to look.
@@ -34,7 +34,7 @@ pub(super) struct Face {
 }
 
 impl Face {
-    pub fn new(dispatcher: Arc<Dispatcher>, outbox: Outbox) -> Self {
+    pub fn new(dispatcher: Arc<CallService>, outbox: Outbox) -> Self {
         let listed = Mutex::new(dispatcher.registry.announcements());
         Self { dispatcher, outbox, level: AskedLevel::default(), listed, over: watch::Sender::new(false) }
     }
@@ -87,7 +87,7 @@ impl Face {
         if let Some(hearing) = hearing {
             hearing.told().await;
         }
-        outcome
+        Arc::unwrap_or_clone(outcome)
     }
 }
 

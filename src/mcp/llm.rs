@@ -4,7 +4,7 @@ use rmcp::model::{CreateMessageRequestParams, SamplingMessage};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::Value;
 
-use crate::dispatch::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
+use crate::call::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 
 const DEFAULT_MAX_TOKENS: u32 = 1000;
 

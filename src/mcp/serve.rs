@@ -13,7 +13,7 @@ use super::face::{Face, Handler};
 use super::listed::Listed;
 use super::outbox::Stream;
 use super::stdio::{Stdio, has_lane, open_stdio};
-use crate::dispatch::Dispatcher;
+use crate::call::CallService;
 use crate::process::Signals;
 
 /// How long calls under way may still take once the client has gone or hostler is told to go.
@@ -37,7 +37,7 @@ pub enum Ended {
 }
 
 /// Serves one client until it goes or a signal asks for the end. When this returns, every worker is gone.
-pub async fn serve(dispatcher: Arc<Dispatcher>, signals: Signals) -> Ended {
+pub async fn serve(dispatcher: Arc<CallService>, signals: Signals) -> Ended {
     let Stdio { input, outbox, ended: gone, hang_up } = open_stdio(&dispatcher.config.environment);
     let face = Arc::new(Face::new(Arc::clone(&dispatcher), outbox.clone()));
     let lane = Express::new(Arc::clone(&face), outbox.clone());

@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::dispatch::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
+use crate::call::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 
 /// JSON-RPC's word for it.
 const PARSE_ERROR: i64 = -32700;

@@ -1,6 +1,6 @@
 //! The codes of faults, and what each means to a program: whether to repeat, and how the command line exits.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Why a call has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,7 +42,36 @@ pub enum Code {
     SystemError,
 }
 
+/// A code that this version does not know, as a newer one may write, reads as [`Code::SystemError`]; the message stays.
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        Ok(Self::ALL.into_iter().find(|code| code.word() == word).unwrap_or(Self::SystemError))
+    }
+}
+
 impl Code {
+    /// Every code there is.
+    pub const ALL: [Self; 17] = [
+        Self::ToolNotFound,
+        Self::InvalidParams,
+        Self::PermissionDenied,
+        Self::Busy,
+        Self::ToolTimeout,
+        Self::Cancelled,
+        Self::ToolError,
+        Self::ToolCrashed,
+        Self::ProcessKilled,
+        Self::InvalidOutput,
+        Self::CommandNotFound,
+        Self::EnvironmentFailed,
+        Self::StartupFailed,
+        Self::ResourceExhausted,
+        Self::MissingCredentials,
+        Self::ShuttingDown,
+        Self::SystemError,
+    ];
+
     /// The code as it stands in every envelope: `TOOL_TIMEOUT`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -127,9 +156,11 @@ mod tests {
     /// Programs rely on these three; some codes are reached by no test from outside.
     #[test]
     fn each_code_has_its_word_its_exit_status_and_whether_to_try_again() {
+        assert_eq!(EVERY.map(|(code, ..)| code), Code::ALL);
         for (code, word, status, retryable) in EVERY {
             assert_eq!((code.word(), code.exit_status(), code.retryable()), (word, status, retryable));
             assert_eq!(serde_json::to_value(code).unwrap(), word);
+            assert_eq!(serde_json::from_value::<Code>(word.into()).unwrap(), code);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A fault: a code, a sentence for people and models, and the details a program can use.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Code;
 
@@ -15,10 +16,13 @@ pub struct Fault {
     pub message: String,
     /// What a program or a person with a debugger wants to know.
     pub details: Box<Details>,
+    /// What the fault came from, for programs that embed hostler. Not part of the outcome.
+    pub source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// The known particulars of a fault; all optional.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Details {
     /// The exit status of a process that ended by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +71,14 @@ pub enum Lack {
 impl Fault {
     /// A fault without particulars.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Box::default() }
+        Self { code, message: message.into(), details: Box::default(), source: None }
+    }
+
+    /// The same fault with the error that it came from.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
     }
 
     /// The same fault with particulars.
@@ -84,7 +95,25 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl<'de> Deserialize<'de> for Fault {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shape {
+            code: Code,
+            message: String,
+            #[serde(default)]
+            details: Box<Details>,
+        }
+        let Shape { code, message, details } = Shape::deserialize(deserializer)?;
+        Ok(Self { code, message, details, source: None })
+    }
+}
 
 impl Serialize for Fault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -95,7 +124,7 @@ impl Serialize for Fault {
             retryable: bool,
             details: &'a Details,
         }
-        let Self { code, message, details } = self;
+        let Self { code, message, details, source: _ } = self;
         Shape { code: *code, message, retryable: code.retryable(), details }.serialize(serializer)
     }
 }

@@ -1,11 +1,13 @@
 //! What every call ends with: a result, or a fault with a code. Shapes only; sentences are written where a fault is raised.
 
+mod cancelled;
 mod code;
 mod envelope;
 mod fault;
 mod file;
 mod scrub;
 
+pub use cancelled::{Cancelled, Canceller};
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
 pub use fault::{Details, Fault, Lack};
@@ -14,11 +16,12 @@ pub use scrub::Scrub;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// How a call went, whatever it ended with.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Metadata {
     /// Whether the call had to wait for a worker to start.
     pub cold: bool,
@@ -36,6 +39,9 @@ pub struct Metadata {
     /// Why an earlier version of the tool file answered, and not the one on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
+    /// Who ended the call before its tool answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<Cancelled>,
     /// What the tool printed during the call; its end is marked when it was cut at the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -51,13 +57,14 @@ impl Default for Metadata {
             worker: None,
             attempt: 1,
             stale: None,
+            cancelled: None,
             output: None,
         }
     }
 }
 
 /// The end of a call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Outcome {
     /// The call's id, unique across runs.
     pub call_id: String,
@@ -98,7 +105,91 @@ impl Serialize for Outcome {
     }
 }
 
+/// Reads what [`Outcome`] writes, in this version or another: unknown members are passed over.
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shape {
+            call_id: String,
+            tool: String,
+            /// As it stands: an `Option` would make nothing of the result `null`.
+            #[serde(default = "null")]
+            result: Box<RawValue>,
+            #[serde(default)]
+            error: Option<Fault>,
+            #[serde(default)]
+            latency_ms: f64,
+            #[serde(default)]
+            metadata: Metadata,
+        }
+        fn null() -> Box<RawValue> {
+            RawValue::NULL.to_owned()
+        }
+        let Shape { call_id, tool, result, error, latency_ms, metadata } = Shape::deserialize(deserializer)?;
+        let latency = Duration::try_from_secs_f64(latency_ms / 1_000.0).unwrap_or_default();
+        Ok(Self { call_id, tool, ended: error.map_or(Ok(result), Err), latency, metadata })
+    }
+}
+
 /// A duration as the envelope shows it: milliseconds with three decimals.
 pub fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn reread(outcome: &Outcome) -> Outcome {
+        serde_json::from_str(&serde_json::to_string(outcome).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_outcome_reads_back_as_it_was_written() {
+        let details = Details { exit_code: Some(3), near: vec!["a.b".to_owned()], ..Details::default() };
+        let cancelled = Some(Cancelled::because(Canceller::Client, "no longer needed"));
+        for ended in [
+            Ok("null"),
+            Ok("{\"n\":36893488147419103233}"),
+            Err(Fault::new(Code::ToolCrashed, "it died").with(details)),
+            Err(Fault::new(Code::Cancelled, "it was cancelled")),
+        ] {
+            let ended = ended.map(|text| RawValue::from_string(text.to_owned()).unwrap());
+            let metadata = Metadata { worker: Some(7), cancelled: cancelled.clone(), ..Metadata::default() };
+            let latency = Duration::from_micros(1_500);
+            let written = Outcome { call_id: "c".to_owned(), tool: "a.b".to_owned(), ended, latency, metadata };
+            let read = reread(&written);
+            assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&written).unwrap());
+            assert_eq!(
+                read.ended.map(|raw| raw.get().to_owned()).ok(),
+                written.ended.map(|raw| raw.get().to_owned()).ok()
+            );
+        }
+    }
+
+    /// Written by a newer hostler: members, a code and a canceller that this one does not know.
+    #[test]
+    fn what_a_newer_version_adds_is_passed_over() {
+        let newer = json!({
+            "call_id": "c", "tool": "a.b", "success": false, "result": null, "new": {"x": 1}, "latency_ms": 2.5,
+            "error": {"code": "NEVER_HEARD_OF", "message": "oh", "retryable": true, "details": {"new": 1, "exit_code": 3}},
+            "metadata": {"cold": true, "new": [], "cancelled": {"by": "somebody_new", "reason": "why", "new": 1}},
+        });
+        let read: Outcome = serde_json::from_value(newer).unwrap();
+        let fault = read.ended.unwrap_err();
+        assert_eq!((fault.code, fault.message.as_str(), fault.details.exit_code), (Code::SystemError, "oh", Some(3)));
+        assert!(read.metadata.cold && read.metadata.attempt == 1);
+        assert_eq!(read.metadata.cancelled, Some(Cancelled::because(Canceller::Other, "why")));
+    }
+
+    /// Written before `metadata.cancelled` existed, and with the least that an outcome holds.
+    #[test]
+    fn what_an_older_version_lacks_has_its_default() {
+        let older = json!({"call_id": "c", "tool": "a.b", "success": true, "result": [1]});
+        let read: Outcome = serde_json::from_value(older).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(read.ended.unwrap().get()).unwrap(), json!([1]));
+        assert_eq!(read.metadata, Metadata::default());
+    }
 }

@@ -118,6 +118,7 @@ impl Open {
             worker: self.worker,
             attempt: self.attempt.max(1),
             stale: None,
+            cancelled: None,
             output: self.printed.take(),
         };
         // A caller that is gone wants no answer.

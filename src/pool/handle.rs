@@ -37,14 +37,21 @@ impl Pool {
         Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false), started }
     }
 
-    /// Makes a call. Dropping the future cancels it.
+    /// Makes a call. It is cancelled by its [`Cancellation`](super::Cancellation), or by dropping the future.
     pub async fn call(&self, job: Job) -> Settled {
         let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
-        let tool = job.tool.clone();
-        let (reply, answer) = oneshot::channel();
+        let (tool, cancellation) = (job.tool.clone(), job.cancellation.clone());
+        let (reply, mut answer) = oneshot::channel();
         let mut guard = CancelOnDrop { sender: &self.sender, call: Some(call) };
         let _ = self.sender.send(Message::Submit(call, Box::new(job), reply));
-        let settled = answer.await;
+        let settled = tokio::select! {
+            biased;
+            settled = &mut answer => settled,
+            _ = cancellation.cancelled() => {
+                let _ = self.sender.send(Message::Cancel(call));
+                answer.await
+            }
+        };
         guard.call = None;
         settled.unwrap_or_else(|_| {
             let fault = if self.told.load(Ordering::Relaxed) { desk::closed(&tool) } else { desk::broken(&tool) };

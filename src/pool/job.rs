@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::outcome::{Fault, Metadata, Scrub};
+use super::cancellation::Cancellation;
+use crate::outcome::{Fault, Metadata, Outcome, Scrub};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};
 
@@ -38,6 +39,8 @@ pub struct Job {
     pub listener: Arc<dyn Listener>,
     /// What it may ask of hostler, if anything.
     pub host: Option<Arc<dyn HostAccess>>,
+    /// Says when the call is to end.
+    pub cancellation: Cancellation,
 }
 
 /// Hears what happens while a call is under way. Must not block.
@@ -50,13 +53,15 @@ pub trait Listener: Send + Sync {
     fn output(&self, _stream: &str, _text: &str) {}
     /// The tool logged something.
     fn log(&self, _line: &LogLine) {}
+    /// The call has ended, and its outcome is recorded. Nothing follows.
+    fn ended(&self, _outcome: &Arc<Outcome>) {}
 }
 
 /// A listener that hears nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Deaf;
+pub struct NoopListener;
 
-impl Listener for Deaf {}
+impl Listener for NoopListener {}
 
 /// How a job ended.
 #[derive(Debug)]

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::cancellation::Cancellation;
 use super::commons::Caps;
 use super::handle::Pool;
-use super::job::{Deaf, Job, Listener, Settled};
+use super::job::{Job, Listener, NoopListener, Settled};
 use super::rules::Rules;
 use super::shared::Shared;
 use crate::outcome::{Code, Fault};
@@ -165,8 +166,9 @@ fn job(function: &str, number: u64) -> Job {
         nested: false,
         scrub: None,
         output_limit: 1000,
-        listener: Arc::new(Deaf),
+        listener: Arc::new(NoopListener),
         host: None,
+        cancellation: Cancellation::default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod actor;
 mod alarm;
+mod cancellation;
 mod commons;
 mod desk;
 mod event;
@@ -36,11 +37,12 @@ mod simulation;
 #[cfg(test)]
 mod trouble_tests;
 
+pub use cancellation::Cancellation;
 pub use commons::{Caps, Commons, Poke, PoolId};
 pub use desk::busy;
 pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, Wish, WorkerId};
 pub use handle::Pool;
-pub use job::{Deaf, Job, Listener, Settled};
+pub use job::{Job, Listener, NoopListener, Settled};
 pub use lane::{Full, Lane, Turn};
 pub use machine::{Machine, PoolView, Resting, WorkerState, WorkerView};
 pub use rules::Rules;

@@ -6,7 +6,7 @@ use super::actor::{Actor, Held, Message};
 use super::desk::{self, Open};
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
 use super::lane::Full;
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::Grace;
 use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, held_up_fault, timeout_fault};
 
@@ -151,7 +151,11 @@ impl Actor {
                 Err(timeout_fault(tool, &self.file, open.job.timeout, &stack, stopped))
             }
             Verdict::HeldUp => Err(held_up_fault(tool)),
-            Verdict::Cancelled => Err(Fault::new(Code::Cancelled, format!("the call of {tool} was cancelled"))),
+            Verdict::Cancelled => Err(open
+                .job
+                .cancellation
+                .why()
+                .map_or_else(|| Cancelled::by(Canceller::Caller).fault(tool), |why| why.fault(tool))),
             Verdict::Broken { times, retry_after } => {
                 Err(desk::broken_down(self.death_fault.as_ref(), tool, times, retry_after))
             }

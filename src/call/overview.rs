@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Dispatcher;
+use super::{CallCounts, CallService};
 use crate::executor::Status;
 use crate::registry::Asking;
 
@@ -18,7 +18,9 @@ pub struct Overview {
     pub broken: usize,
     /// How far executables have been asked what they are.
     pub asking: Asking,
-    /// Calls and workers.
+    /// Calls that ended.
+    pub calls: CallCounts,
+    /// Running calls and workers.
     #[serde(flatten)]
     pub status: Status,
 }
@@ -36,7 +38,7 @@ impl fmt::Display for Refreshed {
     }
 }
 
-impl Dispatcher {
+impl CallService {
     /// How everything stands.
     pub async fn status(&self) -> Overview {
         let status = self.pools.status().await;
@@ -45,6 +47,7 @@ impl Dispatcher {
             tools: catalogue.ready().count(),
             broken: catalogue.files.iter().filter(|entry| entry.broken().is_some()).count(),
             asking: self.registry.asking(),
+            calls: self.counts(),
             status,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CallRequest, Dispatcher};
+use super::{CallRequest, CallService};
 use crate::builtin::Builtins;
 use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
@@ -32,7 +32,7 @@ def need(name: str, spot: Spot):
     """Take two."""
 "#;
 
-fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
+fn dispatcher(folder: &Path, config: &str) -> Arc<CallService> {
     std::fs::write(folder.join("hostler.toml"), config).unwrap();
     let wanted = Wanted { tools: vec![folder.join("tools")], ..Wanted::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
@@ -44,14 +44,14 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), Withheld::default());
     let built_ins =
         BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), Withheld::default());
-    Dispatcher::new(config, registry, pools, one_shots, built_ins)
+    CallService::new(config, registry, pools, one_shots, built_ins)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let outcome = dispatcher(folder, "").call(CallRequest::new(tool, arguments)).await;
     assert_eq!(outcome.metadata.worker, None);
-    outcome.ended.unwrap_err()
+    outcome.ended.clone().unwrap_err()
 }
 
 async fn mistake(tool: &str, arguments: Value) -> String {

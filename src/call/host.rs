@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use super::layer::CallContext;
+use super::request::Caller;
 use super::waits::Wait;
-use super::{CallRequest, Dispatcher};
+use super::{CallRequest, CallService};
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
-use crate::registry::Tool;
 use crate::worker::{Ask, HostAccess};
 
 /// A question for the client's language model.
@@ -62,31 +63,37 @@ pub trait Llm: Send + Sync {
 }
 
 struct CallHost {
-    dispatcher: Weak<Dispatcher>,
+    service: Weak<CallService>,
     chain: Vec<String>,
     listener: Arc<dyn Listener>,
     llm: Option<Arc<dyn Llm>>,
+    caller: Arc<Caller>,
 }
 
 /// The access that one call of a tool has.
-pub(super) fn access(dispatcher: &Arc<Dispatcher>, tool: &Tool, request: &CallRequest) -> Arc<dyn HostAccess> {
-    let mut chain = request.chain.clone();
-    chain.push(tool.name.clone());
-    let (listener, llm) = (Arc::clone(&request.listener), request.llm.clone());
-    Arc::new(CallHost { dispatcher: Arc::downgrade(dispatcher), chain, listener, llm })
+pub(super) fn access(service: &Arc<CallService>, call: &CallContext) -> Arc<dyn HostAccess> {
+    let mut chain = call.request.chain.clone();
+    chain.push(call.tool.name.clone());
+    Arc::new(CallHost {
+        service: Arc::downgrade(service),
+        chain,
+        listener: Arc::clone(&call.running) as Arc<dyn Listener>,
+        llm: call.request.llm.clone(),
+        caller: Arc::clone(&call.request.caller),
+    })
 }
 
 impl HostAccess for CallHost {
     fn answer(&self, ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
         Box::pin(async move {
-            let Some(dispatcher) = self.dispatcher.upgrade() else { return Err(refused("hostler is ending")) };
+            let Some(service) = self.service.upgrade() else { return Err(refused("hostler is ending")) };
             match ask.method {
-                HostMethod::Call => self.call(&dispatcher, &ask.params, ask.left).await,
-                HostMethod::Tools => raw(&tools(&dispatcher)),
-                HostMethod::Config => raw(&config(&dispatcher)),
+                HostMethod::Call => self.call(&service, &ask.params, ask.left).await,
+                HostMethod::Tools => raw(&tools(&service)),
+                HostMethod::Config => raw(&config(&service)),
                 HostMethod::Llm => self.llm(&ask.params).await,
-                HostMethod::Status => raw(&json!(dispatcher.status().await)),
-                HostMethod::Refresh => raw(&json!(dispatcher.refresh().await.to_string())),
+                HostMethod::Status => raw(&json!(service.status().await)),
+                HostMethod::Refresh => raw(&json!(service.refresh().await.to_string())),
             }
         })
     }
@@ -105,23 +112,23 @@ struct CallParams {
 impl CallHost {
     async fn call(
         &self,
-        dispatcher: &Arc<Dispatcher>,
+        service: &Arc<CallService>,
         params: &RawValue,
         left: Duration,
     ) -> Result<Box<RawValue>, WireError> {
         let params: CallParams = read(params)?;
-        self.refuse_cycle(dispatcher, &params.tool)?;
-        let _waits = self.wait_for(dispatcher, &params)?;
+        self.refuse_cycle(service, &params.tool)?;
+        let _waits = self.wait_for(service, &params)?;
         let request = CallRequest {
             at_most: Some(left),
             llm: self.llm.clone(),
+            caller: Arc::clone(&self.caller),
             listener: Arc::new(Within(Arc::clone(&self.listener))),
             chain: self.chain.clone(),
             ..CallRequest::new(params.tool, params.arguments)
         };
-        // Boxed, because a call may be made within a call.
-        let outcome = Box::pin(dispatcher.call(request)).await;
-        outcome.ended.map_err(|fault| WireError {
+        let outcome = service.call(request).await;
+        outcome.ended.clone().map_err(|fault| WireError {
             code: wire_code::HOST_REFUSED,
             message: fault.message,
             data: Some(json!({"code": fault.code.word()})),
@@ -129,8 +136,8 @@ impl CallHost {
     }
 
     /// A function that calls itself through others does so without end.
-    fn refuse_cycle(&self, dispatcher: &Dispatcher, name: &str) -> Result<(), WireError> {
-        let catalogue = dispatcher.registry.catalogue();
+    fn refuse_cycle(&self, service: &CallService, name: &str) -> Result<(), WireError> {
+        let catalogue = service.registry.catalogue();
         let Ok(tool) = catalogue.resolve(name) else { return Ok(()) };
         if !self.chain.contains(&tool.name) {
             return Ok(());
@@ -144,8 +151,8 @@ impl CallHost {
 
     /// Notes that the running call of this file waits for another file. Files that wait for each other with all they have
     /// would do so until their time is over, and every other caller behind them.
-    fn wait_for(&self, dispatcher: &Arc<Dispatcher>, params: &CallParams) -> Result<Option<Waiting>, WireError> {
-        let catalogue = dispatcher.registry.catalogue();
+    fn wait_for(&self, service: &Arc<CallService>, params: &CallParams) -> Result<Option<Waiting>, WireError> {
+        let catalogue = service.registry.catalogue();
         let outer = self.chain.last().and_then(|outer| catalogue.resolve(outer).ok());
         let (Some(outer), Ok(tool)) = (outer, catalogue.resolve(&params.tool)) else { return Ok(None) };
         let settings = &outer.entry.settings;
@@ -153,8 +160,8 @@ impl CallHost {
         let (from, to) = (outer.entry.file.pack.clone(), tool.entry.file.pack.clone());
         let takes = if params.blocks { each } else { 1 };
         let wait = Wait { from, to, takes, places: workers.saturating_mul(each) };
-        let entered = dispatcher.waits.lock().enter(wait.clone());
-        let Err(way) = entered else { return Ok(Some(Waiting { dispatcher: Arc::clone(dispatcher), wait })) };
+        let entered = service.waits.lock().enter(wait.clone());
+        let Err(way) = entered else { return Ok(Some(Waiting { service: Arc::clone(service), wait })) };
         let Wait { from, to, .. } = wait;
         let is_within = self.chain.iter().any(|outer| pack_of(outer) == to);
         Err(refused(&if is_within {
@@ -192,13 +199,13 @@ fn pack_of(name: &str) -> &str {
 
 /// Taken back when the inner call is over, however it is over.
 struct Waiting {
-    dispatcher: Arc<Dispatcher>,
+    service: Arc<CallService>,
     wait: Wait,
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.dispatcher.waits.lock().leave(&self.wait);
+        self.service.waits.lock().leave(&self.wait);
     }
 }
 
@@ -215,8 +222,8 @@ impl Listener for Within {
     }
 }
 
-fn tools(dispatcher: &Dispatcher) -> Value {
-    let catalogue = dispatcher.registry.catalogue();
+fn tools(service: &CallService) -> Value {
+    let catalogue = service.registry.catalogue();
     let list = catalogue.ready().map(|tool| {
         let mut told = tool.settings.facts.as_json();
         told.insert("name".to_owned(), json!(tool.name));
@@ -228,8 +235,8 @@ fn tools(dispatcher: &Dispatcher) -> Value {
 }
 
 /// The configuration without anything private: values of `[secrets]`, `env` and other tools' `config` stay out.
-fn config(dispatcher: &Dispatcher) -> Value {
-    let config = &dispatcher.config;
+fn config(service: &CallService) -> Value {
+    let config = &service.config;
     json!({
         "files": config.files.iter().map(|path| path.display().to_string()).collect::<Value>(),
         "tools": config.tools_there().map(|path| path.display().to_string()).collect::<Value>(),

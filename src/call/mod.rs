@@ -1,0 +1,26 @@
+//! Calls: who asks, the handle of a call under way, the pipeline, and what tools may ask of hostler.
+
+mod handle;
+mod host;
+mod layer;
+mod nesting;
+mod overview;
+mod record;
+mod request;
+mod results;
+mod service;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod waits;
+mod whole;
+
+pub use handle::{CallEvent, CallHandle};
+pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
+pub use layer::{CallContext, Layer, LayerFuture, Next};
+pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
+pub use overview::{Overview, Refreshed};
+pub use record::CallCounts;
+pub use request::{Arguments, CallRequest, Caller, SessionId};
+pub use service::CallService;
+pub use validate::arguments as validate_arguments;

@@ -1,0 +1,391 @@
+//! The way of a call, the same for every face and every kind of tool: resolve, validate, layers, execute, check the
+//! result, record the outcome.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::Notify;
+
+use super::handle::{CallHandle, CancelOnDrop, RunningCall};
+use super::layer::{CallContext, Layer, Next};
+use super::record::{CallCounts, CountLayer, LogLayer};
+use super::request::{CallRequest, SessionId};
+use super::{host, results, validate, waits};
+use crate::config::Config;
+use crate::discovery::Status;
+use crate::executor::{BuiltIns, OneShots, Pools, Prepared};
+use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
+use crate::pool::{Listener, Settled};
+use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
+
+/// Takes calls from the faces.
+pub struct CallService {
+    /// The catalogue.
+    pub registry: Arc<Registry>,
+    /// The workers.
+    pub pools: Pools,
+    one_shots: OneShots,
+    built_ins: BuiltIns,
+    pub(crate) config: Arc<Config>,
+    layers: Vec<Arc<dyn Layer>>,
+    counts: Arc<CountLayer>,
+    /// Files whose running calls wait for other files. Held only to look or to change it.
+    pub(super) waits: Mutex<waits::Waits>,
+    /// Whether the workers that should always be there were started.
+    is_warm: AtomicBool,
+    ids: CallIds,
+    /// Every accepted call that has no outcome yet. Held only to look or to change it.
+    running: Mutex<HashMap<String, Arc<RunningCall>>>,
+    /// Those that others may join. Held only to look or to change it.
+    keyed: Mutex<HashMap<(SessionId, String), Weak<RunningCall>>>,
+    /// Told whenever a call has ended.
+    ended: Notify,
+}
+
+impl CallService {
+    /// Puts the parts together.
+    pub fn new(
+        config: Arc<Config>,
+        registry: Arc<Registry>,
+        pools: Pools,
+        one_shots: OneShots,
+        built_ins: BuiltIns,
+    ) -> Arc<Self> {
+        let counts = Arc::<CountLayer>::default();
+        Arc::new(Self {
+            registry,
+            pools,
+            one_shots,
+            built_ins,
+            config,
+            layers: vec![Arc::new(LogLayer), Arc::clone(&counts) as Arc<dyn Layer>],
+            counts,
+            waits: Mutex::default(),
+            is_warm: AtomicBool::new(false),
+            ids: CallIds::default(),
+            running: Mutex::default(),
+            keyed: Mutex::default(),
+            ended: Notify::new(),
+        })
+    }
+
+    /// Starts the workers that should always be there. To be called with the first real request of a client: some clients
+    /// start a server only to look at it, and then another.
+    pub fn keep_ready(&self) {
+        if !self.is_warm.swap(true, Ordering::Relaxed) {
+            self.start_minimum(&self.registry.catalogue());
+        }
+    }
+
+    /// The tool files changed: workers of those that are gone leave, new ones may need some.
+    pub fn changed(&self, catalogue: &Catalogue) {
+        self.pools.close_without(catalogue);
+        self.one_shots.keep_those_of(catalogue);
+        self.built_ins.keep_those_of(catalogue);
+        if self.is_warm.load(Ordering::Relaxed) {
+            self.start_minimum(catalogue);
+        }
+    }
+
+    fn start_minimum(&self, catalogue: &Catalogue) {
+        let has_minimum = catalogue
+            .files
+            .iter()
+            .filter(|entry| entry.serving().has_workers() && entry.settings.min_workers.value > 0);
+        has_minimum.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
+    }
+
+    /// Accepts a call. It ends with an outcome that is recorded once, whoever still listens by then.
+    pub fn start(self: &Arc<Self>, request: CallRequest) -> CallHandle {
+        let joined = request.key.as_ref().and_then(|key| self.join(key, &request));
+        if let Some(handle) = joined {
+            return handle;
+        }
+        let running = RunningCall::new(self.ids.next(), &request);
+        let handle = running.handle();
+        self.running.lock().insert(running.id.clone(), Arc::clone(&running));
+        if let Some(key) = &request.key {
+            self.keyed.lock().insert((request.caller.session, key.clone()), Arc::downgrade(&running));
+        }
+        let mut finish =
+            Finish { service: Arc::clone(self), running, tool: request.tool.clone(), began: Instant::now() };
+        // Boxed: the future of a call is large, and spawning copies a task several times.
+        tokio::spawn(async move { Box::pin(finish.run(request)).await });
+        handle
+    }
+
+    /// Makes a call and waits for its end. Dropping the future cancels the call.
+    pub async fn call(self: &Arc<Self>, request: CallRequest) -> Arc<Outcome> {
+        let handle = CancelOnDrop(self.start(request));
+        handle.0.outcome().await
+    }
+
+    /// The running call of the same key, tool and arguments in the same session.
+    fn join(&self, key: &str, request: &CallRequest) -> Option<CallHandle> {
+        let found = self.keyed.lock().get(&(request.caller.session, key.to_owned()))?.upgrade()?;
+        let (tool, arguments) = found.joinable.as_ref()?;
+        let is_same = *tool == request.tool && arguments.as_object() == Some(&request.arguments);
+        if !is_same || found.has_ended() {
+            return None;
+        }
+        let handle = found.handle();
+        found.listen(Arc::clone(&request.listener));
+        Some(handle)
+    }
+
+    /// How many calls of a session have no outcome yet.
+    pub fn running_of(&self, session: SessionId) -> usize {
+        self.running.lock().values().filter(|call| call.caller.session == session).count()
+    }
+
+    /// Waits until no call of a session is running.
+    pub async fn idle(&self, session: SessionId) {
+        loop {
+            let ended = self.ended.notified();
+            if self.running_of(session) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Cancels every call of a session, whoever listens.
+    pub fn cancel_all_of(&self, session: SessionId, why: &Cancelled) {
+        let running: Vec<_> = self.running.lock().values().cloned().collect();
+        running.iter().filter(|call| call.caller.session == session).for_each(|call| call.cancel(why.clone()));
+    }
+
+    /// How many calls ended, and how.
+    pub fn counts(&self) -> CallCounts {
+        self.counts.counts()
+    }
+
+    /// The tool of that name. Waits for an executable that may be the one and has not answered yet.
+    async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
+        match self.find(name) {
+            // Its new version may be something else.
+            Ok(tool) if tool.entry.file.status == Status::Unasked => {
+                self.registry.asked().await;
+                self.find(name)
+            }
+            Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
+                self.registry.asked().await;
+                self.find(name)
+            }
+            found => found,
+        }
+    }
+
+    /// The tool of that name, as its file is now.
+    fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
+        self.registry.find(name).map_err(|missing| match missing {
+            NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
+            NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
+        })
+    }
+
+    /// Every try of a call: the tool as it is now, and its last good version where that one does not start.
+    async fn attempts(
+        self: &Arc<Self>,
+        tool: Arc<Tool>,
+        arguments: Box<RawValue>,
+        running: &Arc<RunningCall>,
+        request: &Arc<CallRequest>,
+    ) -> Settled {
+        // Only a version that never answered may yet turn out not to start.
+        let spare = (!Registry::is_known_good(&tool.entry)).then(|| arguments.clone());
+        let context = |tool: &Arc<Tool>, version| CallContext {
+            tool: Arc::clone(tool),
+            version,
+            running: Arc::clone(running),
+            request: Arc::clone(request),
+        };
+        let settled = self.through_layers(&context(&tool, 1), arguments).await;
+        match (spare, &settled.ended) {
+            (Some(arguments), Err(fault)) if did_not_start(&settled, fault) => {
+                match self.fall_back(&tool, fault.message.clone(), &arguments).await {
+                    Some((other, arguments)) => self.through_layers(&context(&other, 2), arguments).await,
+                    None => settled,
+                }
+            }
+            _ => settled,
+        }
+    }
+
+    async fn through_layers(self: &Arc<Self>, call: &CallContext, arguments: Box<RawValue>) -> Settled {
+        let next = Next { layers: &self.layers, service: self, call, arguments };
+        let mut settled = next.run().await;
+        if settled.metadata.worker.is_some() {
+            self.registry.answered(&call.tool.entry);
+        }
+        settled.metadata.stale = call.tool.entry.stale.as_ref().map(|stale| stale.reason.clone());
+        settled.ended = settled.ended.and_then(|raw| results::check(&call.tool, raw));
+        settled
+    }
+
+    /// Another version of a tool whose worker did not start, and the arguments as that one takes them.
+    async fn fall_back(
+        self: &Arc<Self>,
+        tool: &Arc<Tool>,
+        reason: String,
+        arguments: &RawValue,
+    ) -> Option<(Arc<Tool>, Box<RawValue>)> {
+        let (registry, failed, name) = (Arc::clone(&self.registry), Arc::clone(tool), tool.name.clone());
+        // Reads files, which may take a while.
+        let look = move || {
+            registry.failed(&failed.entry, &reason);
+            registry.find(&name).ok()
+        };
+        let other = tokio::task::spawn_blocking(look).await.ok()??;
+        if other.entry.version == tool.entry.version {
+            return None;
+        }
+        let arguments = serde_json::from_str(arguments.get()).ok()?;
+        let arguments = prepare(&other, arguments).ok()?;
+        Some((other, arguments))
+    }
+
+    /// Behind the last layer: the executor of the tool's kind.
+    pub(super) async fn execute(self: &Arc<Self>, call: &CallContext, kwargs: Box<RawValue>) -> Settled {
+        let (tool, request, running) = (&call.tool, &call.request, &call.running);
+        let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
+        // The call that waits for this one has so much time left.
+        let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
+        let prepared = Prepared {
+            call_id: running.id.clone(),
+            kwargs,
+            timeout,
+            nested: !request.chain.is_empty(),
+            listener: Arc::clone(running) as Arc<dyn Listener>,
+            host: tool.entry.settings.host_access.value.then(|| host::access(self, call)),
+            cancellation: running.cancellation.clone(),
+        };
+        match tool.entry.serving() {
+            Serving::EachCall => self.one_shots.call(tool, prepared).await,
+            Serving::Inside => self.built_ins.call(tool, prepared).await,
+            Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, prepared).await,
+        }
+    }
+
+    fn finish(&self, running: &RunningCall, outcome: Outcome) {
+        for layer in &self.layers {
+            layer.recorded(&running.caller, &outcome);
+        }
+        running.end(outcome);
+        self.running.lock().remove(&running.id);
+        if running.joinable.is_some() {
+            self.keyed.lock().retain(|_, call| call.upgrade().is_some_and(|call| !call.has_ended()));
+        }
+        self.ended.notify_waiters();
+    }
+}
+
+/// Sees to it that an accepted call ends with an outcome, also when its task panics or the runtime goes.
+struct Finish {
+    service: Arc<CallService>,
+    running: Arc<RunningCall>,
+    /// The full name, once it is known.
+    tool: String,
+    began: Instant,
+}
+
+impl Finish {
+    async fn run(&mut self, mut request: CallRequest) {
+        let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
+        service.keep_ready();
+        let found =
+            running.cancellation.or(&self.tool, service.find_asked(&request.tool)).await.and_then(|found| found);
+        if let Ok(tool) = &found {
+            self.tool.clone_from(&tool.name);
+        }
+        // The validator wants a Value. Moved into one, large arguments are not copied.
+        let arguments = Value::Object(std::mem::take(&mut request.arguments));
+        let request = Arc::new(request);
+        let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
+            Ok((arguments, tool)) => service.attempts(tool, arguments, &running, &request).await,
+            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+        };
+        self.end(settled);
+    }
+
+    fn end(&self, mut settled: Settled) {
+        let is_cancelled = |fault: &Fault| matches!(fault.code, Code::Cancelled | Code::ShuttingDown);
+        if settled.ended.as_ref().is_err_and(is_cancelled) {
+            settled.metadata.cancelled = self.running.cancellation.why().cloned();
+        }
+        let outcome = Outcome {
+            call_id: self.running.id.clone(),
+            tool: self.tool.clone(),
+            ended: settled.ended,
+            latency: self.began.elapsed(),
+            metadata: settled.metadata,
+        };
+        self.service.finish(&self.running, outcome);
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        if self.running.has_ended() {
+            return;
+        }
+        let fault = if std::thread::panicking() {
+            let message = format!("hostler failed during the call of {}; please report it, with the log", self.tool);
+            Fault::new(Code::SystemError, message)
+        } else {
+            Fault::new(Code::ShuttingDown, format!("hostler ended before the call of {} did", self.tool))
+        };
+        self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
+    }
+}
+
+/// Random ids: with several sessions an id is what keeps a call from others.
+#[derive(Debug, Default)]
+struct CallIds {
+    counter: AtomicU64,
+    /// Two keys from the system's randomness; who sees some ids cannot compute another.
+    keys: [RandomState; 2],
+}
+
+impl CallIds {
+    fn next(&self) -> String {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let [high, low] = [0, 1].map(|key: usize| self.keys[key].hash_one(number));
+        format!("{high:016x}{low:016x}")
+    }
+}
+
+/// Whether a call failed because no worker could be started for it, for a reason that may lie in this version.
+fn did_not_start(settled: &Settled, fault: &Fault) -> bool {
+    settled.metadata.worker.is_none() && matches!(fault.code, Code::StartupFailed | Code::EnvironmentFailed)
+}
+
+/// Everything that can be said of a call before it runs, and its arguments as they will be sent.
+fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
+    if let Some(reason) = tool.entry.broken() {
+        return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
+    }
+    if tool.settings.validate.value {
+        validate::arguments(tool, &mut arguments)?;
+    }
+    to_raw_value(&arguments).map_err(|error| {
+        Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
+    })
+}
+
+fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {
+    let is_python = path.extension().is_some_and(|end| end == "py");
+    let code = if is_python { Code::StartupFailed } else { Code::CommandNotFound };
+    Fault::new(code, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
+}
+
+fn not_found_fault(name: &str, near: Vec<String>, advice: &str) -> Fault {
+    let details = Details { near, ..Details::default() };
+    Fault::new(Code::ToolNotFound, format!("there is no tool {name}; {advice}")).with(details)
+}
