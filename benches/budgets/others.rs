@@ -11,7 +11,7 @@ use crate::peer::{Peer, Streams};
 use crate::question::Dialect;
 use crate::sample::{Rounds, p50};
 use crate::table::{Measured, Target, rounded};
-use crate::warm::{BLOCKING, RMCP, STREAMS, beside_fallbacks};
+use crate::warm::{BLOCKING, STREAMS, beside_blocking};
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/budgets/peers").join(name)
@@ -23,19 +23,19 @@ pub fn node(ground: &Ground) -> Fallible<Vec<Measured>> {
     let Ok(node) = which::which("node") else { return Ok(vec![Measured::skipped(what, "node is not installed")]) };
     let server = ground.serve("one");
     let mut client = ground.command(node);
-    client.arg(script("node_client.mjs")).arg(STREAMS).arg([RMCP, BLOCKING].join(","));
+    client.arg(script("node_client.mjs")).arg(STREAMS).arg(BLOCKING);
     client.arg(ground.counts.rounds.to_string()).arg(ground.counts.calls.to_string());
     client.arg(server.get_program()).args(server.get_args());
     let output = client.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("the Node client ended with {}", output.status).into());
     }
-    let told: Vec<[f64; 3]> = serde_json::from_slice(&output.stdout)?;
+    let told: Vec<[f64; 2]> = serde_json::from_slice(&output.stdout)?;
     let mut rounds = Rounds::new();
     for round in told {
         rounds.push(round);
     }
-    Ok(beside_fallbacks(what, &rounds))
+    Ok(vec![beside_blocking(what, &rounds)])
 }
 
 /// The same function in a Python server that runs its tools itself.

@@ -9,9 +9,7 @@ use crate::table::{Measured, Target, rounded};
 
 /// The environment variable by which hostler can be made to do without what it does for its streams.
 pub const STREAMS: &str = "HOSTLER_STDIO";
-/// Streams and messages as rmcp has them where it cannot poll.
-pub const RMCP: &str = "rmcp";
-/// Only the streams.
+/// Streams that are read and written by threads, as a file is.
 pub const BLOCKING: &str = "blocking";
 
 /// One call at a time.
@@ -72,33 +70,26 @@ fn in_turn(ground: &Ground, work: impl Fn(&mut Peer, Dialect<'static>) -> Fallib
     Ok(rounds)
 }
 
-/// The same over sockets, beside hostler as it would be with rmcp's fallback.
+/// The same over sockets, beside hostler with streams that block.
 pub fn sockets(ground: &Ground) -> Fallible<Vec<Measured>> {
-    let forced = |to: &str| -> Fallible<Peer> {
-        let mut peer = Peer::mcp(ground.serve("one").env(STREAMS, to), Streams::Sockets)?;
-        peer.ask_once(ADD)?;
-        Ok(peer)
-    };
-    let mut peers = [ground.hostler(Streams::Sockets)?, forced(RMCP)?, forced(BLOCKING)?];
-    let mut rounds = Rounds::<3>::new();
+    let mut blocking = Peer::mcp(ground.serve("one").env(STREAMS, BLOCKING), Streams::Sockets)?;
+    blocking.ask_once(ADD)?;
+    let mut peers = [ground.hostler(Streams::Sockets)?, blocking];
+    let mut rounds = Rounds::<2>::new();
     for _ in 0..ground.counts.rounds {
-        let mut round = [0.0; 3];
+        let mut round = [0.0; 2];
         for (side, peer) in round.iter_mut().zip(&mut peers) {
             *side = p50(&peer.ask_in_turn(ADD, ground.counts.calls)?);
         }
         rounds.push(round);
     }
-    Ok(beside_fallbacks("over sockets p50", &rounds))
+    Ok(vec![beside_blocking("over sockets p50", &rounds)])
 }
 
-/// Rows of what polled streams and the lane are worth: hostler, hostler with rmcp's fallback, hostler with blocking
-/// streams alone.
-pub fn beside_fallbacks(what: &str, rounds: &Rounds<3>) -> Vec<Measured> {
-    let [ours, rmcp, blocking] = [0, 1, 2].map(|side| rounded(rounds.of(side)));
-    let target = (Target::AtMost(0.75), Target::AtMost(0.6));
-    vec![
-        Measured::against(&format!("{what} ÷ rmcp's blocking fallback"), rounds.ratio(0, 1), "", target.0, target.1)
-            .from(format!("{ours} µs ÷ {rmcp} µs")),
-        Measured::plain("  ÷ blocking streams alone", rounds.ratio(0, 2), "").from(format!("÷ {blocking} µs")),
-    ]
+/// A row of what polled streams are worth.
+pub fn beside_blocking(what: &str, rounds: &Rounds<2>) -> Measured {
+    let [ours, blocking] = [0, 1].map(|side| rounded(rounds.of(side)));
+    let (now, aim) = (Target::AtMost(0.85), Target::AtMost(0.7));
+    Measured::against(&format!("{what} ÷ blocking streams"), rounds.ratio(0, 1), "", now, aim)
+        .from(format!("{ours} µs ÷ {blocking} µs"))
 }

@@ -70,7 +70,8 @@ impl CallHandle {
     /// some of them.
     pub fn events(&self) -> mpsc::Receiver<CallEvent> {
         let (sender, events) = mpsc::channel(MAX_UNREAD_EVENTS);
-        self.call.listen(Arc::new(EventSender(sender)));
+        let sender: Arc<dyn Listener> = Arc::new(EventSender(sender));
+        self.call.listen(&sender);
         events
     }
 }
@@ -116,10 +117,10 @@ impl RunningCall {
         self.cancellation.cancel(why);
     }
 
-    pub fn listen(&self, listener: Arc<dyn Listener>) {
+    pub fn listen(&self, listener: &Arc<dyn Listener>) {
         let outcome = {
             let mut listeners = self.listeners.lock();
-            listeners.push(Arc::clone(&listener));
+            listeners.push(Arc::clone(listener));
             self.outcome.get().cloned()
         };
         if let Some(outcome) = outcome {
@@ -160,7 +161,9 @@ impl RunningCall {
 
     fn each(&self, tell: impl Fn(&dyn Listener)) {
         let listeners = self.listeners.lock().clone();
-        listeners.iter().for_each(|listener| tell(&**listener));
+        for listener in listeners {
+            tell(&*listener);
+        }
     }
 }
 

@@ -19,9 +19,10 @@ impl Layer for LogLayer {
             return;
         };
         let code = fault.code;
-        match &outcome.metadata.cancelled {
-            Some(why) => tracing::info!(call_id, tool, session, %code, ended_by = %why, "call cancelled"),
-            None => tracing::info!(call_id, tool, session, %code, message = fault.message, "call failed"),
+        if let Some(why) = &outcome.metadata.cancelled {
+            tracing::info!(call_id, tool, session, %code, ended_by = %why, "call cancelled");
+        } else {
+            tracing::info!(call_id, tool, session, %code, message = fault.message, "call failed");
         }
     }
 }

@@ -135,7 +135,7 @@ impl CallService {
             return None;
         }
         let handle = found.handle();
-        found.listen(Arc::clone(&request.listener));
+        found.listen(&request.listener);
         Some(handle)
     }
 

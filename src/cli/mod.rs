@@ -151,11 +151,5 @@ async fn serve(app: &App) -> ExitCode {
     app.dispatcher.registry.saved();
     match ended {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
-        mcp::Ended::NotMcp(reason) => exit::complain(
-            exit::USAGE,
-            &format!(
-                "this is an MCP server and is started by an MCP client, not by hand ({reason}); try `hostler list`"
-            ),
-        ),
     }
 }

@@ -1,20 +1,22 @@
-//! The MCP face: `tools/list` and `tools/call` over standard input and output, on rmcp.
+//! MCP for every revision in the field, on the model types of rmcp: one session for each client, whatever it connects by.
+//!
+//! A connection only frames: [`connection`] turns bytes into lines, [`session`] answers each of them, and [`outbox`]
+//! writes. No other loop stands between, so a `tools/call` costs one parse, one task and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
-mod answer;
-mod changes;
-mod content;
-mod express;
-mod face;
-mod hearing;
-mod input;
-mod listed;
-mod llm;
+mod call;
+mod client;
+mod connection;
+mod lifecycle;
+mod message;
+mod notifier;
 mod outbox;
-mod reply;
+mod result;
 mod serve;
+mod session;
 mod stdio;
+mod subscription;
 mod tools;
-mod unreadable;
 
+pub use connection::serve_connection;
 pub use serve::{Ended, serve};

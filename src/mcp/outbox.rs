@@ -1,112 +1,173 @@
-//! Standard output as a queue of whole messages: rmcp's and those of the express lane, in the order they were finished.
+//! What the client is to read: whole messages, in the order they were finished.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, mpsc};
+use parking_lot::Mutex;
+use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
 
-/// Where messages for the client go. Copies share the queue.
+/// Any stream that can be written to.
+pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Where messages for the client go. Copies share the stream.
 #[derive(Clone)]
-pub(super) struct Outbox {
-    queue: mpsc::UnboundedSender<Vec<u8>>,
-    written: Arc<Written>,
+pub(super) struct Outbox(Arc<Senders>);
+
+/// Everybody who can send. The writing task ends after the last of them.
+struct Senders(Arc<Shared>);
+
+struct Shared {
+    /// Held to write what the stream takes without waiting, or to add to what waits.
+    state: Mutex<State>,
+    /// There is something to write, or nobody left who could add to it.
+    wake: Notify,
+    caught_up: Notify,
 }
 
-#[derive(Default)]
-struct Written {
-    /// Bytes that were sent and not written.
-    open: AtomicUsize,
-    caught_up: Notify,
+struct State {
+    stream: Writer,
+    /// Whole messages that wait, and how much of them is written.
+    backlog: Vec<u8>,
+    written: usize,
+    /// The client takes nothing any more.
+    is_closed: bool,
+    /// Nobody is left who could send.
+    is_over: bool,
 }
 
 impl Outbox {
     /// Starts writing to a stream.
-    pub fn new(stream: impl AsyncWrite + Unpin + Send + 'static) -> Self {
-        let (queue, messages) = mpsc::unbounded_channel();
-        let written = Arc::new(Written::default());
-        tokio::spawn(write(stream, messages, Arc::clone(&written)));
-        Self { queue, written }
+    pub fn new(stream: Writer) -> Self {
+        let state = State { stream, backlog: Vec::new(), written: 0, is_closed: false, is_over: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Notify::new(), caught_up: Notify::new() });
+        tokio::spawn(write(Arc::clone(&shared)));
+        Self(Arc::new(Senders(shared)))
     }
 
-    /// Sends whole messages, each with its line end.
-    pub fn send(&self, messages: Vec<u8>) -> io::Result<()> {
-        let bytes = messages.len();
-        self.written.open.fetch_add(bytes, Ordering::AcqRel);
-        self.queue.send(messages).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    /// Adds whole messages, each with its line end. They are written with what else is added before the next write.
+    pub fn send(&self, messages: &[u8]) {
+        let mut state = self.0.0.state.lock();
+        if !state.is_closed {
+            state.backlog.extend_from_slice(messages);
+            self.0.0.wake.notify_one();
+        }
+    }
+
+    /// Writes whole messages at once, if nothing waits and the stream takes them; what it does not take waits. Saves an
+    /// answer that nothing is likely to follow a hand-over to another task.
+    pub fn send_now(&self, messages: &[u8]) {
+        let mut state = self.0.0.state.lock();
+        if state.is_closed {
+            return;
+        }
+        if !state.backlog.is_empty() {
+            state.backlog.extend_from_slice(messages);
+            return;
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let written = match Pin::new(&mut state.stream).poll_write(&mut context, messages) {
+            Poll::Ready(Ok(written)) if written > 0 => written,
+            Poll::Ready(_) => return self.0.0.close(&mut state),
+            Poll::Pending => 0,
+        };
+        if written < messages.len() || !state.is_flushed(&mut context) {
+            state.backlog.extend_from_slice(&messages[written..]);
+            self.0.0.wake.notify_one();
+        }
     }
 
     /// Bytes that the client has not taken yet; none for a client that will never take them.
     pub fn waiting(&self) -> usize {
-        if self.queue.is_closed() { 0 } else { self.written.open.load(Ordering::Acquire) }
+        let state = self.0.0.state.lock();
+        if state.is_closed { 0 } else { state.backlog.len() - state.written }
     }
 
     /// Waits until everything that was sent has been written, or never will be.
     pub async fn caught_up(&self) {
-        while self.waiting() > 0 {
-            tokio::select! {
-                () = self.written.caught_up.notified() => {}
-                () = self.queue.closed() => {}
+        loop {
+            let caught_up = self.0.0.caught_up.notified();
+            if self.waiting() == 0 {
+                return;
+            }
+            caught_up.await;
+        }
+    }
+}
+
+impl Drop for Senders {
+    fn drop(&mut self) {
+        self.0.state.lock().is_over = true;
+        self.0.wake.notify_one();
+    }
+}
+
+impl Shared {
+    fn close(&self, state: &mut State) {
+        state.is_closed = true;
+        state.backlog = Vec::new();
+        state.written = 0;
+        self.caught_up.notify_waiters();
+        self.wake.notify_one();
+    }
+}
+
+impl State {
+    fn is_flushed(&mut self, context: &mut Context<'_>) -> bool {
+        Pin::new(&mut self.stream).poll_flush(context).is_ready()
+    }
+
+    /// Writes as much of the backlog as the stream takes.
+    fn poll_backlog(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.backlog.len() {
+            match Pin::new(&mut self.stream).poll_write(context, &self.backlog[self.written..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(written)) => self.written += written,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return self.wait(),
             }
         }
+        self.backlog.clear();
+        self.written = 0;
+        if self.backlog.capacity() > KEPT {
+            self.backlog = Vec::new();
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    /// What is written is given back where it is much, so that a client that reads slowly costs what it has not read.
+    fn wait(&mut self) -> Poll<io::Result<()>> {
+        if self.written > KEPT {
+            self.backlog.drain(..self.written);
+            self.written = 0;
+        }
+        Poll::Pending
     }
 }
 
-async fn write(
-    mut stream: impl AsyncWrite + Unpin,
-    mut messages: mpsc::UnboundedReceiver<Vec<u8>>,
-    written: Arc<Written>,
-) {
-    while let Some(mut bytes) = messages.recv().await {
-        // Messages that came meanwhile go with the same system call.
-        while bytes.len() < 64 * 1024
-            && let Ok(next) = messages.try_recv()
-        {
-            bytes.extend_from_slice(&next);
+/// The room for messages that is kept between them, in bytes.
+const KEPT: usize = 1 << 20;
+
+/// Writes what waits, until the client or everybody who could send is gone.
+async fn write(shared: Arc<Shared>) {
+    loop {
+        let step = std::future::poll_fn(|context| shared.state.lock().poll_backlog(context)).await;
+        if step.is_err() {
+            return shared.close(&mut shared.state.lock());
         }
-        if stream.write_all(&bytes).await.is_err() || stream.flush().await.is_err() {
-            return;
+        let (is_empty, is_last) = {
+            let state = shared.state.lock();
+            (state.backlog.is_empty(), state.is_over || state.is_closed)
+        };
+        if is_empty {
+            shared.caught_up.notify_waiters();
+            if is_last {
+                return;
+            }
+            shared.wake.notified().await;
         }
-        if written.open.fetch_sub(bytes.len(), Ordering::AcqRel) == bytes.len() {
-            written.caught_up.notify_waiters();
-            written.caught_up.notify_one();
-        }
-    }
-}
-
-/// The same queue as the stream that rmcp writes to: what it writes in pieces is sent when a message is whole.
-pub(super) struct Stream {
-    outbox: Outbox,
-    begun: Vec<u8>,
-}
-
-impl Stream {
-    pub fn into(outbox: Outbox) -> Self {
-        Self { outbox, begun: Vec::new() }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.begun.extend_from_slice(bytes);
-        if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
-            let rest = this.begun.split_off(this.begun.len() - (bytes.len() - end - 1));
-            let whole = std::mem::replace(&mut this.begun, rest);
-            this.outbox.send(whole)?;
-        }
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -117,29 +178,34 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn messages_written_in_pieces_do_not_mix_with_others() {
-        let (ours, mut client) = tokio::io::duplex(1024);
-        let outbox = Outbox::new(ours);
-        let mut stream = Stream::into(outbox.clone());
-        stream.write_all(b"{\"half\":").await.unwrap();
-        outbox.send(b"{\"whole\":1}\n".to_vec()).unwrap();
-        stream.write_all(b"2}\n{\"next").await.unwrap();
-        stream.write_all(b"\":3}\n").await.unwrap();
+    async fn messages_keep_their_order_whichever_way_they_go() {
+        let (ours, mut client) = tokio::io::duplex(8);
+        let outbox = Outbox::new(Box::new(ours));
+        for number in 0..100 {
+            let message = format!("{{\"n\":{number}}}\n");
+            if number % 3 == 0 { outbox.send_now(message.as_bytes()) } else { outbox.send(message.as_bytes()) }
+        }
+        let read = tokio::spawn(async move {
+            let mut seen = String::new();
+            client.read_to_string(&mut seen).await.unwrap();
+            seen
+        });
         outbox.caught_up().await;
-        drop((outbox, stream));
-        let mut seen = String::new();
-        client.read_to_string(&mut seen).await.unwrap();
-        assert_eq!(seen, "{\"whole\":1}\n{\"half\":2}\n{\"next\":3}\n");
+        assert_eq!(outbox.waiting(), 0);
+        drop(outbox);
+        let expected: Vec<String> = (0..100).map(|number| format!("{{\"n\":{number}}}\n")).collect();
+        assert_eq!(read.await.unwrap(), expected.concat());
     }
 
     #[tokio::test]
-    async fn a_client_that_is_gone_holds_nobody_up() {
+    async fn a_client_that_is_gone_blocks_nothing() {
         let (ours, client) = tokio::io::duplex(16);
-        let outbox = Outbox::new(ours);
-        outbox.send(vec![b'x'; 1000]).unwrap();
+        let outbox = Outbox::new(Box::new(ours));
+        outbox.send(&[b'x'; 1000]);
         drop(client);
         outbox.caught_up().await;
-        // Else the reader would wait for ever, awake, for a client that takes nothing any more.
-        assert_eq!(outbox.waiting(), 0);
+        outbox.send_now(b"more\n");
+        outbox.send(b"more\n");
+        assert_eq!(outbox.waiting(), 0, "else the reader would wait for a client that takes nothing any more");
     }
 }

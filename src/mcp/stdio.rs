@@ -5,30 +5,27 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags, fstat};
 #[cfg(target_os = "linux")]
-use rustix::fs::{Mode, open};
+use rustix::fs::{Mode, open as open_path};
 use rustix::net::{AddressFamily, getsockname};
-use tokio::io::AsyncWrite;
+use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::sync::{Notify, oneshot};
 
-use super::input::{Input, Reading};
-use super::outbox::Outbox;
+use super::outbox::Writer;
 use crate::config::Environment;
 
-/// Both streams, and the line's two ends.
+/// Any stream that can be read.
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Both streams.
 pub(super) struct Stdio {
-    pub input: Input,
-    /// Standard output.
-    pub outbox: Outbox,
-    /// Told once, when standard input has ended.
-    pub ended: Arc<Notify>,
-    /// Ends standard input for whoever reads it, as if the client had.
-    pub hang_up: oneshot::Sender<()>,
+    pub input: Reader,
+    pub output: Writer,
+    /// A descriptor of its own for standard input, to see whether the client is there.
+    pub input_fd: Option<OwnedFd>,
 }
 
 /// What the client gave us.
@@ -38,21 +35,11 @@ enum Kind {
     Other,
 }
 
-/// For measurement only: with this variable set to `blocking`, every stream is treated as a file; with `rmcp`, every
-/// message is rmcp's as well. So the bench can set what polling and the lane are worth beside what there would be without.
+/// For the bench only: with this variable set to `blocking`, every stream is treated as a file.
 const FORCED: &str = "HOSTLER_STDIO";
 
-fn is_forced(environment: &Environment, to: &str) -> bool {
-    environment.text(FORCED) == Some(to)
-}
-
-/// Whether calls may be taken before rmcp reads them.
-pub(super) fn has_lane(environment: &Environment) -> bool {
-    !is_forced(environment, "rmcp")
-}
-
 fn kind(fd: BorrowedFd<'_>, environment: &Environment) -> Kind {
-    if is_forced(environment, "blocking") || is_forced(environment, "rmcp") {
+    if environment.text(FORCED) == Some("blocking") {
         return Kind::Other;
     }
     let Ok(stat) = fstat(fd) else { return Kind::Other };
@@ -66,24 +53,20 @@ fn kind(fd: BorrowedFd<'_>, environment: &Environment) -> Kind {
 }
 
 /// Opens both streams.
-pub(super) fn open_stdio(environment: &Environment) -> Stdio {
-    let ended = Arc::new(Notify::new());
-    let (hang_up, told_to_end) = oneshot::channel();
-    let stdin = io::stdin();
-    let reader: Reading = match open_input(stdin.as_fd(), environment) {
+pub(super) fn open(environment: &Environment) -> Stdio {
+    let (stdin, stdout) = (io::stdin(), io::stdout());
+    let input = match open_input(stdin.as_fd(), environment) {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdin()),
     };
-    let writer: Box<dyn AsyncWrite + Send + Unpin> = match open_output(io::stdout().as_fd(), environment) {
+    let output = match open_output(stdout.as_fd(), environment) {
         Ok(Some(stream)) => stream,
         _ => Box::new(tokio::io::stdout()),
     };
-    let outbox = Outbox::new(writer);
-    let input = Input::new(reader, outbox.clone(), Arc::clone(&ended), told_to_end);
-    Stdio { input, outbox, ended, hang_up }
+    Stdio { input, output, input_fd: stdin.as_fd().try_clone_to_owned().ok() }
 }
 
-fn open_input(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Reading>> {
+fn open_input(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Reader>> {
     Ok(match kind(fd, environment) {
         Kind::Pipe => Some(Box::new(pipe::Receiver::from_owned_fd(reopen(fd, "0", OFlags::RDONLY)?)?)),
         Kind::Socket => Some(Box::new(socket(fd)?)),
@@ -91,10 +74,7 @@ fn open_input(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Optio
     })
 }
 
-fn open_output(
-    fd: BorrowedFd<'_>,
-    environment: &Environment,
-) -> io::Result<Option<Box<dyn AsyncWrite + Send + Unpin>>> {
+fn open_output(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Writer>> {
     Ok(match kind(fd, environment) {
         Kind::Pipe => Some(Box::new(pipe::Sender::from_owned_fd(reopen(fd, "1", OFlags::WRONLY)?)?)),
         Kind::Socket => Some(Box::new(socket(fd)?)),
@@ -102,12 +82,11 @@ fn open_output(
     })
 }
 
-/// A description of our own for the same pipe, so that not blocking is our affair alone and not that of everybody who
-/// shares the stream.
+/// Another description of the same pipe, so that only ours does not block, and not everybody's who shares the stream.
 #[cfg(target_os = "linux")]
 fn reopen(_: BorrowedFd<'_>, number: &str, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
-    Ok(open(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(open_path(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 #[cfg(not(target_os = "linux"))]

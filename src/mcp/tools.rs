@@ -1,20 +1,47 @@
-//! The catalogue as `tools/list` shows it: prepared text, because a thousand tools are six megabytes of schemas, which
-//! rmcp would have as values, one by one, only to write them down again.
+//! The catalogue as `tools/list` shows it. A thousand tools are six megabytes of schemas: they are written as the text
+//! that they are, and never made into values.
 
 use std::borrow::Cow;
 
-use rmcp::model::ToolAnnotations;
+use rmcp::model::{CacheScope, RequestId, ToolAnnotations};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::lifecycle::Rules;
+use super::message;
 use crate::config::tool::Effects;
 use crate::discovery::JsonSchema;
 use crate::outcome::envelope_schema;
 use crate::registry::{Catalogue, Tool};
 
+/// The line that answers `tools/list`. `envelope` says that results come wrapped, which their schemas then say too.
+/// One page: many clients never ask for a second.
+pub(super) fn line(id: &RequestId, catalogue: &Catalogue, rules: Rules, envelope: bool) -> Vec<u8> {
+    let is_modern = rules == Rules::Modern;
+    let list = List {
+        result_type: is_modern.then_some("complete"),
+        ttl_ms: is_modern.then_some(0),
+        cache_scope: is_modern.then_some(CacheScope::Private),
+        tools: list(catalogue, envelope),
+    };
+    message::result(id, list)
+}
+
+/// As rmcp's own type would be written, field by field; a test holds the two together.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct List<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_scope: Option<CacheScope>,
+    tools: Vec<Shown<'a>>,
+}
+
 /// Every tool that can be called, in the order of names: the same catalogue gives the same list.
-/// `envelope` says that results come wrapped, which their schemas then say too.
-pub(super) fn list(catalogue: &Catalogue, envelope: bool) -> Vec<Shown<'_>> {
+fn list(catalogue: &Catalogue, envelope: bool) -> Vec<Shown<'_>> {
     let mut tools: Vec<Shown<'_>> = catalogue.ready().map(|tool| describe(tool, envelope)).collect();
     tools.sort_by(|left, right| left.name.cmp(right.name));
     tools
@@ -23,7 +50,7 @@ pub(super) fn list(catalogue: &Catalogue, envelope: bool) -> Vec<Shown<'_>> {
 /// A tool as rmcp's own type would write it, field by field; a test holds the two together.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Shown<'a> {
+struct Shown<'a> {
     name: &'a str,
     title: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,11 +78,89 @@ fn describe(tool: &Tool, envelope: bool) -> Shown<'_> {
     }
 }
 
-/// What the author said about repeating a call, in MCP's words. Where nothing was said, nothing is claimed.
+/// What the author says about repeating a call, in MCP's words.
 fn annotations(effects: Effects) -> ToolAnnotations {
     match effects {
         Effects::Pure => ToolAnnotations::new().read_only(true).destructive(false).idempotent(true),
         Effects::Idempotent => ToolAnnotations::new().read_only(false).idempotent(true),
         Effects::Once => ToolAnnotations::new().read_only(false).idempotent(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rmcp::model::{
+        JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, ListToolsResult, ServerJsonRpcMessage, ServerResult,
+        Tool as McpTool,
+    };
+
+    use super::*;
+    use crate::config::{Config, Wanted};
+    use crate::registry::Registry;
+
+    const TOOLS: &str = "from dataclasses import dataclass\n\n@dataclass\nclass Spot:\n    x: int\n    y: float = 0.5\n\n\
+        def bare(): ...\n\ndef two(spot: Spot, spots: list[Spot] = (), **rest: int) -> list[int]:\n    \"\"\"Count \"two\".\n\n    \
+        Over\\nlines \u{1F600} \u{2028}.\n\n    Args:\n        spot: Where.\n    \"\"\"\n";
+
+    fn catalogue() -> Arc<Catalogue> {
+        let folder = tempfile::tempdir().unwrap();
+        for effects in ["pure", "idempotent", "once"] {
+            let header =
+                format!("# /// script\n# dependencies = []\n# [tool.hostler]\n# effects = \"{effects}\"\n# ///\n");
+            std::fs::write(folder.path().join(format!("{effects}.py")), header + TOOLS).unwrap();
+        }
+        std::fs::write(folder.path().join("internal.py"), TOOLS).unwrap();
+        std::fs::write(folder.path().join("broken.py"), "def f(:\n").unwrap();
+        let unchecked = "[tool.internal]\nvalidate = false\n";
+        std::fs::write(folder.path().join("hostler.toml"), unchecked).unwrap();
+        let tools = vec![folder.path().to_owned()];
+        let wanted = Wanted { tools, config: Some(folder.path().join("hostler.toml")), ..Wanted::default() };
+        Registry::open(Arc::new(Config::load(&wanted, folder.path()).unwrap())).catalogue()
+    }
+
+    /// As rmcp's own type has it.
+    fn theirs(tool: &Tool) -> McpTool {
+        let (read_only, destructive, idempotent) = match tool.entry.file.pack.as_str() {
+            "pure" => (true, Some(false), true),
+            "idempotent" => (false, None, true),
+            _ => (false, None, false),
+        };
+        let description = tool.description().map(|text| text.to_owned().into());
+        let schema = Arc::new(tool.input_schema().clone());
+        let mut shown = McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
+            .with_title(tool.name.clone())
+            .with_annotations(ToolAnnotations::from_raw(None, Some(read_only), destructive, Some(idempotent), None));
+        shown.output_schema = tool.promised_schema().map(|schema| Arc::new(schema.clone()));
+        shown
+    }
+
+    #[test]
+    fn a_list_is_written_as_rmcps_own_type_would_be() {
+        let catalogue = catalogue();
+        let mut tools: Vec<McpTool> = catalogue.ready().map(|tool| theirs(tool)).collect();
+        tools.sort_by(|left, right| left.name.cmp(&right.name));
+        let promising = tools.iter().filter(|tool| tool.output_schema.is_some()).count();
+        assert_eq!((tools.len(), promising), (8, 3), "what is not checked is not promised");
+        let modern = || {
+            let mut result = ServerResult::ListToolsResult(ListToolsResult::with_all_items(Vec::new()));
+            result.fill_missing_cache_hints();
+            result
+        };
+        let legacy = || {
+            let mut result = ServerResult::ListToolsResult(ListToolsResult::with_all_items(Vec::new()));
+            result.strip_result_type_for_legacy_peer();
+            result
+        };
+        let text = RequestId::String("a \"b\"".into());
+        for (id, result, rules) in [(RequestId::Number(7), modern(), Rules::Modern), (text, legacy(), Rules::Legacy)] {
+            let ServerResult::ListToolsResult(around) = result else { panic!("it is a list") };
+            let ours = line(&id, &catalogue, rules, false);
+            let result = ServerResult::ListToolsResult(ListToolsResult { tools: tools.clone(), ..around });
+            let message: ServerJsonRpcMessage =
+                JsonRpcMessage::Response(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result });
+            assert_eq!(String::from_utf8(ours).unwrap(), serde_json::to_string(&message).unwrap() + "\n");
+        }
     }
 }

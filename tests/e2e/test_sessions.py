@@ -1,22 +1,22 @@
-"""The express lane: calls of open sessions that rmcp never sees, and everything beside them that it must."""
+"""Sessions of both eras on the wire: what a request must carry, what any answer holds."""
 
 import json
 import os
 import unittest
 
-from harness import META, TOOLS, connected, scratch, write_tool
+from harness import TOOLS, connected, scratch, write_tool
 from wire import INLINE, Wire, call, line, request
 
 BIG = 2**80 + 1
 
 
-def inline(number, name, /, meta=None, others=None, **arguments):
-    """A call of such a session. Other parameters are what the lane does not know."""
-    params = {"name": name, "arguments": arguments, "_meta": INLINE if meta is None else meta, **(others or {})}
+def inline(number, name, /, meta=None, **arguments):
+    """A call of a session without a handshake."""
+    params = {"name": name, "arguments": arguments, "_meta": INLINE if meta is None else meta}
     return request(number, "tools/call", **params)
 
 
-class Lane(unittest.TestCase):
+class WithHandshake(unittest.TestCase):
     def open(self, folder=TOOLS):
         wire = Wire(folder)
         self.addCleanup(wire.__exit__)
@@ -56,7 +56,25 @@ class Lane(unittest.TestCase):
         wire.send(request(3, "tools/list"))
         self.assertIn("plain_greet", [tool["name"] for tool in wire.answer(3)["result"]["tools"]])
 
-    def test_arguments_longer_than_the_lane_holds_back(self):
+    def test_what_is_not_offered_is_an_unknown_method(self):
+        wire = self.open()
+        for number, method in enumerate(("prompts/list", "resources/list", "completion/complete", "tasks/list", "no/such")):
+            wire.send(request(number, method))
+            self.assertEqual(wire.answer(number)["error"]["code"], -32601, method)
+
+    def test_an_id_that_is_still_running_is_refused(self):
+        wire = self.open()
+        gate = scratch(self) / "gate"
+        os.mkfifo(gate)
+        wire.send(call(1, "slow_wait_at", "p", gate=str(gate)))
+        while "began" not in (wire.read().get("params") or {}).get("message", ""):
+            pass
+        wire.send(call(1, "plain_greet"))
+        self.assertEqual(wire.answer(1)["error"]["code"], -32600)
+        wire.send(line(method="notifications/cancelled", params={"requestId": 1}))
+        self.assertEqual(wire.value(2, "plain_greet"), "good morning, you")
+
+    def test_long_arguments(self):
         wire = self.open()
         self.assertEqual(wire.value(1, "plain_greet", name="x" * 3_000_000), "good morning, " + "x" * 3_000_000)
         self.assertEqual(wire.value(2, "plain_greet"), "good morning, you")
@@ -81,15 +99,6 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
                 answer = await hostler.call("big_number")
                 self.assertEqual(answer.result.structured_content, {"result": BIG}, mode)
 
-    def test_both_ways_answer_the_same(self):
-        wire = self.open()
-        calls = [("plain_greet", {}), ("hostile_a_set", {}), ("plain_greet", {"name": 7}), ("plain_nothing_like_it", {})]
-        for number, (name, arguments) in enumerate(calls):
-            wire.send(inline(f"lane {number}", name, **arguments))
-            wire.send(inline(f"rmcp {number}", name, others={"something": "new"}, **arguments))
-            lane, rmcp = wire.answer(f"lane {number}"), wire.answer(f"rmcp {number}")
-            self.assertEqual(self.lasting(lane), self.lasting(rmcp))
-
     def test_both_eras_list_the_same_tools(self):
         wire = self.open()
         wire.send(request(1, "tools/list", _meta=INLINE))
@@ -103,14 +112,6 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(modern, {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **listed})
         self.assertGreater(len(listed["tools"]), 10)
 
-    def lasting(self, answer):
-        """An answer without what differs from call to call."""
-        answer.pop("id")
-        outcome = answer.get("result", {}).get("_meta", {}).get(META, {})
-        for key in ("call_id", "latency_ms", "metadata"):
-            outcome.pop(key, None)
-        return answer
-
     def test_a_request_that_lacks_what_it_must_carry_is_refused(self):
         wire = self.open()
         version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
@@ -123,6 +124,12 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
         self.assertIn("2026-07-28", json.dumps(wire.answer(2)["error"]))
         wire.send(inline(3, "plain_greet"))
         self.assertFalse(wire.answer(3)["result"]["isError"])
+
+    def test_methods_of_older_revisions_are_gone(self):
+        wire = self.open()
+        for number, method in enumerate(("ping", "logging/setLevel")):
+            wire.send(request(number, method, _meta=INLINE, level="info"))
+            self.assertEqual(wire.answer(number)["error"]["code"], -32601, method)
 
     def test_calls_hear_progress_and_can_be_withdrawn(self):
         wire = self.open()

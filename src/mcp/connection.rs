@@ -1,0 +1,107 @@
+//! Bytes to lines: reads what a client sends, for as long as the client reads what it gets.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+use super::message;
+use super::outbox::Outbox;
+use super::session::Session;
+use crate::call::CallService;
+use crate::outcome::{Cancelled, Canceller};
+
+/// The longest message a client may send, in bytes.
+pub(super) const MAX_MESSAGE: usize = 128 << 20;
+/// With this many bytes unread by the client, its requests wait.
+const MAX_UNREAD: usize = 64 << 20;
+/// While its requests wait, the client is looked at this often: its end would not be seen otherwise.
+const LOOK: Duration = Duration::from_millis(50);
+const CHUNK: usize = 16 << 10;
+/// How much of a message that is too long is kept, to find its id.
+const KEPT: usize = 4 << 10;
+
+/// Serves one client on any stream until it closes its end, then cancels its calls. For programs that embed hostler;
+/// workers stay for other clients.
+pub async fn serve_connection(
+    service: Arc<CallService>,
+    input: impl AsyncRead + Send + Unpin,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> io::Result<()> {
+    let session = Session::new(service, Outbox::new(Box::new(output)));
+    let ended = read(input, &session, || false).await;
+    session.end_subscriptions();
+    session.cancel_all(&Cancelled::by(Canceller::ClientGone));
+    session.drained().await;
+    ended
+}
+
+/// Hands every line to the session, until the input ends. `is_gone` says whether the client has closed its end, where the
+/// input cannot be read to find out.
+pub(super) async fn read(
+    mut input: impl AsyncRead + Unpin,
+    session: &Arc<Session>,
+    is_gone: impl Fn() -> bool,
+) -> io::Result<()> {
+    let mut lines = Lines::default();
+    loop {
+        while session.outbox().waiting() > MAX_UNREAD {
+            tokio::select! {
+                () = session.outbox().caught_up() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if is_gone() {
+                return Ok(());
+            }
+        }
+        lines.bytes.reserve(CHUNK);
+        let read = input.read_buf(&mut lines.bytes).await;
+        match read {
+            Ok(1..) => lines.each(session),
+            // The last line may lack its end.
+            Ok(0) => {
+                lines.bytes.push(b'\n');
+                lines.each(session);
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What was read and is not answered: at most the beginning of a line.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// How much of it is known to hold no end of a line.
+    searched: usize,
+    /// The present line is too long: its beginning is kept, the rest passed over.
+    is_too_long: bool,
+}
+
+impl Lines {
+    fn each(&mut self, session: &Arc<Session>) {
+        let mut start = 0;
+        while let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let end = self.searched + length;
+            let line = &self.bytes[start..end];
+            if std::mem::take(&mut self.is_too_long) {
+                session.outbox().send(&message::oversized(&line[..line.len().min(KEPT)], MAX_MESSAGE));
+            } else {
+                session.take(line);
+            }
+            start = end + 1;
+            self.searched = start;
+        }
+        self.bytes.drain(..start);
+        self.searched = self.bytes.len();
+        if self.bytes.len() > MAX_MESSAGE || self.is_too_long {
+            self.is_too_long = true;
+            self.bytes.truncate(KEPT);
+            self.bytes.shrink_to(CHUNK);
+            self.searched = self.bytes.len();
+        }
+    }
+}

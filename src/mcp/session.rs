@@ -1,0 +1,292 @@
+//! One client: its revision, log level, list cursor and running calls. Every line it sends is answered here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use rmcp::ErrorData;
+use rmcp::model::{ErrorCode, InitializeRequestParams, LoggingLevel, RequestId, RequestMetaObject, SubscriptionFilter};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::call::{self, CallParams, CallReply};
+use super::client::{Client, ClientLlm};
+use super::lifecycle::{self, Era, Rules};
+use super::message::{self, Incoming};
+use super::notifier::Notifier;
+use super::outbox::Outbox;
+use super::subscription::{self, Changes};
+use super::{result, tools};
+use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, SessionId};
+use crate::outcome::{Cancelled, Canceller, Outcome};
+
+/// A session, shared with its running calls.
+pub(super) struct Session {
+    service: Arc<CallService>,
+    id: SessionId,
+    outbox: Outbox,
+    client: Client,
+    /// Held only to look or to change it.
+    state: Mutex<State>,
+    /// Requests without an answer. Held only to add, to look up or to take one.
+    running: Mutex<HashMap<RequestId, Running>>,
+    /// Has seen every change that the client's last list shows. Held only to look.
+    listed: Mutex<watch::Receiver<u64>>,
+    /// Whether the session is over.
+    over: watch::Sender<bool>,
+}
+
+struct State {
+    era: Era,
+    level: Option<LoggingLevel>,
+    /// Who asks, where a request does not say it.
+    caller: Arc<Caller>,
+}
+
+/// A request that is answered later.
+enum Running {
+    /// A call that is being accepted.
+    Accepted,
+    Call(CallHandle),
+    Subscription(AbortHandle),
+}
+
+/// 0 is the program itself.
+static LAST_SESSION: AtomicU64 = AtomicU64::new(0);
+
+/// Why a request has no result.
+type Refused = ErrorData;
+
+impl Session {
+    pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
+        let id = SessionId(LAST_SESSION.fetch_add(1, Ordering::Relaxed) + 1);
+        let caller = Arc::new(Caller { session: id, ..Caller::default() });
+        Arc::new(Self {
+            id,
+            client: Client::new(outbox.clone()),
+            outbox,
+            state: Mutex::new(State { era: Era::Undecided, level: None, caller }),
+            running: Mutex::default(),
+            listed: Mutex::new(service.registry.announcements()),
+            over: watch::Sender::new(false),
+            service,
+        })
+    }
+
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// The changes of the list of tools since the client last saw it: one between its list and its wish to hear of changes
+    /// is not lost.
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.listed.lock().clone(), self.outbox.clone(), self.over.subscribe())
+    }
+
+    /// Answers a line, or begins to.
+    pub fn take(self: &Arc<Self>, line: &[u8]) {
+        match message::parse(line) {
+            Incoming::Request { id, method, params } => {
+                if let Err(error) = self.request(&id, &method, params, line) {
+                    self.outbox.send(&message::error(&id, &error));
+                }
+            }
+            Incoming::Notification { method, params } => self.notified(&method, params),
+            Incoming::Response { id, answer } => self.client.answered(&id, answer),
+            Incoming::Unreadable(answer) => self.outbox.send(&answer),
+            Incoming::Noise => tracing::debug!(bytes = line.len(), "a line that is not a message"),
+        }
+    }
+
+    fn request(
+        self: &Arc<Self>,
+        id: &RequestId,
+        method: &str,
+        params: Option<&RawValue>,
+        line: &[u8],
+    ) -> Result<(), Refused> {
+        match method {
+            "tools/call" => {
+                let params = read(method, params, line)?;
+                return self.call(id, params);
+            }
+            "initialize" => {
+                let result = self.initialize(read(method, params, line)?);
+                self.outbox.send(&message::result(id, result));
+                return Ok(());
+            }
+            // Also before a session is open.
+            "ping" if !matches!(self.state.lock().era, Era::Inline) => {
+                self.outbox.send_now(&message::result(id, json!({})));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Meta { meta } = read(method, params, line)?;
+        let rules = self.state.lock().era.admit(method, &meta)?;
+        match (method, rules) {
+            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover())),
+            ("tools/list", _) => self.list(id, rules),
+            ("logging/setLevel", Rules::Legacy) => {
+                let Level { level } = read(method, params, line)?;
+                self.state.lock().level = Some(level);
+                self.outbox.send(&message::result(id, json!({})));
+            }
+            ("subscriptions/listen", Rules::Modern) => {
+                let Listen { notifications } = read(method, params, line)?;
+                self.subscribe(id, notifications);
+            }
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None)),
+        }
+        Ok(())
+    }
+
+    fn initialize(&self, hello: InitializeRequestParams) -> rmcp::model::InitializeResult {
+        let mut state = self.state.lock();
+        let is_first = matches!(state.era, Era::Undecided);
+        let result = state.era.initialize(hello);
+        let client = state.era.client_name(&RequestMetaObject::default());
+        tracing::info!(session = self.id.0, client, revision = %result.protocol_version, "session opened");
+        state.caller = Arc::new(Caller { session: self.id, client, ..Caller::default() });
+        drop(state);
+        if is_first {
+            subscription::tell_unasked(self.outbox.clone(), self.changes());
+        }
+        result
+    }
+
+    fn list(&self, id: &RequestId, rules: Rules) {
+        self.service.registry.refresh_if_changed();
+        self.listed.lock().mark_unchanged();
+        self.service.keep_ready();
+        let line = tools::line(id, &self.service.registry.catalogue(), rules, self.wears_envelope());
+        self.outbox.send(&line);
+    }
+
+    fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
+        let CallParams { name, arguments, meta } = params;
+        let mut request = CallRequest::new(name, arguments.unwrap_or_default());
+        let (rules, samples, level) = {
+            let mut state = self.state.lock();
+            let rules = state.era.admit("tools/call", &meta)?;
+            request.caller = call::caller(self.id, &state.caller, &meta, || state.era.client_name(&meta));
+            let samples = state.era.capabilities(&meta).is_some_and(|capabilities| capabilities.sampling.is_some());
+            (rules, samples, meta.log_level().or(state.level))
+        };
+        if self.running.lock().contains_key(id) {
+            return Err(ErrorData::invalid_request("a request with this id is still running", None));
+        }
+        request.key = call::key(&meta);
+        let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
+        request.llm = samples.then(client);
+        let notifier = Notifier::new(self.outbox.clone(), meta.get_progress_token(), level, &request.tool);
+        request.listener = Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier });
+        self.running.lock().insert(id.clone(), Running::Accepted);
+        let handle = self.service.start(request);
+        // A call that has ended already is not in the table any more.
+        if let Some(running) = self.running.lock().get_mut(id) {
+            *running = Running::Call(handle);
+        }
+        Ok(())
+    }
+
+    /// Answers a call. One that its client cancelled is not answered.
+    pub fn answer(&self, id: &RequestId, outcome: &Outcome, rules: Rules) {
+        let (is_wanted, is_last) = {
+            let mut running = self.running.lock();
+            (running.remove(id).is_some(), running.is_empty())
+        };
+        if !is_wanted {
+            return;
+        }
+        let line = result::line(id, outcome, rules, self.wears_envelope());
+        // With other calls under way, answers are likely to go together.
+        if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
+    }
+
+    fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) {
+        let listening = tokio::spawn(subscription::listen(Arc::clone(self), id.clone(), requested));
+        self.running.lock().insert(id.clone(), Running::Subscription(listening.abort_handle()));
+    }
+
+    fn notified(&self, method: &str, params: Option<&RawValue>) {
+        if method != "notifications/cancelled" {
+            return;
+        }
+        let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
+        match self.running.lock().remove(&request_id) {
+            Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
+            Some(Running::Subscription(listening)) => listening.abort(),
+            Some(Running::Accepted) | None => {}
+        }
+    }
+
+    fn wears_envelope(&self) -> bool {
+        self.service.config.layer.mcp.wears_envelope()
+    }
+
+    /// Waits until no call of the session is running and the client has read every answer.
+    pub async fn drained(&self) {
+        self.service.idle(self.id).await;
+        self.outbox.caught_up().await;
+    }
+
+    /// Ends subscriptions: they are answered, and nothing is announced any more.
+    pub fn end_subscriptions(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Cancels every call of the session.
+    pub fn cancel_all(&self, why: &Cancelled) {
+        self.service.cancel_all_of(self.id, why);
+    }
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "_meta", default)]
+    meta: RequestMetaObject,
+}
+
+#[derive(Deserialize)]
+struct Level {
+    level: LoggingLevel,
+}
+
+#[derive(Deserialize)]
+struct Listen {
+    notifications: SubscriptionFilter,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancel {
+    request_id: RequestId,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// The parameters of a request, or what is wrong with them: JSON that nobody can read, or another shape.
+fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line: &[u8]) -> Result<T, Refused> {
+    message::params(params).map_err(|error| {
+        if crate::call::is_too_deep(&error) {
+            return ErrorData::parse_error(message::too_deep(line), None);
+        }
+        if error.is_syntax() || error.is_eof() {
+            let text =
+                format!("this message is not valid JSON: {error}; use whole characters and numbers that fit a double");
+            return ErrorData::parse_error(text, None);
+        }
+        let shape = match method {
+            "tools/call" => "{\"name\": string, \"arguments\"?: object}",
+            "tools/list" => "{\"cursor\"?: string}",
+            "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
+            _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),
+        };
+        ErrorData::invalid_params(format!("the params of {method} must be {shape}"), None)
+    })
+}

@@ -1,0 +1,109 @@
+//! Word to a client that its list of tools has changed: unasked in sessions with a handshake, by
+//! `subscriptions/listen` since 2026-07-28.
+
+use std::sync::Arc;
+
+use rmcp::model::{RequestId, SubscriptionFilter};
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::outbox::Outbox;
+use super::session::Session;
+use super::{lifecycle, message};
+
+/// A client that has more bytes than this to read hears of changes once it has read them.
+const MAX_UNREAD: usize = 64 << 10;
+
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+/// The key of a subscription's id in `_meta`.
+const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The changes that one listener is to hear of.
+pub(super) struct Changes {
+    announced: watch::Receiver<u64>,
+    outbox: Outbox,
+    /// Whether the session is over.
+    over: watch::Receiver<bool>,
+}
+
+impl Changes {
+    /// Those that the receiver has not seen.
+    pub fn new(announced: watch::Receiver<u64>, outbox: Outbox, over: watch::Receiver<bool>) -> Self {
+        Self { announced, outbox, over }
+    }
+
+    /// Waits until there is a change and a client that reads. However many changes there were, they are one.
+    /// `None` once the session is over.
+    pub async fn next(&mut self) -> Option<()> {
+        let Self { announced, outbox, over } = self;
+        let heard = async {
+            announced.changed().await.ok()?;
+            if outbox.waiting() > MAX_UNREAD {
+                // Not seen yet, should this future be dropped meanwhile.
+                announced.mark_changed();
+                outbox.caught_up().await;
+            }
+            announced.mark_unchanged();
+            Some(())
+        };
+        tokio::select! {
+            heard = heard => heard,
+            _ = over.wait_for(|over| *over) => None,
+        }
+    }
+}
+
+/// Tells a client of changes for as long as its session lasts.
+pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
+    tokio::spawn(async move {
+        while changes.next().await.is_some() {
+            outbox.send(&message::notification(LIST_CHANGED, json!({})));
+        }
+    });
+}
+
+/// Answers `subscriptions/listen`: acknowledged at once, answered when the session ends.
+pub(super) async fn listen(session: Arc<Session>, id: RequestId, requested: SubscriptionFilter) {
+    let outbox = session.outbox();
+    let accepted = requested.supported_by(&lifecycle::about().capabilities);
+    let meta = json!({ID_KEY: id});
+    let acknowledged = json!({"notifications": accepted, "_meta": meta});
+    outbox.send(&message::notification("notifications/subscriptions/acknowledged", acknowledged));
+    let mut changes = session.changes();
+    while changes.next().await.is_some() {
+        if accepted.tools_list_changed == Some(true) {
+            outbox.send(&message::notification(LIST_CHANGED, json!({"_meta": meta})));
+        }
+    }
+    let meta = json!({ID_KEY: id, "io.modelcontextprotocol/serverInfo": lifecycle::about().server_info});
+    outbox.send(&message::result(&id, json!({"resultType": "complete", "_meta": meta})));
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+    use tokio::time::{Duration, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_hears_once_of_all_changes_when_it_does() {
+        let (ours, mut client) = tokio::io::duplex(16);
+        let outbox = Outbox::new(Box::new(ours));
+        let (counter, (over, is_over)) = (watch::Sender::new(0_u64), watch::channel(false));
+        let mut changes = Changes::new(counter.subscribe(), outbox.clone(), is_over);
+        outbox.send(&vec![b'x'; MAX_UNREAD + 100]);
+        let a_while = Duration::from_hours(1);
+        for _ in 0..1000 {
+            counter.send_modify(|count| *count += 1);
+            assert!(timeout(a_while, changes.next()).await.is_err(), "nothing is added to what it does not read");
+        }
+        let mut read = vec![0; MAX_UNREAD + 100];
+        let (heard, read) = tokio::join!(changes.next(), client.read_exact(&mut read));
+        assert!(heard.is_some() && read.is_ok());
+        assert!(timeout(a_while, changes.next()).await.is_err(), "it was all of them");
+        over.send_replace(true);
+        assert!(changes.next().await.is_none());
+    }
+}
