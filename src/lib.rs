@@ -5,12 +5,12 @@
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use hostler::{app::App, config::Wanted, call::CallRequest};
+//! use hostler::{runtime::Workspace, config::Wanted, call::CallRequest};
 //! use serde_json::{Map, json};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let wanted = Wanted { tools: vec!["examples/tools".into()], ..Wanted::default() };
-//! let hostler = App::open(&wanted, Path::new("."))?;
+//! let hostler = Workspace::open(&wanted, Path::new("."))?;
 //! let arguments = Map::from_iter([("text".to_owned(), json!("Hello there"))]);
 //! let outcome = hostler.dispatcher.call(CallRequest::new("text.slug", arguments)).await;
 //! println!("{}", serde_json::to_string_pretty(&outcome)?);
@@ -22,21 +22,21 @@
 //! It wants a tokio runtime, best one of a single thread: a call passes through several tasks, and handing it between
 //! threads costs more than the work.
 //!
-//! Python files are read and answer at once. Executables have to be asked what they are: [`App::ask`](app::App::ask) has that
-//! done, and without it they have no tools. [`App::watch`](app::App::watch) tells of changes while nobody calls.
-//! [`App::close`](app::App::close) ends the workers; one that is only dropped leaves them to the end of the runtime.
+//! Python files are read and answer at once. Executables have to be asked what they are: [`Workspace::ask`](runtime::Workspace::ask) has that
+//! done, and without it they have no tools. [`Workspace::watch`](runtime::Workspace::watch) tells of changes while nobody calls.
+//! [`Workspace::close`](runtime::Workspace::close) ends the workers; one that is only dropped leaves them to the end of the runtime.
 //!
 //! A program that is killed cannot clean up. One that wants nobody left even then begins its `main` with
 //! [`process::keeper::start`], which says what there is without. From there on only its main thread can start processes:
 //!
 //! ```no_run
-//! use hostler::{app::App, process::keeper};
+//! use hostler::{runtime::Workspace, process::keeper};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     keeper::start(keeper::Limits { after_first: None, after_second: None })?;
 //!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //!     runtime.block_on(async {
-//!         App::tidy();
+//!         Workspace::tidy();
 //!         // … and calls, as above.
 //!     });
 //!     keeper::finish();
@@ -48,7 +48,7 @@
 
 pub mod cli;
 pub mod doctor;
-pub mod app;
+pub mod runtime;
 pub mod mcp;
 pub mod call;
 pub mod executor;

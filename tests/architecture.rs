@@ -124,7 +124,7 @@ fn imports_go_down_the_floors() {
     assert!(floors.len() > 10, "lib.rs lists the modules, one a line");
     let rule = |sources: &[Source]| upward(sources, &floors);
     hold(("src/pool/actor.rs", "use crate::{outcome, mcp::serve};"), rule);
-    for breach in ["use crate::call::CallService;", "fn f(x: crate::app::App) {}", "use super::super::cli;"] {
+    for breach in ["use crate::call::CallService;", "fn f(x: crate::runtime::Workspace) {}", "use super::super::cli;"] {
         assert!(!rule(&[Source::new("src/pool/actor.rs", breach)]).is_empty(), "{breach}");
     }
     assert!(!rule(&[Source::new("src/pool/mod.rs", "use super::cli;")]).is_empty());

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use hostler::app::App;
 use hostler::builtin::{About, Builtin, Builtins, Call};
 use hostler::call::{CallEvent, CallRequest, Caller, SessionId};
 use hostler::config::{Config, Wanted};
 use hostler::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
+use hostler::runtime::Workspace;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
 
@@ -147,7 +147,7 @@ impl Builtin for Asks {
     }
 }
 
-fn app(settings: &str) -> (App, Arc<Shared>) {
+fn app(settings: &str) -> (Workspace, Arc<Shared>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostler.toml");
     std::fs::write(&file, settings).unwrap();
@@ -161,10 +161,10 @@ fn app(settings: &str) -> (App, Arc<Shared>) {
     tools.register(Asks("passes_on")).unwrap();
     tools.register(Waits(Arc::clone(&shared))).unwrap();
     tools.register(GoesRound(Arc::clone(&shared))).unwrap();
-    (App::build_with(config, tools), shared)
+    (Workspace::build_with(config, tools), shared)
 }
 
-async fn call(app: &App, tool: &str, arguments: Value) -> Outcome {
+async fn call(app: &Workspace, tool: &str, arguments: Value) -> Outcome {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     Arc::unwrap_or_clone(app.dispatcher.call(CallRequest::new(tool, arguments)).await)
 }

@@ -9,6 +9,7 @@ mod record;
 mod request;
 mod results;
 mod service;
+mod session;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -23,4 +24,5 @@ pub use overview::{Overview, Refreshed};
 pub use record::CallCounts;
 pub use request::{Arguments, CallRequest, Caller, SessionId};
 pub use service::CallService;
+pub use session::Session;
 pub use validate::arguments as validate_arguments;

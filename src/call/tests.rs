@@ -9,8 +9,9 @@ use super::{CallRequest, CallService};
 use crate::builtin::Builtins;
 use crate::config::{Config, Wanted};
 use crate::environment::{EnvironmentSettings, Environments};
-use crate::executor::{BuiltIns, Makers, OneShots, Pools};
+use crate::executor::{BuiltIns, Makers, OneShots, PoolStore, Pools, caps};
 use crate::outcome::{Code, Fault};
+use crate::pool::Shared;
 use crate::process::Withheld;
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -39,11 +40,13 @@ fn dispatcher(folder: &Path, config: &str) -> Arc<CallService> {
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
-    let makers = Makers { environments: Arc::new(environments), shims, sources, withheld: Withheld::default() };
-    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
-    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), Withheld::default());
+    let withheld = Withheld::default();
+    let makers = Makers { environments: Arc::new(environments), shims, sources, withheld, directory: None };
+    let store = PoolStore::new(Arc::new(Shared::new(caps(&config))));
+    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
+    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), Withheld::default(), None);
     let built_ins =
-        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&pools.shared), Withheld::default());
+        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&store.broker), Withheld::default());
     CallService::new(config, registry, pools, one_shots, built_ins)
 }
 

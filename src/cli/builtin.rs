@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::options::Builtin;
 use super::{exit, style};
-use crate::app::App;
 use crate::builtin::Builtins;
 use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
@@ -18,6 +17,7 @@ use crate::config::origin::Setting;
 use crate::config::section::nearest;
 use crate::config::{Config, Wanted};
 use crate::outcome::{Code, Fault};
+use crate::runtime::Workspace;
 
 /// What was typed, or what it means that this program was started under the name of one of its tools.
 pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -51,7 +51,7 @@ pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> E
         let text = format!("there is no built-in tool {typed};{near} `hostler builtin` lists them");
         return exit::complain(Code::ToolNotFound.exit_status(), &text);
     };
-    let app = App::build(alone(config, name, directory));
+    let app = Workspace::build(alone(config, name, directory));
     if asked.schema { schema(&app, name) } else { call(&app, name).await }
 }
 
@@ -65,7 +65,7 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
     config
 }
 
-fn schema(app: &App, name: &str) -> ExitCode {
+fn schema(app: &Workspace, name: &str) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
     let Ok(tool) = catalogue.resolve(name) else { return exit::complain(exit::SYSTEM, "the tool is not there") };
     let mut said = json!({
@@ -82,7 +82,7 @@ fn schema(app: &App, name: &str) -> ExitCode {
 }
 
 /// An operation that failed is a result: the tool did its work. What never came to that is told by the exit status.
-async fn call(app: &App, name: &str) -> ExitCode {
+async fn call(app: &Workspace, name: &str) -> ExitCode {
     let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(why) => return exit::complain(exit::USAGE, &why),

@@ -10,12 +10,12 @@ use super::arguments::{self, BadArgument};
 use super::hearing::Talk;
 use super::options::Call;
 use super::{exit, files, pretty, signature, style};
-use crate::app::App;
 use crate::call::CallRequest;
 use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome, fault_in_envelope, in_envelope};
 use crate::process::Signals;
+use crate::runtime::Workspace;
 
-pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
+pub(super) async fn run(app: &Workspace, wanted: Call) -> ExitCode {
     // An executable has no arguments before it has said which: neither its help nor the type of a word is known.
     if app.dispatcher.registry.catalogue().resolve(&wanted.tool).is_err() {
         app.dispatcher.registry.asked().await;
@@ -48,7 +48,7 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     code
 }
 
-fn help(app: &App, tool: &str) -> ExitCode {
+fn help(app: &Workspace, tool: &str) -> ExitCode {
     if tool.is_empty() {
         style::answer(&super::options::help_of("call"));
         return ExitCode::SUCCESS;
@@ -62,7 +62,7 @@ fn help(app: &App, tool: &str) -> ExitCode {
     }
 }
 
-fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
+fn gather(app: &Workspace, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
     let mut gathered = match wanted.input.as_deref() {
         None => Map::new(),
         Some("-") => {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::options::Check;
 use super::{exit, style};
-use crate::app::App;
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
 use crate::config::{Config, Wanted, paths};
 use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
 use crate::executor::trouble_of_secret;
+use crate::runtime::Workspace;
 
 const FOUND: u8 = 1;
 
@@ -67,7 +67,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
         report.programs(&config, &surroundings.interpreters);
         report.roots(&config);
         report.secrets(&config, trouble_of_secret);
-        report.unused(&App::build(config).unmatched_settings());
+        report.unused(&Workspace::build(config).unmatched_settings());
     }
     report
 }
@@ -215,7 +215,7 @@ mod tests {
             },
         );
         report.unknown_rules(&config);
-        report.unused(&App::build(config).unmatched_settings());
+        report.unused(&Workspace::build(config).unmatched_settings());
         insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));
     }
 

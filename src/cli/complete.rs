@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::options::Completions;
 use super::{exit, signature, style};
-use crate::app::App;
 use crate::config::Environment;
 use crate::config::Wanted;
+use crate::runtime::Workspace;
 
 /// The variable by which a shell asks for candidates.
 const ASKED_BY: &str = "COMPLETE";
@@ -113,7 +113,7 @@ fn words() -> Vec<String> {
 }
 
 /// hostler with the flags of the line; silent about everything that is wrong.
-fn app() -> Option<App> {
+fn app() -> Option<Workspace> {
     let words = words();
     let flag = |name: &str| -> Vec<PathBuf> {
         let apart = words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1].clone());
@@ -126,7 +126,7 @@ fn app() -> Option<App> {
         timeout: None,
         environment: Arc::new(Environment::of_process()),
     };
-    App::open(&wanted, &std::env::current_dir().ok()?).ok()
+    Workspace::open(&wanted, &std::env::current_dir().ok()?).ok()
 }
 
 #[cfg(test)]

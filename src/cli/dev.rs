@@ -12,12 +12,12 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 use super::hearing::Talk;
 use super::options::Dev;
 use super::{arguments, call, check, exit, show, status, style};
-use crate::app::App;
 use crate::call::CallRequest;
 use crate::config::{Config, Wanted};
 use crate::outcome::Outcome;
 use crate::process::Signals;
 use crate::registry::{FileEntry, Tool};
+use crate::runtime::Workspace;
 
 /// How often the file is looked at. A person saves and looks up; this is sooner.
 const LOOK: Duration = Duration::from_millis(200);
@@ -41,7 +41,7 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
     // The file's neighbours are there to be called and imported, as they are when it is served.
     let folder = file.parent().unwrap_or(directory).to_owned();
     let wanted = Wanted { tools: vec![folder], ..wanted.clone() };
-    let app = match App::open(&wanted, directory) {
+    let app = match Workspace::open(&wanted, directory) {
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
@@ -61,7 +61,7 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
 }
 
 struct Bench {
-    app: App,
+    app: Workspace,
     file: PathBuf,
     config: Config,
     directory: PathBuf,

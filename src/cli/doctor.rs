@@ -7,12 +7,12 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::options::Doctor;
 use super::style;
-use crate::app::App;
 use crate::doctor::{Sign, State, examine};
+use crate::runtime::Workspace;
 
 const SICK: u8 = 1;
 
-pub(super) async fn run(app: &App, asked: &Doctor) -> ExitCode {
+pub(super) async fn run(app: &Workspace, asked: &Doctor) -> ExitCode {
     // What executables offer, and which secrets they want, is part of it.
     app.dispatcher.registry.asked().await;
     let signs = examine(app, !asked.offline).await;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::options::List;
 use super::style;
-use crate::app::App;
 use crate::registry::{FileEntry, Filter, Tool};
+use crate::runtime::Workspace;
 
 const BROKEN: Style = AnsiColor::Red.on_default();
 
@@ -28,7 +28,7 @@ struct Row {
 }
 
 /// Waits until every executable has said what it is.
-pub(super) async fn ask(app: &App, wanted: &List) {
+pub(super) async fn ask(app: &Workspace, wanted: &List) {
     if wanted.refresh {
         style::note(&app.dispatcher.refresh().await.to_string());
     } else {
@@ -36,7 +36,7 @@ pub(super) async fn ask(app: &App, wanted: &List) {
     }
 }
 
-pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
+pub(super) fn run(app: &Workspace, wanted: &List) -> ExitCode {
     let rows = rows(app, &wanted.filter());
     if wanted.json {
         let list: Vec<_> = rows.iter().map(as_json).collect();
@@ -63,7 +63,7 @@ impl List {
     }
 }
 
-fn rows(app: &App, filter: &Filter) -> Vec<Row> {
+fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
     let catalogue = app.dispatcher.registry.catalogue();
     let tools = catalogue.tools.iter().filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
     // Of a file without a tool nobody knows what it would be.

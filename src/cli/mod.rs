@@ -32,10 +32,10 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::app::App;
 use crate::config::Environment;
 use crate::mcp;
 use crate::process::{self, Signals, keeper};
+use crate::runtime::Workspace;
 use crate::telemetry;
 use options::{Command, Options};
 
@@ -78,7 +78,7 @@ pub fn main(environment: Environment) -> ExitCode {
 async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
     let asked = options.wanted(&environment);
     if keeper::is_kept() {
-        App::tidy();
+        Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // What must work without a sound configuration.
@@ -97,7 +97,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         }
         _ => {}
     }
-    let app = match App::open(&asked, &directory) {
+    let app = match Workspace::open(&asked, &directory) {
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
     };
@@ -135,7 +135,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
     }
 }
 
-async fn serve(app: &App) -> ExitCode {
+async fn serve(app: &Workspace) -> ExitCode {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::hearing::Talk;
 use super::options::Warm;
 use super::{exit, style};
-use crate::app::App;
 use crate::environment::Lease;
 use crate::outcome::Fault;
 use crate::pool::Listener;
 use crate::process::Signals;
 use crate::registry::FileEntry;
+use crate::runtime::Workspace;
 
 /// What became of one tool file.
 struct Warmed {
@@ -23,7 +23,7 @@ struct Warmed {
     built: Result<bool, Fault>,
 }
 
-pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
+pub(super) async fn run(app: &Workspace, wanted: &Warm) -> ExitCode {
     let files = match chosen(app, &wanted.wanted) {
         Ok(files) => files,
         Err(name) => {
@@ -61,7 +61,7 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
 }
 
 /// Builds one after the other; the environments are leased for as long as what this gives is held.
-async fn warm(app: &App, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed>, Vec<Lease>) {
+async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed>, Vec<Lease>) {
     let (mut warmed, mut leases) = (Vec::new(), Vec::new());
     for entry in files {
         let began = Instant::now();
@@ -80,7 +80,7 @@ async fn warm(app: &App, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed
     (warmed, leases)
 }
 
-fn chosen(app: &App, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
+fn chosen(app: &Workspace, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
     let catalogue = app.dispatcher.registry.catalogue();
     if names.is_empty() {
         return Ok(catalogue.files.iter().filter(|entry| entry.serving().has_environment()).cloned().collect());

@@ -32,6 +32,8 @@ pub struct Wanted {
 pub struct Config {
     /// The files it was read from, strongest first.
     pub files: Vec<PathBuf>,
+    /// Where it is in force: relative paths begin here, and workers run here.
+    pub directory: PathBuf,
     /// Folders of tools, weakest first.
     pub tools: Setting<Vec<PathBuf>>,
     /// How much is logged.
@@ -108,6 +110,7 @@ impl Config {
         let environment_log = wanted.environment.text("HOSTLER_LOG").map(str::to_owned);
         let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
         Self {
+            directory: directory.to_owned(),
             tools: tool_folders(&layer, project, wanted, directory),
             log: log.or_else(|| layer.log.clone()).unwrap_or(Setting::default_value("warn".to_owned())),
             uv: layer.uv.clone(),

@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{Sign, State};
-use crate::app::App;
 use crate::config::Environment;
 use crate::environment::{OLDEST_UV, Reached, UvCache};
+use crate::runtime::Workspace;
 
 const MEGABYTE: u64 = 1_000_000;
 /// An environment with a large dependency takes this much.
@@ -18,7 +18,7 @@ const TIGHT: u64 = 200 * MEGABYTE;
 const ROOM: &str =
     "make room on that disk, or set XDG_CACHE_HOME to another; `hostler warm --prune` removes unused environments";
 
-pub(super) fn cache(app: &App) -> Sign {
+pub(super) fn cache(app: &Workspace) -> Sign {
     let folder = app.dispatcher.pools.environments().cache();
     let shown = folder.display();
     if let Err(error) = try_writing(folder) {
@@ -49,7 +49,7 @@ fn try_writing(folder: &Path) -> std::io::Result<()> {
     written
 }
 
-pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
+pub(super) async fn uv(app: &Workspace, online: bool) -> Vec<Sign> {
     let environments = app.dispatcher.pools.environments();
     let found = match environments.find_uv() {
         Ok(Some(found)) => found,

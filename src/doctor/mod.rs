@@ -8,7 +8,7 @@ mod variables;
 
 use serde::Serialize;
 
-use crate::app::App;
+use crate::runtime::Workspace;
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -47,7 +47,7 @@ impl Sign {
 }
 
 /// Looks at everything. The package index is only asked where `online` says so.
-pub async fn examine(app: &App, online: bool) -> Vec<Sign> {
+pub async fn examine(app: &Workspace, online: bool) -> Vec<Sign> {
     let mut signs = vec![machine::cache(app)];
     signs.extend(machine::uv(app, online).await);
     signs.extend(variables::certificates(app));

@@ -6,13 +6,13 @@ use std::str::FromStr;
 use pep440_rs::VersionSpecifiers;
 
 use super::{Sign, State};
-use crate::app::App;
 use crate::check::Interpreters;
 use crate::pep723::{Hindrance, OLDEST_PYTHON};
+use crate::runtime::Workspace;
 
 /// The interpreters that run here, and headers that none of them fits. A file's name does not make it one: version managers
 /// put names on `PATH` that run nothing.
-pub(super) async fn interpreters(app: &App) -> Vec<Sign> {
+pub(super) async fn interpreters(app: &Workspace) -> Vec<Sign> {
     let environments = app.dispatcher.pools.environments();
     let named = Interpreters::of_this_machine(&app.config.environment);
     let mut running = None;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Sign, State};
-use crate::app::App;
 use crate::discovery::Kind;
 use crate::executor::named_itself;
+use crate::runtime::Workspace;
 
-pub(super) fn folders(app: &App) -> Sign {
+pub(super) fn folders(app: &Workspace) -> Sign {
     let catalogue = app.dispatcher.registry.catalogue();
     let folders: Vec<String> = app.config.tools_there().map(|folder| folder.display().to_string()).collect();
     if let Some(problem) = catalogue.problems.first() {
@@ -26,7 +26,7 @@ pub(super) fn folders(app: &App) -> Sign {
 }
 
 /// The built-in tools that are on, and the folders that they may reach.
-pub(super) fn built_in(app: &App) -> Vec<Sign> {
+pub(super) fn built_in(app: &Workspace) -> Vec<Sign> {
     let builtin = &app.config.layer.builtin;
     let on: Vec<&str> = builtin.enabled().into_iter().collect();
     if on.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn built_in(app: &App) -> Vec<Sign> {
     signs
 }
 
-pub(super) fn broken(app: &App) -> Vec<Sign> {
+pub(super) fn broken(app: &Workspace) -> Vec<Sign> {
     let catalogue = app.dispatcher.registry.catalogue();
     let broken: Vec<String> =
         catalogue.files.iter().filter(|entry| entry.broken().is_some()).map(|entry| entry.file.pack.clone()).collect();
@@ -59,7 +59,7 @@ pub(super) fn broken(app: &App) -> Vec<Sign> {
 }
 
 /// Declared secrets that are not set.
-pub(super) async fn secrets(app: &App) -> Vec<Sign> {
+pub(super) async fn secrets(app: &Workspace) -> Vec<Sign> {
     let catalogue = app.dispatcher.registry.catalogue();
     let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in &catalogue.files {

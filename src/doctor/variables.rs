@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::{Sign, State};
-use crate::app::App;
+use crate::runtime::Workspace;
 
 /// What uv reads them from.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Certificates that are asked for and not there.
-pub(super) fn certificates(app: &App) -> Vec<Sign> {
+pub(super) fn certificates(app: &Workspace) -> Vec<Sign> {
     let configured = &app.config.layer.build_env;
     let mut signs = Vec::new();
     for name in CERTIFICATES {
@@ -50,7 +50,7 @@ fn wrong_with(name: &str, path: &Path) -> Option<String> {
 /// What is set here, is needed for builds, and is not there when an MCP client starts hostler.
 ///
 /// What is itself the trouble is not to be kept: `signs` are those of the machine.
-pub(super) fn stripped(app: &App, signs: &[Sign]) -> Vec<Sign> {
+pub(super) fn stripped(app: &Workspace, signs: &[Sign]) -> Vec<Sign> {
     let bad: Vec<&Sign> = signs.iter().filter(|sign| sign.state == State::Bad).collect();
     let configured = &app.config.layer.build_env;
     let is_needed = |name: &str| {

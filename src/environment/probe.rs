@@ -59,6 +59,14 @@ pub(super) fn asking(uv: &Path, settings: &EnvironmentSettings) -> Launch {
 }
 
 impl Environments {
+    /// What environments are built with, as a text that differs where they would.
+    pub fn identity(&self) -> String {
+        let (uv, python) = (self.settings.uv.as_ref(), self.settings.python.as_ref());
+        let said = (uv.map(|said| &said.value), python.map(|said| &said.value));
+        let variables: Vec<(&str, &str)> = self.settings.variables().collect();
+        format!("{said:?} {variables:?} {}", self.cache.display())
+    }
+
     /// The variables that hostler was started with.
     pub fn environment(&self) -> &Environment {
         self.settings.withheld.environment()

@@ -1,18 +1,24 @@
 //! What the workers of a tool file are made of, by how its calls are made.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::value::to_raw_value;
 
 use super::advice;
+use super::store::{Describe, Identity};
+use crate::config::Config;
+use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::value::Patience;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
-use crate::process::Withheld;
+use crate::process::{Withheld, worker_environment};
 use crate::registry::{FileEntry, Registry, Serving};
-use crate::worker::{Described, Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
+use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
 /// Where workers come from.
 pub struct Makers {
@@ -24,24 +30,71 @@ pub struct Makers {
     pub sources: Sources,
     /// What executables do not get of hostler's own environment.
     pub withheld: Withheld,
+    /// The working directory of workers, where it is not that of the process.
+    pub directory: Option<PathBuf>,
 }
 
 impl Makers {
-    pub(super) fn launcher(&self, entry: &FileEntry, registry: &Arc<Registry>) -> Arc<dyn Launcher> {
+    /// Everything that workers of an entry are made of besides its version, as one hash.
+    pub(super) fn identity(&self, entry: &FileEntry, config: &Config) -> [u8; 32] {
+        let (settings, spec) = (&entry.settings, worker_spec(entry));
+        let mut identity = Identity::default();
+        identity.add("rules", format!("{:?} {:?}", rules(entry), entry.serving()));
+        identity.add("pack", &spec.pack);
+        identity.add("host", format!("{:?}", spec.host));
+        identity.add("start", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
+        identity.add("launcher", format!("{:?}", settings.launcher.value));
+        identity.add("environment", self.environments.identity());
+        identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
+        for (name, value) in self.variables(entry) {
+            identity.add("variable", name.as_encoded_bytes());
+            identity.add("value", value.as_encoded_bytes());
+        }
+        for name in &settings.secrets.value {
+            let source = config.layer.secrets.get(name).map(|setting| &setting.value);
+            identity.add("secret", name);
+            identity.add("from", format!("{source:?}"));
+            let variable = match source {
+                None => Some(name.as_str()),
+                Some(SecretSource::Environment(variable)) => Some(variable.as_str()),
+                Some(SecretSource::File(_) | SecretSource::Command(_)) => None,
+            };
+            identity.add("value", variable.and_then(|name| config.environment.text(name)).unwrap_or_default());
+        }
+        identity.finish()
+    }
+
+    /// The variables that workers of an entry get.
+    fn variables(&self, entry: &FileEntry) -> BTreeMap<OsString, OsString> {
+        let settings = &entry.settings;
+        let mut variables = match entry.serving() {
+            Serving::Program(_) => self.withheld.for_programs(),
+            _ => worker_environment(self.withheld.environment(), &settings.pass_env.value),
+        };
+        variables.extend(settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into())));
+        variables
+    }
+
+    pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
         match entry.serving() {
             Serving::Program(_) => {
                 let own = entry.settings.env.iter();
                 let env = own.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
-                Arc::new(ProgramLauncher { spec, withheld: self.withheld.clone(), env })
+                Arc::new(ProgramLauncher {
+                    spec,
+                    withheld: self.withheld.clone(),
+                    env,
+                    directory: self.directory.clone(),
+                })
             }
             _ => Arc::new(PythonLauncher {
                 spec,
-                python: Arc::new(python_spec(entry)),
+                python: Arc::new(PythonSpec { directory: self.directory.clone(), ..python_spec(entry) }),
                 environments: Arc::clone(&self.environments),
                 shims: self.shims.clone(),
                 sources: self.sources.clone(),
-                described: described(entry, registry),
+                described: Arc::new(move |told| describe(&told)),
             }),
         }
     }
@@ -76,15 +129,17 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
         environment: environment_spec(entry),
         launcher: settings.launcher.value,
         pass_env: settings.pass_env.value.clone(),
+        directory: None,
         env: settings.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
     }
 }
 
 /// Hands on what a worker of a version told of its types. A file is read again for it, which takes a moment.
-fn described(entry: &FileEntry, registry: &Arc<Registry>) -> Described {
-    let (registry, path, version) = (Arc::clone(registry), entry.file.path.clone(), entry.version);
+pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
+    let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
     Arc::new(move |told| {
-        let (registry, path) = (Arc::clone(&registry), path.clone());
+        let Some(registry) = registry.upgrade() else { return };
+        let (path, told) = (path.clone(), told.to_owned());
         tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
     })
 }

@@ -10,12 +10,14 @@ mod one_shot;
 mod pooled;
 mod secrets;
 mod status;
+mod store;
 mod turns;
 mod versions;
 
 pub use built_in::BuiltIns;
 pub use makers::Makers;
 pub use one_shot::OneShots;
-pub use pooled::{Pools, Prepared};
+pub use pooled::{Pools, Prepared, caps};
 pub use secrets::{named_itself, trouble_of_secret};
 pub use status::{FileStatus, Status};
+pub use store::{PoolKey, PoolStore};

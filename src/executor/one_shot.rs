@@ -1,5 +1,6 @@
 //! Executables: a process for each call, arguments on its standard input, the result on its standard output.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,14 +24,16 @@ const WHICH: &str = "HOSTLER_TOOL";
 /// Everything that is run once for each call.
 pub struct OneShots {
     config: Arc<Config>,
+    /// The working directory of programs, where it is not that of the process.
+    directory: Option<PathBuf>,
     turns: Turns,
     withheld: Withheld,
 }
 
 impl OneShots {
     /// `withheld` is what executables do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, shared: Arc<Shared>, withheld: Withheld) -> Self {
-        Self { config, turns: Turns::new(shared), withheld }
+    pub fn new(config: Arc<Config>, shared: Arc<Shared>, withheld: Withheld, directory: Option<PathBuf>) -> Self {
+        Self { config, directory, turns: Turns::new(shared), withheld }
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
@@ -84,7 +87,8 @@ impl OneShots {
     fn launch(&self, tool: &Tool) -> Launch {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
-        let mut launch = Launch::new(&tool.entry.file.path).envs(self.withheld.for_programs()).envs(own.collect());
+        let start = Launch { directory: self.directory.clone(), ..Launch::new(&tool.entry.file.path) };
+        let mut launch = start.envs(self.withheld.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {
             // Its name goes as a word too, for programs that look at those.
             launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);

@@ -1,8 +1,7 @@
 //! One pool for each version of a tool file. A changed file gets a new pool; the old one finishes what it has,
 //! and leaves once the new one has a worker.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,15 +10,16 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
-use super::makers::{Makers, environment_spec, rules};
+use super::makers::{Makers, describe, environment_spec, rules};
 use super::secrets::look_up;
+use super::store::{PoolKey, PoolLease, PoolStore};
 use super::versions::{Current, Open};
 use crate::config::Config;
 use crate::config::tool::Effects;
-use crate::discovery::Status;
+use crate::discovery::{SourceId, Status};
 use crate::environment::{Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
-use crate::pool::{Cancellation, Caps, Job, Listener, Pool, Settled, Shared};
+use crate::pool::{Cancellation, Caps, Job, Listener, Pool, Settled};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
@@ -47,13 +47,13 @@ pub struct Pools {
     makers: Makers,
     /// Who learns what live types tell.
     registry: Arc<Registry>,
-    /// What all pools have in common.
-    pub shared: Arc<Shared>,
+    /// Every pool of the process.
+    pub(super) store: Arc<PoolStore>,
     /// Held only to look up or replace an entry.
     pub(super) open: Mutex<Open>,
     nothing: Arc<RawValue>,
     /// What was sent last to each file that declares secrets. Held only to look up or replace an entry.
-    secrets: Mutex<HashMap<PathBuf, Secrets>>,
+    secrets: Mutex<HashMap<SourceId, Secrets>>,
 }
 
 /// The secrets of a call as JSON, and what takes them out of what is told of it.
@@ -61,12 +61,11 @@ type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
 
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
-    pub fn new(config: Arc<Config>, registry: Arc<Registry>, makers: Makers) -> Self {
+    pub fn new(config: Arc<Config>, registry: Arc<Registry>, makers: Makers, store: Arc<PoolStore>) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        let shared = Arc::new(Shared::new(caps(&config)));
         Self {
             config,
-            shared,
+            store,
             makers,
             registry,
             open: Mutex::default(),
@@ -118,8 +117,9 @@ impl Pools {
     /// Lets the workers of files leave that are no more, once they have finished what they have.
     pub fn close_without(&self, catalogue: &Catalogue) {
         let is_gone = |entry: &FileEntry| matches!(entry.file.status, Status::Missing { .. });
-        let is_there = |path: &Path| catalogue.files.iter().any(|entry| entry.file.path == path && !is_gone(entry));
-        self.open.lock().close_without(is_there);
+        let there: HashSet<SourceId> =
+            catalogue.files.iter().filter(|entry| !is_gone(entry)).map(|entry| entry.file.source()).collect();
+        self.open.lock().close_without(|source| there.contains(source));
     }
 
     /// Starts the workers of a tool file that should always be there.
@@ -147,17 +147,17 @@ impl Pools {
 
     /// Lets every call inside finish and every worker leave.
     pub fn close(&self) {
-        self.each(Pool::close);
+        self.each(PoolLease::close);
     }
 
     /// Answers every call inside with `SHUTTING_DOWN` and kills every worker.
     pub fn end(&self) {
-        self.each(Pool::end);
+        self.each(PoolLease::end);
     }
 
     /// Waits until closed or ended pools are empty. They stay known, so that whoever loses patience can end them.
     pub async fn emptied(&self) {
-        let pools: Vec<Arc<Pool>> = {
+        let pools: Vec<Arc<PoolLease>> = {
             let open = self.open.lock();
             open.pools().cloned().collect()
         };
@@ -166,24 +166,24 @@ impl Pools {
         }
     }
 
-    fn each(&self, order: impl Fn(&Pool)) {
+    fn each(&self, order: impl Fn(&PoolLease)) {
         let mut open = self.open.lock();
         open.ended = true;
         open.pools().for_each(|pool| order(pool));
     }
 
-    fn pool(&self, entry: &FileEntry) -> Option<(Arc<Pool>, Arc<RawValue>)> {
-        let file = &entry.file;
+    fn pool(&self, entry: &FileEntry) -> Option<(Arc<PoolLease>, Arc<RawValue>)> {
+        let source = entry.file.source();
         let mut open = self.open.lock();
         if open.ended {
             return None;
         }
-        if let Some(current) = open.current.get(&file.path)
+        if let Some(current) = open.current.get(&source)
             && current.serves(entry)
         {
             return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
         }
-        let taken_back = open.older.iter().position(|(path, older)| *path == file.path && older.serves(entry));
+        let taken_back = open.older.iter().position(|(of, older)| *of == source && older.serves(entry));
         let fresh = match taken_back {
             Some(place) => {
                 let back = open.older.swap_remove(place).1;
@@ -193,17 +193,19 @@ impl Pools {
             None => self.start(entry),
         };
         let given = (Arc::clone(&fresh.pool), Arc::clone(&fresh.config));
-        open.replace(&file.path, fresh);
+        open.replace(&source, fresh);
         Some(given)
     }
 
     fn start(&self, entry: &FileEntry) -> Current {
-        let pool = Arc::new(Pool::start(
-            entry.file.path.clone(),
-            &rules(entry),
-            self.makers.launcher(entry, &self.registry),
-            Arc::clone(&self.shared),
-        ));
+        let source = entry.file.source();
+        let effective = self.makers.identity(entry, &self.config);
+        let key = PoolKey { source, version: entry.version, effective };
+        let start = |describe| {
+            let launcher = self.makers.launcher(entry, describe);
+            Pool::start(entry.file.path.clone(), &rules(entry), launcher, Arc::clone(&self.store.broker))
+        };
+        let pool = Arc::new(self.store.lease(key, describe(entry, &self.registry), start));
         let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }
     }
@@ -222,18 +224,20 @@ impl Pools {
         }
         let values = to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         // Looked up for every call, and hardly ever another.
+        let source = entry.file.source();
         let mut known = self.secrets.lock();
-        if let Some(secrets) = known.get(&entry.file.path).filter(|(known, _)| known.get() == values.get()) {
+        if let Some(secrets) = known.get(&source).filter(|(known, _)| known.get() == values.get()) {
             return Ok(secrets.clone());
         }
         let texts = found.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
         let secrets = (values, Scrub::of(texts));
-        known.insert(entry.file.path.clone(), secrets.clone());
+        known.insert(source, secrets.clone());
         Ok(secrets)
     }
 }
 
-fn caps(config: &Config) -> Caps {
+/// The limits of everything that shares a process.
+pub fn caps(config: &Config) -> Caps {
     let limits = &config.limits;
     Caps {
         running: limits.max_concurrent_calls.value,

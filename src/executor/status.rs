@@ -1,12 +1,14 @@
 //! How everything stands: what an operator looks at, for every face.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::pooled::Pools;
-use crate::pool::{Pool, PoolStatus, Usage};
+use super::store::PoolLease;
+use crate::discovery::SourceId;
+use crate::pool::{PoolStatus, Usage};
 
 /// hostler at a moment.
 #[derive(Debug, Clone, Serialize)]
@@ -34,22 +36,23 @@ pub struct FileStatus {
 impl Pools {
     /// How everything stands. Tool files that were never called have no pool.
     pub async fn status(&self) -> Status {
-        let known: Vec<(String, PathBuf, bool, Arc<Pool>)> = {
+        let known: Vec<(String, SourceId, bool, Arc<PoolLease>)> = {
             let open = self.open.lock();
-            let current = open.current.iter().map(|(path, one)| (path, true, one));
-            let older = open.older.iter().map(|(path, one)| (path, false, one));
-            let named = |(path, is_current, one): (&PathBuf, bool, &super::versions::Current)| {
-                (one.pack.clone(), path.clone(), is_current, Arc::clone(&one.pool))
+            let current = open.current.iter().map(|(source, one)| (source, true, one));
+            let older = open.older.iter().map(|(source, one)| (source, false, one));
+            let named = |(source, is_current, one): (&SourceId, bool, &super::versions::Current)| {
+                (one.pack.clone(), source.clone(), is_current, Arc::clone(&one.pool))
             };
             current.chain(older).map(named).collect()
         };
         let mut pools = Vec::new();
-        for (pack, file, current, pool) in known {
+        for (pack, source, current, pool) in known {
             if let Some(pool) = pool.status().await {
+                let file = source.path().map(Path::to_owned).unwrap_or_default();
                 pools.push(FileStatus { pack, file, current, pool });
             }
         }
         pools.sort_by(|left, right| (&left.pack, !left.current).cmp(&(&right.pack, !right.current)));
-        Status { usage: self.shared.usage(), pools }
+        Status { usage: self.store.broker.usage(), pools }
     }
 }

@@ -1,7 +1,6 @@
 //! Turns of calls that need no worker of a pool: by tool file, among all that run.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use parking_lot::Mutex;
 use super::advice;
 use super::pooled::Prepared;
 use crate::config::Config;
+use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
 use crate::pool::{Lane, Settled, Shared, Turn, busy};
 use crate::registry::{Catalogue, Tool};
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Turns {
     shared: Arc<Shared>,
     /// Held only to look one up.
-    lanes: Mutex<HashMap<PathBuf, Arc<Lane>>>,
+    lanes: Mutex<HashMap<SourceId, Arc<Lane>>>,
 }
 
 impl Turns {
@@ -69,13 +69,13 @@ impl Turns {
 
     /// Forgets the lanes of tool files that are gone.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
-        let is_there = |path: &PathBuf| catalogue.files.iter().any(|entry| entry.file.path == *path);
-        self.lanes.lock().retain(|path, _| is_there(path));
+        let there: HashSet<SourceId> = catalogue.files.iter().map(|entry| entry.file.source()).collect();
+        self.lanes.lock().retain(|source, _| there.contains(source));
     }
 
     fn lane(&self, tool: &Tool) -> Arc<Lane> {
         let mut lanes = self.lanes.lock();
         let fresh = || Lane::new(Arc::clone(&self.shared));
-        Arc::clone(lanes.entry(tool.entry.file.path.clone()).or_insert_with(fresh))
+        Arc::clone(lanes.entry(tool.entry.file.source()).or_insert_with(fresh))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::lifecycle::Rules;
 use super::notifier::Notifier;
-use super::session::Session;
+use super::session::McpSession;
 use crate::call::{Caller, SessionId};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
@@ -59,7 +59,7 @@ pub(super) fn caller(
 
 /// Hears a call and answers its request.
 pub(super) struct CallReply {
-    pub session: Arc<Session>,
+    pub session: Arc<McpSession>,
     pub id: RequestId,
     pub rules: Rules,
     pub notifier: Option<Notifier>,

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::message;
 use super::outbox::Outbox;
-use super::session::Session;
+use super::session::McpSession;
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
 
@@ -29,7 +29,7 @@ pub async fn serve_connection(
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
-    let session = Session::new(service, Outbox::new(Box::new(output)));
+    let session = McpSession::new(service, Outbox::new(Box::new(output)));
     let ended = read(input, &session, || false).await;
     session.end_subscriptions();
     session.cancel_all(&Cancelled::by(Canceller::ClientGone));
@@ -41,7 +41,7 @@ pub async fn serve_connection(
 /// input cannot be read to find out.
 pub(super) async fn read(
     mut input: impl AsyncRead + Unpin,
-    session: &Arc<Session>,
+    session: &Arc<McpSession>,
     is_gone: impl Fn() -> bool,
 ) -> io::Result<()> {
     let mut lines = Lines::default();
@@ -82,7 +82,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn each(&mut self, session: &Arc<Session>) {
+    fn each(&mut self, session: &Arc<McpSession>) {
         let mut start = 0;
         while let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
             let end = self.searched + length;

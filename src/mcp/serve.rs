@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::connection::read;
 use super::outbox::Outbox;
-use super::session::Session;
+use super::session::McpSession;
 use super::stdio::{self, Stdio};
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
@@ -34,7 +34,7 @@ pub enum Ended {
 /// Serves one client until it goes or a signal asks for the end. When this returns, every worker is gone.
 pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
     let Stdio { input, output, input_fd } = stdio::open(&service.config.environment);
-    let session = Session::new(Arc::clone(&service), Outbox::new(output));
+    let session = McpSession::new(Arc::clone(&service), Outbox::new(output));
     let ended = tokio::select! {
         read = read(input, &session, || input_fd.as_ref().is_some_and(is_closed)) => {
             if let Err(error) = read {

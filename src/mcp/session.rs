@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
@@ -21,13 +20,12 @@ use super::notifier::Notifier;
 use super::outbox::Outbox;
 use super::subscription::{self, Changes};
 use super::{result, tools};
-use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, SessionId};
+use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
 use crate::outcome::{Cancelled, Canceller, Outcome};
 
 /// A session, shared with its running calls.
-pub(super) struct Session {
-    service: Arc<CallService>,
-    id: SessionId,
+pub(super) struct McpSession {
+    session: Session,
     outbox: Outbox,
     client: Client,
     /// Held only to look or to change it.
@@ -55,26 +53,27 @@ enum Running {
     Subscription(AbortHandle),
 }
 
-/// 0 is the program itself.
-static LAST_SESSION: AtomicU64 = AtomicU64::new(0);
-
 /// Why a request has no result.
 type Refused = ErrorData;
 
-impl Session {
+impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
-        let id = SessionId(LAST_SESSION.fetch_add(1, Ordering::Relaxed) + 1);
-        let caller = Arc::new(Caller { session: id, ..Caller::default() });
+        let announcements = service.registry.announcements();
+        let session = Session::open(service);
+        let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new(Self {
-            id,
             client: Client::new(outbox.clone()),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller }),
             running: Mutex::default(),
-            listed: Mutex::new(service.registry.announcements()),
+            listed: Mutex::new(announcements),
             over: watch::Sender::new(false),
-            service,
+            session,
         })
+    }
+
+    fn service(&self) -> &CallService {
+        self.session.service()
     }
 
     pub fn outbox(&self) -> &Outbox {
@@ -150,8 +149,8 @@ impl Session {
         let is_first = matches!(state.era, Era::Undecided);
         let result = state.era.initialize(hello);
         let client = state.era.client_name(&RequestMetaObject::default());
-        tracing::info!(session = self.id.0, client, revision = %result.protocol_version, "session opened");
-        state.caller = Arc::new(Caller { session: self.id, client, ..Caller::default() });
+        tracing::info!(session = self.session.id().0, client, revision = %result.protocol_version, "session opened");
+        state.caller = Arc::new(Caller { session: self.session.id(), client, ..Caller::default() });
         drop(state);
         if is_first {
             subscription::tell_unasked(self.outbox.clone(), self.changes());
@@ -160,10 +159,10 @@ impl Session {
     }
 
     fn list(&self, id: &RequestId, rules: Rules) {
-        self.service.registry.refresh_if_changed();
+        self.service().registry.refresh_if_changed();
         self.listed.lock().mark_unchanged();
-        self.service.keep_ready();
-        let line = tools::line(id, &self.service.registry.catalogue(), rules, self.wears_envelope());
+        self.service().keep_ready();
+        let line = tools::line(id, &self.service().registry.catalogue(), rules, self.wears_envelope());
         self.outbox.send(&line);
     }
 
@@ -173,7 +172,7 @@ impl Session {
         let (rules, samples, level) = {
             let mut state = self.state.lock();
             let rules = state.era.admit("tools/call", &meta)?;
-            request.caller = call::caller(self.id, &state.caller, &meta, || state.era.client_name(&meta));
+            request.caller = call::caller(self.session.id(), &state.caller, &meta, || state.era.client_name(&meta));
             let samples = state.era.capabilities(&meta).is_some_and(|capabilities| capabilities.sampling.is_some());
             (rules, samples, meta.log_level().or(state.level))
         };
@@ -186,7 +185,7 @@ impl Session {
         let notifier = Notifier::new(self.outbox.clone(), meta.get_progress_token(), level, &request.tool);
         request.listener = Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier });
         self.running.lock().insert(id.clone(), Running::Accepted);
-        let handle = self.service.start(request);
+        let handle = self.session.start(request);
         // A call that has ended already is not in the table any more.
         if let Some(running) = self.running.lock().get_mut(id) {
             *running = Running::Call(handle);
@@ -226,12 +225,12 @@ impl Session {
     }
 
     fn wears_envelope(&self) -> bool {
-        self.service.config.layer.mcp.wears_envelope()
+        self.service().config.layer.mcp.wears_envelope()
     }
 
     /// Waits until no call of the session is running and the client has read every answer.
     pub async fn drained(&self) {
-        self.service.idle(self.id).await;
+        self.session.idle().await;
         self.outbox.caught_up().await;
     }
 
@@ -242,7 +241,7 @@ impl Session {
 
     /// Cancels every call of the session.
     pub fn cancel_all(&self, why: &Cancelled) {
-        self.service.cancel_all_of(self.id, why);
+        self.session.cancel_all(why);
     }
 }
 

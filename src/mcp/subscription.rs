@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::outbox::Outbox;
-use super::session::Session;
+use super::session::McpSession;
 use super::{lifecycle, message};
 
 /// A client that has more bytes than this to read hears of changes once it has read them.
@@ -64,7 +64,7 @@ pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
 }
 
 /// Answers `subscriptions/listen`: acknowledged at once, answered when the session ends.
-pub(super) async fn listen(session: Arc<Session>, id: RequestId, requested: SubscriptionFilter) {
+pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: SubscriptionFilter) {
     let outbox = session.outbox();
     let accepted = requested.supported_by(&lifecycle::about().capabilities);
     let meta = json!({ID_KEY: id});

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fresh::{Fresh, Support};
@@ -22,6 +23,8 @@ pub struct ProgramLauncher {
     pub withheld: Withheld,
     /// What it gets beside that.
     pub env: BTreeMap<OsString, OsString>,
+    /// Its working directory; hostler's own when none is given.
+    pub directory: Option<PathBuf>,
 }
 
 impl ProgramLauncher {
@@ -40,9 +43,10 @@ impl Launcher for ProgramLauncher {
 
     fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
         let (spec, env) = (Arc::clone(&self.spec), self.environment());
+        let launch = Launch { directory: self.directory.clone(), ..Launch::new(&spec.file).envs(env) };
         Box::pin(async move {
             notes(StartNote(format!("starting {}", spec.pack)));
-            let child = spawn_when_written(&Launch::new(&spec.file).envs(env)).await.map_err(|error| {
+            let child = spawn_when_written(&launch).await.map_err(|error| {
                 let reason = cannot_run(&spec.file, &error);
                 Fault::new(Code::CommandNotFound, format!("{} could not be started: {reason}", spec.pack))
             })?;

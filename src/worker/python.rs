@@ -1,7 +1,7 @@
 //! Workers of Python tool files: environment, interpreter, and the shim, or the file itself where it serves itself.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::fresh::{Fresh, Support};
@@ -24,6 +24,8 @@ pub struct PythonSpec {
     pub environment: EnvironmentSpec,
     /// Through `uv run`, or the interpreter itself.
     pub launcher: LauncherKind,
+    /// Its working directory; hostler's own when none is given.
+    pub directory: Option<PathBuf>,
     /// Variables of hostler's own environment that it may see beside the usual ones.
     pub pass_env: Vec<String>,
     /// Variables it is given.
@@ -84,6 +86,7 @@ async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &L
             .arg(&lease.python)
             .arg("python"),
     };
+    let launch = python.directory.iter().fold(launch, |launch, folder| launch.within(folder));
     let launch = launch.envs(worker_environment(environments.environment(), &python.pass_env));
     Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }

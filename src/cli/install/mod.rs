@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 
 use super::consent::{self, Consent};
 use super::{check, exit, style};
-use crate::app::App;
 use crate::config::origin::Origin;
 use crate::config::{Config, Wanted, paths};
 use crate::process::shell_word;
+use crate::runtime::Workspace;
 use inspected::Inspected;
 use parcel::Parcel;
 use staging::Staging;
@@ -52,7 +52,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
         style::note(&format!("{} is run with --schema, to learn what it is.", parcel.source.display()));
     }
     let config = Config::load(wanted, directory).map_err(|error| error.to_string())?;
-    let app = App::build(config);
+    let app = Workspace::build(config);
     app.ask();
     app.dispatcher.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
@@ -125,7 +125,7 @@ pub(super) fn answer(mut said: Map<String, Value>, done: &str, is_done: bool, re
 }
 
 /// What to do next.
-fn advice(inspected: &Inspected, standing: &Standing, app: &App, target: &Path) -> String {
+fn advice(inspected: &Inspected, standing: &Standing, app: &Workspace, target: &Path) -> String {
     let Some(tool) = inspected.catalogue.tools.first() else { return String::new() };
     let name = &tool.name;
     // By its name alone, another would be called that hides it.

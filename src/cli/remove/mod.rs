@@ -14,12 +14,12 @@ use super::consent::{self, Consent};
 use super::install::staging::{REMOVING, sweep};
 use super::install::words::Remove;
 use super::{exit, install, style};
-use crate::app::App;
 use crate::config::section::nearest;
 use crate::config::{Config, Wanted, paths};
 use crate::discovery::{Kind, ToolFile};
 use crate::outcome::Code;
 use crate::registry::Catalogue;
+use crate::runtime::Workspace;
 
 /// Why nothing was removed: the exit status, and what is said.
 struct Refused(u8, String);
@@ -45,7 +45,7 @@ struct Going {
 
 async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
     let config = Config::load(wanted, directory).map_err(|error| Refused(exit::USAGE, error.to_string()))?;
-    let app = App::build(config);
+    let app = Workspace::build(config);
     let folder =
         asked.from.as_ref().map_or_else(|| paths::user_tools(&wanted.environment), |folder| directory.join(folder));
     let going = find(asked, &app, &folder).await?;
@@ -77,7 +77,7 @@ async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(),
 }
 
 /// What a name means in the folder. Executables are run to learn their tools' names only when no file has that name.
-async fn find(asked: &Remove, app: &App, folder: &Path) -> Result<Going, Refused> {
+async fn find(asked: &Remove, app: &Workspace, folder: &Path) -> Result<Going, Refused> {
     let unasked = app.glance_into(folder).catalogue();
     if let Some(going) = Going::of(&asked.name, &unasked, folder) {
         return Ok(going);

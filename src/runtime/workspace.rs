@@ -1,9 +1,10 @@
-//! The composition root: builds the parts, in order, from one configuration.
+//! The composition root: builds the parts of a workspace, in order, from one configuration.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Runtime;
 use crate::builtin::Builtins;
 use crate::call::CallService;
 use crate::config::builtin::listed_as;
@@ -23,40 +24,53 @@ const FAREWELL: Duration = Duration::from_millis(400);
 /// What earlier runs left behind is looked for this long after the start, when whoever waits for it has been served.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// hostler, put together.
-pub struct App {
+/// One effective configuration and its catalogue, with what serves it.
+pub struct Workspace {
     /// What is in force.
     pub config: Arc<Config>,
     /// The way in for calls.
     pub dispatcher: Arc<CallService>,
+    runtime: Arc<Runtime>,
 }
 
-impl App {
+impl Workspace {
     /// Reads the configuration and the tool folders. Starts nothing: workers come with the first call.
     pub fn open(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
         Ok(Self::build(Config::load(wanted, directory)?))
     }
 
-    /// Puts the parts together around a configuration.
+    /// A workspace in a runtime of its own.
     pub fn build(config: Config) -> Self {
         let tools = Builtins::of(&config);
         Self::build_with(config, tools)
     }
 
-    /// The same, with these tools inside: [`Builtins::of`] the configuration, and what whoever embeds hostler adds to them.
+    /// The same, with these tools inside: [`Builtins::of`] the configuration, and what a program adds to them.
     pub fn build_with(config: Config, tools: Builtins) -> Self {
+        let runtime = Runtime::new(&config);
+        Self::build_in(runtime, config, tools)
+    }
+
+    /// A workspace beside others.
+    pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
-        let environments = Environments::in_cache(&cache, environment_settings(&config, &registry));
+        let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
-        let withheld = registry.withheld.clone();
-        let makers = Makers { environments: Arc::new(environments), shims, sources, withheld: withheld.clone() };
-        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers);
-        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&pools.shared), withheld.clone());
-        let built_ins = BuiltIns::new(Arc::clone(&config), tools, Arc::clone(&pools.shared), withheld);
+        let (withheld, directory) = (registry.withheld.clone(), own_directory(&config));
+        let makers = Makers { environments, shims, sources, withheld: withheld.clone(), directory: directory.clone() };
+        let broker = Arc::clone(&runtime.pools.broker);
+        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
+        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), withheld.clone(), directory);
+        let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, withheld);
         let dispatcher = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
-        Self { config, dispatcher }
+        Self { config, dispatcher, runtime }
+    }
+
+    /// What it shares with other workspaces.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
     }
 
     /// Asks the executables of the tools folders what they are, now and whenever one is new. For programs with a keeper, on the
@@ -71,7 +85,7 @@ impl App {
     }
 
     /// The tools of one folder by themselves, as they would be served: executables among them are asked, and nothing is kept of
-    /// it. To be run where [`App::ask`] may be.
+    /// it. To be run where [`Workspace::ask`] may be.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
         let limit = self.config.layer.executables.schema_timeout();
@@ -146,7 +160,7 @@ impl App {
         });
     }
 
-    /// As [`App::close`], but a second signal ends the workers at once.
+    /// As [`Workspace::close`], but a second signal ends the workers at once.
     pub async fn close_hearing(&self, signals: &Signals) {
         tokio::select! {
             () = self.close() => {}
@@ -166,6 +180,12 @@ impl App {
             let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
         }
     }
+}
+
+/// The directory of workers, where it is another than that of the process.
+fn own_directory(config: &Config) -> Option<PathBuf> {
+    let is_other = std::env::current_dir().map_or(true, |current| current != config.directory);
+    Some(config.directory.clone()).filter(|folder| is_other && folder.is_dir())
 }
 
 fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
