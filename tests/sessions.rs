@@ -195,7 +195,9 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
     let other = world.folder.path().join("other-tools");
     write_tool(&other, "peek");
     write_tool(&other, "second");
-    let (one, two) = (world.workspace("one", &world.tools(), A, "k-1"), world.workspace("two", &other, B, "k-2"));
+    let several = |settings: &str| format!("[tool.peek]\nmax_workers = 4\n{settings}");
+    let one = world.workspace("one", &world.tools(), &several(A), "k-1");
+    let two = world.workspace("two", &other, &several(B), "k-2");
     for workspace in [&one, &two] {
         workspace.dispatcher.registry.asked().await;
     }
@@ -235,7 +237,8 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
     }
     assert_eq!([one.dispatcher.counts().cancelled, two.dispatcher.counts().cancelled], [0, 0]);
 
-    // The end of a session ends its calls and no others.
+    // The end of a session ends its calls and no others, also of the same workspace.
+    b.hang(6).await;
     drop(a);
     tokio::time::timeout(PATIENCE, async {
         while one.dispatcher.counts().cancelled == 0 {
@@ -245,7 +248,11 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
     .await
     .expect("the call of a client that is gone is cancelled");
     assert_eq!(two.dispatcher.counts().cancelled, 0);
-    assert_eq!(b.peek(8).await["mark"], "a", "its neighbour is served on");
+    b.caught_up(8).await;
+    assert_eq!(one.dispatcher.counts().cancelled, 1, "its neighbour's call goes on");
+    b.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
+    assert_eq!(b.peek(9).await["mark"], "a");
+    assert_eq!(one.dispatcher.counts().cancelled, 2);
     c.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
     assert_eq!(c.peek(9).await["mark"], "b");
     assert_eq!(two.dispatcher.counts().cancelled, 1);

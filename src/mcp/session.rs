@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::call::{self, CallParams, CallReply};
 use super::client::{Client, ClientLlm};
@@ -32,6 +32,8 @@ pub(super) struct McpSession {
     state: Mutex<State>,
     /// Requests without an answer. Held only to add, to look up or to take one.
     running: Mutex<HashMap<RequestId, Running>>,
+    /// Subscriptions that are open. Held only to add one or to take them all.
+    listening: Mutex<JoinSet<()>>,
     /// Has seen every change that the client's last list shows. Held only to look.
     listed: Mutex<watch::Receiver<u64>>,
     /// Whether the session is over.
@@ -66,6 +68,7 @@ impl McpSession {
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller }),
             running: Mutex::default(),
+            listening: Mutex::default(),
             listed: Mutex::new(announcements),
             over: watch::Sender::new(false),
             session,
@@ -208,8 +211,9 @@ impl McpSession {
     }
 
     fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) {
-        let listening = tokio::spawn(subscription::listen(Arc::clone(self), id.clone(), requested));
-        self.running.lock().insert(id.clone(), Running::Subscription(listening.abort_handle()));
+        let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
+        let listening = self.listening.lock().spawn(listen);
+        self.running.lock().insert(id.clone(), Running::Subscription(listening));
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>) {
@@ -228,9 +232,11 @@ impl McpSession {
         self.service().config.layer.mcp.wears_envelope()
     }
 
-    /// Waits until no call of the session is running and the client has read every answer.
+    /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
     pub async fn drained(&self) {
         self.session.idle().await;
+        let mut listening = std::mem::take(&mut *self.listening.lock());
+        while listening.join_next().await.is_some() {}
         self.outbox.caught_up().await;
     }
 

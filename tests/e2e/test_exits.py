@@ -253,8 +253,7 @@ class Lines(unittest.TestCase):
         with Wire() as hostler:
             hostler.open()
             deep = b"[" * 200 + b"]" * 200
-            unread = "cannot be read as JSON"
-            rows = ((b'"\\ud800"', unread), (b"1e400", unread), (deep, "`number` is nested deeper"), (b'"\xff"', unread))
+            rows = ((b'"\\ud800"', "JSON"), (b"1e400", "JSON"), (deep, "`number`"), (b'"\xff"', "UTF-8"))
             for number, (text, words) in enumerate(rows, 1):
                 hostler.send(start % (number, text))
                 error = hostler.answer(number)["error"]
