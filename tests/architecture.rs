@@ -81,10 +81,10 @@ fn protocol_and_header_do_no_input_and_output() {
 fn the_pools_machine_knows_no_clock_no_runtime_and_no_process() {
     let words =
         ["tokio", "Instant", "SystemTime", "process", "thread", "async", "await", "std::fs", "std::env", "rand"];
-    let pure =
-        ["machine/", "event.rs", "seat.rs", "commons.rs", "rules.rs", "trouble.rs"].map(|of| format!("src/pool/{of}"));
+    let pure = ["machine/", "event.rs", "worker_state.rs", "broker.rs", "rules.rs", "breaker.rs"]
+        .map(|of| format!("src/pool/{of}"));
     let is_pure = |source: &&Source| pure.iter().any(|path| source.path.starts_with(path.as_str()));
-    hold(("src/pool/seat.rs", "use std::time::Instant;"), |sources| {
+    hold(("src/pool/worker_state.rs", "use std::time::Instant;"), |sources| {
         sources.iter().filter(is_pure).flat_map(|one| one.naming(&words)).collect()
     });
     assert!(pure.iter().all(|path| Path::new(path).exists()), "a file of the machine has another name now");

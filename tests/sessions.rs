@@ -1,5 +1,5 @@
 //! Two workspaces with two sessions each in one process: what is shared, and what never reaches another.
-#![expect(clippy::unwrap_used, reason = "it is a test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "it is a test")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

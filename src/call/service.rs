@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::layer::{CallContext, Layer, Next};
-use super::record::{CallCounts, CountLayer, LogLayer};
+use super::layer::{CallCounts, CountLayer, LogLayer};
 use super::request::{CallRequest, SessionId};
 use super::{host, results, validate, waits};
 use crate::config::Config;
@@ -198,7 +198,7 @@ impl CallService {
         running: &Arc<RunningCall>,
         request: &Arc<CallRequest>,
     ) -> Settled {
-        // Only a version that never answered may yet turn out not to start.
+        // Only a version that never answered may yet permit out not to start.
         let spare = (!Registry::is_known_good(&tool.entry)).then(|| arguments.clone());
         let context = |tool: &Arc<Tool>, version| CallContext {
             tool: Arc::clone(tool),

@@ -1,18 +1,20 @@
 //! The last sentence of faults whose mending is a setting: which one is in force, and where it stands. A reader who is told
 //! to raise a limit that another place overrules would try in vain.
 
+use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::modules::missing_module;
-use super::newer::newer_syntax;
+use pep440_rs::VersionSpecifiers;
+
 use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
 use crate::config::section::is_slip_of;
+use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Lack};
-use crate::pep723::Metadata;
-
+use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
 use crate::registry::{FileEntry, Registry, Tool};
 
 /// Completes a fault of a call that was allowed this time.
@@ -163,6 +165,84 @@ fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&Strin
     }
 }
 
+/// The advice after a `SyntaxError`, or nothing where the file is not the cause.
+pub(super) fn newer_syntax(file: &ToolFile) -> Option<String> {
+    let source = pep723::decode(&std::fs::read(&file.path).ok()?).ok()?;
+    // What nests too deeply is not parsed again.
+    syntax_tree(&source)?;
+    syntax_advice(&source, file.header.as_ref())
+}
+
+fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
+    let wanted = header.and_then(|header| VersionSpecifiers::from_str(header.requires_python.as_deref()?).ok());
+    let oldest = wanted.as_ref().and_then(oldest_minor).unwrap_or(OLDEST_PYTHON).1;
+    let error = unknown_to(source, oldest)?;
+    let enough = enough_for(source, oldest)?;
+    let line = format!("# requires-python = \">=3.{enough}\"");
+    let how = match header {
+        None => format!("begin the file with a header, the three lines `# /// script`, `{line}` and `# ///`"),
+        Some(header) => match header.line_of("requires-python") {
+            Some(number) => format!("write line {number} as `{line}`"),
+            None => format!("write the line `{line}` after line {}", header.first_line - 1),
+        },
+    };
+    // The parser's words end with the version that was assumed, which need not be the one that ran.
+    let what = error.to_string();
+    let what = what.split(" on Python ").next().unwrap_or_default();
+    let (first, rest) = what.split_at(what.chars().next().map_or(0, char::len_utf8));
+    let what = first.to_lowercase() + rest;
+    Some(format!("The file needs Python 3.{enough} (before it, {what}): {how}, or write it otherwise"))
+}
+
+/// The advice, or nothing where the file declares the package already or has the module beside it.
+pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
+    let folder = file.path.parent().unwrap_or(Path::new("."));
+    let top = module.split('.').next().unwrap_or(module);
+    let is_neighbour = folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir();
+    if is_neighbour {
+        return None;
+    }
+    if let (true, Some((_, part))) = (is_standard(top), module.split_once('.')) {
+        return Some(format!(
+            "`{top}` is Python's own, and `{part}` is not in it: correct the name, or, if a newer Python has it, set \
+             `requires-python` in the header to one that does"
+        ));
+    }
+    let told = module_advice(top, file.header.as_ref())?;
+    Some(match did_you_mean(top, file) {
+        Some(question) if is_well_known(top) => capital(&question),
+        Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
+        None if is_well_known(top) || is_standard(top) => told,
+        None => format!("{told}. If it is yours, put the file {top}.py or the folder {top} into {}", folder.display()),
+    })
+}
+
+fn module_advice(module: &str, header: Option<&Metadata>) -> Option<String> {
+    if is_standard(module) {
+        return Some(format!(
+            "`{module}` belongs to Python itself, but not to the version that runs this file: set `requires-python` in the \
+             header to one that has it, or do without it"
+        ));
+    }
+    let declared = header.map(|header| header.dependencies.as_slice()).unwrap_or_default();
+    if declared.iter().any(|spec| brings(package_of(spec), module)) {
+        return None;
+    }
+    let known = distribution_of(module);
+    let package = known.unwrap_or(module);
+    let whence = match known {
+        Some(_) => format!("`{module}` comes with the package \"{package}\""),
+        None => format!("If `{module}` is a package from the index, declare it"),
+    };
+    let how = match header {
+        Some(header) => format!("in the header, {}", header.declaring(package)),
+        None => format!(
+            "begin the file with a header, the three lines `# /// script`, `# dependencies = [\"{package}\"]` and `# ///`"
+        ),
+    };
+    Some(format!("{whence}: {how}"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -190,5 +270,51 @@ mod tests {
         assert!(near.contains("says where API_KEYS is: if API_KEY was meant there, write it so"), "{near}");
         let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
         assert!(missing_secret("KEY", Some(&command), None).contains("`pass show`"));
+    }
+
+    #[test]
+    fn the_version_that_is_enough_is_named_with_the_line() {
+        let header = |toml: &str| Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
+        let except = "try:\n    pass\nexcept ValueError, KeyError:\n    pass\n";
+        let told = |toml: &str| syntax_advice(except, Some(&header(toml)));
+        assert!(
+            told("requires-python = \">=3.9\"\n").unwrap().contains("write line 2 as `# requires-python = \">=3.14\"`")
+        );
+        assert!(told("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
+        assert_eq!(told("requires-python = \">=3.14\"\n"), None);
+        let bare = syntax_advice("type X = int\n", None).unwrap();
+        assert!(bare.starts_with("The file needs Python 3.12 (") && bare.contains("three lines"), "{bare}");
+        assert_eq!(syntax_advice("x = 1\n", None), None);
+    }
+
+    #[test]
+    fn what_a_module_of_pythons_own_lacks_is_no_package() {
+        let file = crate::discovery::read_bytes(&PathBuf::from("/nowhere/a.py"), b"import os.pth\n");
+        let told = missing_module("os.pth", &file).unwrap();
+        assert!(told.starts_with("`os` is Python's own, and `pth` is not in it: correct the name"), "{told}");
+        let told = missing_module("lib", &file).unwrap();
+        assert!(told.ends_with("If it is yours, put the file lib.py or the folder lib into /nowhere"), "{told}");
+        for known in ["yaml", "tomllib"] {
+            let told = missing_module(known, &file).unwrap();
+            assert!(!told.contains("If it is yours"), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_package_and_the_line_are_named() {
+        let toml = "dependencies = [\"ruamel.yaml\"]\n";
+        let header = Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
+        assert_eq!(
+            module_advice("yaml", Some(&header)).unwrap(),
+            "`yaml` comes with the package \"pyyaml\": in the header, write line 2 as `# dependencies = [\"ruamel.yaml\", \
+             \"pyyaml\"]`"
+        );
+        assert_eq!(
+            module_advice("httpx", None).unwrap(),
+            "If `httpx` is a package from the index, declare it: begin the file with a header, the three lines \
+             `# /// script`, `# dependencies = [\"httpx\"]` and `# ///`"
+        );
+        assert!(module_advice("tomllib", None).unwrap().contains("`requires-python`"));
+        assert_eq!(module_advice("ruamel", Some(&header)), None, "a part that a declared package lacks");
     }
 }

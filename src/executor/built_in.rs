@@ -6,9 +6,9 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
+use super::admission::Admission;
 use super::pooled::Prepared;
 use super::secrets::look_up;
-use super::turns::Turns;
 use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
@@ -20,26 +20,26 @@ use crate::registry::{Catalogue, Tool};
 pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
-    turns: Turns,
+    admission: Admission,
     withheld: Withheld,
 }
 
 impl BuiltIns {
     /// These. `withheld` is what programs that they start do not get of hostler's own environment.
     pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, withheld: Withheld) -> Self {
-        Self { config, tools, turns: Turns::new(shared), withheld }
+        Self { config, tools, admission: Admission::new(shared), withheld }
     }
 
     /// Makes a call. Dropping the future cancels it.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
         let work =
             |prepared| async { Settled { ended: self.run(tool, prepared).await, metadata: Metadata::default() } };
-        self.turns.settled(tool, prepared, &self.config, work).await
+        self.admission.settled(tool, prepared, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
-        self.turns.keep_those_of(catalogue);
+        self.admission.keep_those_of(catalogue);
     }
 
     fn secrets(&self) -> LookUp {

@@ -4,20 +4,16 @@
 mod advice;
 mod built_in;
 mod makers;
-mod modules;
-mod newer;
 mod one_shot;
 mod pooled;
 mod secrets;
-mod status;
 mod store;
-mod turns;
-mod versions;
+mod admission;
 
 pub use built_in::BuiltIns;
 pub use makers::Makers;
 pub use one_shot::OneShots;
+pub use pooled::{FileStatus, Status};
 pub use pooled::{Pools, Prepared, caps};
 pub use secrets::{named_itself, trouble_of_secret};
-pub use status::{FileStatus, Status};
 pub use store::{PoolKey, PoolStore};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::admission::Admission;
 use super::pooled::Prepared;
-use super::turns::Turns;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
@@ -26,14 +26,14 @@ pub struct OneShots {
     config: Arc<Config>,
     /// The working directory of programs, where it is not that of the process.
     directory: Option<PathBuf>,
-    turns: Turns,
+    admission: Admission,
     withheld: Withheld,
 }
 
 impl OneShots {
     /// `withheld` is what executables do not get of hostler's own environment.
     pub fn new(config: Arc<Config>, shared: Arc<Shared>, withheld: Withheld, directory: Option<PathBuf>) -> Self {
-        Self { config, directory, turns: Turns::new(shared), withheld }
+        Self { config, directory, admission: Admission::new(shared), withheld }
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
@@ -42,12 +42,12 @@ impl OneShots {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };
             Settled { ended: self.run(tool, prepared, &mut metadata).await, metadata }
         };
-        self.turns.settled(tool, prepared, &self.config, work).await
+        self.admission.settled(tool, prepared, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
-        self.turns.keep_those_of(catalogue);
+        self.admission.keep_those_of(catalogue);
     }
 
     async fn run(&self, tool: &Tool, prepared: Prepared, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {

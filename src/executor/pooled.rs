@@ -2,24 +2,25 @@
 //! and leaves once the new one has a worker.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
 use super::makers::{Makers, describe, environment_spec, rules};
 use super::secrets::look_up;
-use super::store::{PoolKey, PoolLease, PoolStore};
-use super::versions::{Current, Open};
+use super::store::{Current, Open, PoolKey, PoolLease, PoolStore};
 use crate::config::Config;
 use crate::config::tool::Effects;
-use crate::discovery::{SourceId, Status};
+use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Said};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
-use crate::pool::{Cancellation, Caps, Job, Listener, Pool, Settled};
+use crate::pool::{Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
@@ -116,7 +117,7 @@ impl Pools {
 
     /// Lets the workers of files leave that are no more, once they have finished what they have.
     pub fn close_without(&self, catalogue: &Catalogue) {
-        let is_gone = |entry: &FileEntry| matches!(entry.file.status, Status::Missing { .. });
+        let is_gone = |entry: &FileEntry| matches!(entry.file.status, discovery::Status::Missing { .. });
         let there: HashSet<SourceId> =
             catalogue.files.iter().filter(|entry| !is_gone(entry)).map(|entry| entry.file.source()).collect();
         self.open.lock().close_without(|source| there.contains(source));
@@ -244,5 +245,52 @@ pub fn caps(config: &Config) -> Caps {
         workers: limits.max_workers.value,
         waiting: limits.max_queue.value,
         memory: limits.max_memory.as_ref().map(|most| most.value.0),
+    }
+}
+
+/// hostler at a moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// Of what all tools share.
+    pub usage: Usage,
+    /// Every pool there is, by pack; a changed file has two for a while.
+    pub pools: Vec<FileStatus>,
+}
+
+/// The pool of one version of a tool file.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileStatus {
+    /// The pack.
+    pub pack: String,
+    /// The tool file.
+    pub file: PathBuf,
+    /// Whether new calls go to it; an older version only finishes what it has.
+    pub current: bool,
+    /// The rest.
+    #[serde(flatten)]
+    pub pool: PoolStatus,
+}
+
+impl Pools {
+    /// How everything stands. Tool files that were never called have no pool.
+    pub async fn status(&self) -> Status {
+        let known: Vec<(String, SourceId, bool, Arc<PoolLease>)> = {
+            let open = self.open.lock();
+            let current = open.current.iter().map(|(source, one)| (source, true, one));
+            let older = open.older.iter().map(|(source, one)| (source, false, one));
+            let named = |(source, is_current, one): (&SourceId, bool, &super::store::Current)| {
+                (one.pack.clone(), source.clone(), is_current, Arc::clone(&one.pool))
+            };
+            current.chain(older).map(named).collect()
+        };
+        let mut pools = Vec::new();
+        for (pack, source, current, pool) in known {
+            if let Some(pool) = pool.status().await {
+                let file = source.path().map(Path::to_owned).unwrap_or_default();
+                pools.push(FileStatus { pack, file, current, pool });
+            }
+        }
+        pools.sort_by(|left, right| (&left.pack, !left.current).cmp(&(&right.pack, !right.current)));
+        Status { usage: self.store.broker.usage(), pools }
     }
 }

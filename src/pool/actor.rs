@@ -3,23 +3,27 @@
 //! What reaches it becomes events here and in `listen`; what the machine answers is done in `perform`.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::alarm::Alarm;
-use super::commons::PoolId;
-use super::desk::Open;
-use super::event::{CallId, Event, Wish, WorkerId};
+use super::broker::PoolId;
+use super::event::{CallId, CallSpec, Event, WorkerId};
 use super::job::{Job, Settled};
 use super::machine::Machine;
+use super::open_call;
+use super::open_call::OpenCall;
+use super::perform::PING;
 use super::rules::Rules;
 use super::shared::Shared;
-use super::tally::{PoolStatus, Tally};
+use super::status::{PoolStatus, Tally};
 use crate::outcome::{Code, Fault, Scrub};
 use crate::process::resident;
-use crate::worker::{Control, Death, Flow, Launcher, News, StartNote, WorkerHandle};
+use crate::protocol::{HostMethod, Incoming};
+use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
 
 /// What reaches the loop.
 pub(super) enum Message {
@@ -27,7 +31,7 @@ pub(super) enum Message {
     Cancel(CallId),
     Started(WorkerId, Result<WorkerHandle, Fault>),
     Note(StartNote),
-    News(WorkerId, News),
+    WorkerEvent(WorkerId, WorkerEvent),
     /// Something that concerns the machine alone.
     Heard(Event),
     Status(oneshot::Sender<PoolStatus>),
@@ -49,7 +53,7 @@ pub(super) struct Actor {
     pub(super) launcher: Arc<dyn Launcher>,
     pub(super) sender: mpsc::UnboundedSender<Message>,
     /// How much of what workers say is not looked at yet.
-    pub(super) flow: Arc<Flow>,
+    pub(super) flow: Arc<Backpressure>,
     id: PoolId,
     shared: Arc<Shared>,
     pub(super) tally: Tally,
@@ -57,7 +61,7 @@ pub(super) struct Actor {
     pub(super) why_stop: Option<&'static str>,
     /// Why the last worker died that did so by itself.
     pub(super) death_fault: Option<Fault>,
-    pub(super) calls: HashMap<CallId, Open>,
+    pub(super) calls: HashMap<CallId, OpenCall>,
     pub(super) workers: HashMap<WorkerId, Held>,
     /// Why a worker is gone, until the machine's verdicts about it have been performed.
     pub(super) faults: HashMap<WorkerId, Fault>,
@@ -94,7 +98,7 @@ impl Actor {
         has_started: watch::Sender<bool>,
     ) -> Self {
         let id = shared.join(sender.clone());
-        let weighs = rules.max_rss.is_some() || shared.commons.lock().caps().memory.is_some();
+        let weighs = rules.max_rss.is_some() || shared.broker.lock().caps().memory.is_some();
         Self {
             machine: Machine::new(id, rules),
             file,
@@ -150,16 +154,16 @@ impl Actor {
         match message {
             Message::Submit(call, job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, Held::Live(_)));
-                let wish = Wish { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
+                let spec = CallSpec { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
                 self.scrub = job.scrub.clone().or_else(|| self.scrub.take());
-                self.calls.insert(call, Open::new(job, reply, cold));
-                self.step(Event::Submit(wish));
+                self.calls.insert(call, OpenCall::new(job, reply, cold));
+                self.step(Event::Submit(spec));
             }
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::Started(worker, outcome) => self.started(worker, outcome),
             Message::Note(note) => self.note(&note),
-            Message::News(worker, news) => {
-                self.news(worker, news);
+            Message::WorkerEvent(worker, events) => {
+                self.events(worker, events);
                 self.flow.took();
             }
             Message::Heard(event) => self.step(event),
@@ -174,14 +178,14 @@ impl Actor {
         self.follow_up.push_back(event);
         while let Some(event) = self.follow_up.pop_front() {
             let now = self.shared.epoch.elapsed();
-            let (effects, pokes) = {
-                let mut commons = self.shared.commons.lock();
-                (self.machine.step(now, event, &mut commons), commons.take_pokes())
+            let (effects, wakeups) = {
+                let mut broker = self.shared.broker.lock();
+                (self.machine.step(now, event, &mut broker), broker.take_wakeups())
             };
             for effect in effects {
                 self.perform(effect);
             }
-            self.shared.deliver(pokes);
+            self.shared.deliver(wakeups);
         }
     }
 
@@ -225,6 +229,148 @@ impl Actor {
             if let Some(open) = self.calls.get(&call) {
                 open.job.listener.note(&note.0);
             }
+        }
+    }
+}
+
+impl Actor {
+    pub(super) fn events(&mut self, worker: WorkerId, events: WorkerEvent) {
+        match events {
+            WorkerEvent::Frame(Incoming::Reply { id, .. }) if id == PING.0 => self.step(Event::Pong(worker)),
+            WorkerEvent::Frame(Incoming::Reply { id, answer }) => {
+                let cancelled = worker::is_cancelled(&answer);
+                let answer = |tool: &str, file: &Path| answer.map_err(|error| worker::error_fault(tool, file, &error));
+                self.answered(worker, CallId(id), cancelled, answer);
+            }
+            WorkerEvent::Oversized { id: Some(id), bytes } => {
+                self.answered(worker, CallId(id), false, |tool, _: &Path| Err(worker::oversized_fault(tool, bytes)));
+            }
+            WorkerEvent::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
+            WorkerEvent::Frame(Incoming::Output(note)) => {
+                let call = self.named(worker, note.id);
+                self.printed(call, &note.stream, &note.text);
+            }
+            WorkerEvent::Stderr(text) => self.printed(self.machine.running(worker), "stderr", &text),
+            WorkerEvent::Frame(Incoming::Progress(mut note)) => {
+                let call = self.named(worker, note.id);
+                if let Some(open) = call.and_then(|call| self.calls.get(&call)) {
+                    open.progress(&mut note);
+                }
+            }
+            WorkerEvent::Log(line) => {
+                let call = self.logging(worker, &line).and_then(|call| self.calls.get(&call));
+                open_call::log(call, self.scrub.as_deref(), &self.file, line);
+            }
+            WorkerEvent::Frame(Incoming::Ask { id, call, method, params }) => {
+                let call = self.named(worker, call);
+                self.ask(worker, call, id, method, params);
+            }
+            WorkerEvent::Frame(Incoming::UnknownRequest { id, method }) => {
+                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.reply(&id, Err(&open_call::unknown(&method)));
+                }
+            }
+            // Heard where the worker was started.
+            WorkerEvent::Frame(Incoming::Described(_)) => {}
+            WorkerEvent::Frame(Incoming::Unknown(method)) => {
+                tracing::debug!(method, "unknown notification of a worker");
+            }
+            WorkerEvent::Died(death) => {
+                let held = self.workers.remove(&worker);
+                let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
+                tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker gone");
+                self.tally.exited(pid.unwrap_or_default(), death.exit.to_string(), why);
+                if why.is_none() && self.machine.begun(worker).next().is_none() {
+                    self.death_fault = Some(worker::idle_death_fault(&death));
+                }
+                let of_a_limit = death.excess.is_some();
+                let begun = self.machine.begun(worker).count();
+                self.deaths.insert(worker, (death, begun.saturating_sub(1)));
+                self.step(Event::Died { worker, of_a_limit });
+                self.deaths.remove(&worker);
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        worker: WorkerId,
+        call: CallId,
+        cancelled: bool,
+        answer: impl FnOnce(&str, &Path) -> Result<Box<RawValue>, Fault>,
+    ) {
+        // A tool that writes frames of its own may name a call of another worker.
+        if !self.machine.holds(worker, call) {
+            // Whoever writes a worker looks for this when a call runs out of time.
+            tracing::info!(file = %self.file.display(), id = call.0, "a worker answered a call that it was not given");
+            return;
+        }
+        if let Some(open) = self.calls.get_mut(&call) {
+            open.answer = Some(answer(&open.job.tool, &self.file));
+        }
+        self.step(Event::Answered { worker, call, cancelled });
+        // The next call in the worker's line begins now.
+        if let Some(open) = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call)) {
+            open.begins();
+        }
+    }
+
+    /// The call that a worker names, if it is one that it runs. Without a name it is the one that runs, if it is alone.
+    fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
+        match id.map(CallId) {
+            Some(call) => self.machine.has_begun(worker, call).then_some(call),
+            None => self.machine.running(worker).filter(|_| self.knows_whose()),
+        }
+    }
+
+    /// Whether what a worker says without a name is its only call's. One that runs several names the call where there is one:
+    /// what has no name comes from a thread of nobody's, or of a call that has ended.
+    fn knows_whose(&self) -> bool {
+        self.machine.rules().concurrency == 1
+    }
+
+    /// The call that a log line names by the id that callers know, likewise. Other loggers may mean something else by that
+    /// word, which does no harm where only one call runs.
+    fn logging(&self, worker: WorkerId, line: &LogLine) -> Option<CallId> {
+        let running = || self.machine.running(worker).filter(|_| self.knows_whose());
+        let Some(name) = line.fields.get("call").and_then(|name| name.as_str()) else { return running() };
+        let is_meant = |call: &CallId| self.calls.get(call).is_some_and(|open| open.job.call_id == name);
+        self.machine.begun(worker).find(is_meant).or_else(running)
+    }
+
+    fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
+        if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
+            open.print(stream, text);
+        } else {
+            let text = self.scrub.as_ref().map_or(text.into(), |scrub| scrub.text(text));
+            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
+        }
+    }
+
+    /// A question from inside a running call, answered in a task that ends with the call.
+    fn ask(
+        &mut self,
+        worker: WorkerId,
+        call: Option<CallId>,
+        id: Box<RawValue>,
+        method: HostMethod,
+        params: Box<RawValue>,
+    ) {
+        let Some(Held::Live(handle)) = self.workers.get(&worker) else { return };
+        let writer = handle.writer.clone();
+        let asking = call.and_then(|call| self.calls.get_mut(&call));
+        match asking.and_then(|open| Some((open.job.host.clone()?, open))) {
+            Some((host, open)) => {
+                let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
+                let ask = worker::Ask { method, params, left };
+                // Of those that were answered nobody wants to hear any more.
+                while open.questions.try_join_next().is_some() {}
+                open.questions.spawn(async move {
+                    let answer = host.answer(ask).await;
+                    writer.reply(&id, answer.as_deref());
+                });
+            }
+            None => writer.reply(&id, Err(&open_call::refusal())),
         }
     }
 }

@@ -9,7 +9,7 @@ pub type Moment = Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
-/// A worker. Never used twice, so late news of a dead worker cannot touch its successor.
+/// A worker. Never used twice, so late events of a dead worker cannot touch its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u64);
 
@@ -17,12 +17,12 @@ pub struct WorkerId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Somebody wants a call made.
-    Submit(Wish),
+    Submit(CallSpec),
     /// The caller wants it no more.
     Cancel(CallId),
     /// A worker said hello.
     Ready(WorkerId),
-    /// A worker did not come to life.
+    /// A worker did not come to task.
     StartFailed {
         /// The worker.
         worker: WorkerId,
@@ -72,21 +72,21 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// A place for another pool's worker.
-    Seat,
+    WorkerPermit,
     /// Memory: all workers together hold more than they may.
     Memory,
 }
 
 /// A call that somebody wants made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct CallSpec {
     /// The call.
     pub call: CallId,
     /// How long it may run, from the moment its worker begins it.
     pub timeout: Duration,
     /// Whether it may be made a second time should its worker die of it.
     pub repeatable: bool,
-    /// Whether a running call waits for it: it takes no turn of its own and goes before the others.
+    /// Whether a running call waits for it: it takes no permit of its own and goes before the others.
     pub nested: bool,
 }
 
@@ -125,7 +125,7 @@ pub enum Effect {
         /// The call.
         call: CallId,
     },
-    /// Ask the worker for a sign of life; what answers is what begins its calls.
+    /// Ask the worker for a sign of task; what answers is what begins its calls.
     Ping(WorkerId),
     /// End the worker.
     Stop {
@@ -154,7 +154,7 @@ pub enum Decision {
     Start(WorkerId, WhyStart),
     /// A worker is to leave.
     Stop(WorkerId, WhyStop),
-    /// A worker has reached a limit of its life; a successor is started first, where there is a seat for one.
+    /// A worker has reached a limit of its task; a successor is started first, where there is a worker permit for one.
     Recycle(WorkerId, WhyStop),
     /// Workers died in a row: none is started for a while.
     Rest {
@@ -183,8 +183,8 @@ pub enum Decision {
         /// Its memory, in bytes.
         held: usize,
     },
-    /// A worker was wanted and all seats are taken.
-    NoSeat,
+    /// A worker was wanted and all worker permits are taken.
+    NoWorkerPermit,
 }
 
 /// Why a worker is started.

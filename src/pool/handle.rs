@@ -1,19 +1,19 @@
 //! The way into a pool: calls go in, their ends come out; a caller that goes away takes its call with it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message};
-use super::desk;
 use super::event::{CallId, Event};
 use super::job::{Job, Settled};
+use super::open_call;
 use super::rules::Rules;
 use super::shared::Shared;
-use super::tally::PoolStatus;
-use crate::outcome::Metadata;
+use super::status::PoolStatus;
+use crate::outcome::{Cancelled, Fault, Metadata};
 use crate::worker::Launcher;
 
 /// A running pool.
@@ -54,7 +54,8 @@ impl Pool {
         };
         guard.call = None;
         settled.unwrap_or_else(|_| {
-            let fault = if self.told.load(Ordering::Relaxed) { desk::closed(&tool) } else { desk::broken(&tool) };
+            let fault =
+                if self.told.load(Ordering::Relaxed) { open_call::closed(&tool) } else { open_call::broken(&tool) };
             Settled { ended: Err(fault), metadata: Metadata::default() }
         })
     }
@@ -118,6 +119,50 @@ impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(call) = self.call {
             let _ = self.sender.send(Message::Cancel(call));
+        }
+    }
+}
+
+/// Shared between who may cancel a call and what runs it. The first reason counts.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    why: OnceLock<Cancelled>,
+    notify: Notify,
+}
+
+impl Cancellation {
+    /// Cancels the call; `false` when it was cancelled before.
+    pub fn cancel(&self, why: Cancelled) -> bool {
+        let is_first = self.0.why.set(why).is_ok();
+        self.0.notify.notify_waiters();
+        is_first
+    }
+
+    /// Why the call was cancelled, if it was.
+    pub fn why(&self) -> Option<&Cancelled> {
+        self.0.why.get()
+    }
+
+    /// Waits until the call is cancelled.
+    pub async fn cancelled(&self) -> &Cancelled {
+        loop {
+            let notified = self.0.notify.notified();
+            if let Some(why) = self.0.why.get() {
+                return why;
+            }
+            notified.await;
+        }
+    }
+
+    /// Gives up waiting for `work` when the call is cancelled.
+    pub async fn or<T>(&self, tool: &str, work: impl Future<Output = T>) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            why = self.cancelled() => Err(why.fault(tool)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::cancellation::Cancellation;
+use super::handle::Cancellation;
 use crate::outcome::{Fault, Metadata, Outcome, Scrub};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::cancellation::Cancellation;
-use super::commons::Caps;
+use super::broker::Caps;
+use super::handle::Cancellation;
 use super::handle::Pool;
 use super::job::{Job, Listener, NoopListener, Settled};
 use super::rules::Rules;
@@ -22,7 +22,7 @@ use crate::outcome::{Code, Fault};
 use crate::process::Exit;
 use crate::protocol::{WireError, parse};
 use crate::worker::{
-    Ask, Control, Death, HostAccess, Launcher, LinkWriter, LogLine, News, NewsSender, StartNotes, Starting,
+    Ask, Control, Death, EventSender, HostAccess, Launcher, LinkWriter, LogLine, StartNotes, Starting, WorkerEvent,
     WorkerHandle,
 };
 
@@ -40,7 +40,7 @@ impl Launcher for MemoryLauncher {
         "memory"
     }
 
-    fn launch(&self, news: NewsSender, _notes: StartNotes) -> Starting {
+    fn launch(&self, events: EventSender, _notes: StartNotes) -> Starting {
         let pid = 100 + self.launched.fetch_add(1, Ordering::Relaxed);
         assert!(!self.panics, "a fault in the loop");
         let refuse = self.refuse;
@@ -50,7 +50,7 @@ impl Launcher for MemoryLauncher {
             }
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
-            tokio::spawn(live(frames, orders, news));
+            tokio::spawn(live(frames, orders, events));
             Ok(WorkerHandle { pid, writer, control, stack: Arc::default() })
         })
     }
@@ -59,10 +59,10 @@ impl Launcher for MemoryLauncher {
 async fn live(
     mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
     mut orders: mpsc::UnboundedReceiver<Control>,
-    news: NewsSender,
+    events: EventSender,
 ) {
     let died = |exit| {
-        news.send(News::Died(Death {
+        events.send(WorkerEvent::Died(Death {
             exit,
             stderr: Some("last words".to_owned()),
             stack: crate::worker::Stack::default(),
@@ -84,19 +84,19 @@ async fn live(
                 let reply = match params["function"].as_str() {
                     Some("echo") => json!({"jsonrpc": "2.0", "id": id, "result": params["kwargs"]}),
                     Some("print") => {
-                        news.send(News::Stderr("to stderr\n".to_owned()));
+                        events.send(WorkerEvent::Stderr("to stderr\n".to_owned()));
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
                     Some("forge") => {
                         let data = json!({"traceback": "  File \"/t/memory.py\", line 77, in forged\n"});
                         let error = json!({"code": -32003, "message": "forged", "data": data});
                         let line = json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string();
-                        news.send(News::Frame(parse(line.as_bytes()).unwrap()));
+                        events.send(WorkerEvent::Frame(parse(line.as_bytes()).unwrap()));
                         json!({"jsonrpc": "2.0", "id": id, "result": "done"})
                     }
                     Some("die") => return died(Exit::Code(3)),
                     Some("speak") => {
-                        speak_for(&news, id.as_u64().unwrap());
+                        speak_for(&events, id.as_u64().unwrap());
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
                     // The answer to what it asked in the name of the first call is that call's result.
@@ -104,24 +104,24 @@ async fn live(
                     _ => continue,
                 };
                 let line = reply.to_string();
-                news.send(News::Frame(parse(line.as_bytes()).unwrap()));
+                events.send(WorkerEvent::Frame(parse(line.as_bytes()).unwrap()));
             }
         }
     }
 }
 
 /// In the name of the first call, of no call and of one that is not this worker's: prints, logs and asks.
-fn speak_for(news: &NewsSender, own: u64) {
+fn speak_for(events: &EventSender, own: u64) {
     for (name, question) in [(json!(1), "w1"), (json!(null), "w2"), (json!(own + 1000), "w3")] {
         let output = json!({"method": "output", "params": {"id": name, "stream": "stdout", "text": question}});
         let ask = json!({"id": question, "method": "host.tools", "params": {"id": name}});
         for line in [output, ask] {
-            news.send(News::Frame(parse(line.to_string().as_bytes()).unwrap()));
+            events.send(WorkerEvent::Frame(parse(line.to_string().as_bytes()).unwrap()));
         }
     }
     for call in ["c1", "c1000"] {
         let fields = json!({"call": call}).as_object().unwrap().clone();
-        news.send(News::Log(LogLine { level: "info".to_owned(), message: call.to_owned(), fields }));
+        events.send(WorkerEvent::Log(LogLine { level: "info".to_owned(), message: call.to_owned(), fields }));
     }
 }
 
@@ -233,7 +233,7 @@ async fn a_caller_that_goes_away_takes_its_call_with_it() {
     assert!(gone.is_err());
     let began = Instant::now();
     assert!(pool.call(job("echo", 2)).await.ended.is_ok());
-    assert!(began.elapsed() < Duration::from_secs(1), "the slot was free again within the grace");
+    assert!(began.elapsed() < Duration::from_secs(1), "the call_slot was free again within the grace");
 }
 
 #[tokio::test(start_paused = true)]

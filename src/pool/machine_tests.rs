@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::commons::{Caps, Commons, PoolId};
-use super::event::{CallId, Decision, Effect, Event, Manner, Moment, Verdict, Wish, WorkerId};
+use super::broker::{Caps, PoolId, ResourceBroker};
+use super::event::{CallId, CallSpec, Decision, Effect, Event, Manner, Moment, Verdict, WorkerId};
 use super::machine;
 use super::rules::Rules;
 
@@ -22,7 +22,7 @@ fn at(milliseconds: u64) -> Duration {
 struct Machine {
     inner: machine::Machine,
     told: Vec<Decision>,
-    commons: Commons,
+    broker: ResourceBroker,
 }
 
 impl Machine {
@@ -30,13 +30,13 @@ impl Machine {
         Self {
             inner: machine::Machine::new(PoolId(1), rules),
             told: Vec::new(),
-            commons: Commons::new(Caps::default()),
+            broker: ResourceBroker::new(Caps::default()),
         }
     }
 
     /// What is to be done; what is only to be told is remembered.
     fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
-        let effects = self.inner.step(now, event, &mut self.commons);
+        let effects = self.inner.step(now, event, &mut self.broker);
         let told = effects
             .iter()
             .filter_map(|effect| if let Effect::Tell(decision) = effect { Some(*decision) } else { None });
@@ -55,12 +55,12 @@ impl Machine {
     }
 }
 
-fn wish(call: CallId) -> Wish {
-    Wish { call, timeout: at(1000), repeatable: false, nested: false }
+fn spec(call: CallId) -> CallSpec {
+    CallSpec { call, timeout: at(1000), repeatable: false, nested: false }
 }
 
 fn submit(call: CallId) -> Event {
-    Event::Submit(wish(call))
+    Event::Submit(spec(call))
 }
 
 fn died(worker: WorkerId) -> Event {
@@ -114,7 +114,7 @@ fn idle_time_counts_from_the_end_of_the_last_call() {
 #[test]
 fn a_running_call_is_never_idle() {
     let mut machine = Machine::new(&Rules { idle: Some(at(100)), ..Rules::default() });
-    let _ = machine.step(at(0), Event::Submit(Wish { timeout: at(10_000), ..wish(A) }));
+    let _ = machine.step(at(0), Event::Submit(CallSpec { timeout: at(10_000), ..spec(A) }));
     let _ = machine.step(at(0), Event::Ready(W1));
     assert_eq!(machine.step(at(5_000), Event::Timer), []);
 }

@@ -2,28 +2,25 @@
 
 mod actor;
 mod alarm;
-mod cancellation;
-mod commons;
-mod desk;
+mod broker;
+mod open_call;
 mod event;
 mod handle;
 mod job;
-mod lane;
-mod listen;
+mod admission;
 mod machine;
 mod perform;
 mod rules;
-mod seat;
+mod worker_state;
 mod shared;
 mod status;
-mod tally;
-mod trouble;
+mod breaker;
 #[cfg(test)]
 mod beside_tests;
 #[cfg(test)]
 mod growth_tests;
 #[cfg(test)]
-mod house;
+mod harness;
 #[cfg(test)]
 mod loop_tests;
 #[cfg(test)]
@@ -35,16 +32,18 @@ mod sharing_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
-mod trouble_tests;
+mod breaker_tests;
 
-pub use cancellation::Cancellation;
-pub use commons::{Caps, Commons, Poke, PoolId};
-pub use desk::busy;
-pub use event::{CallId, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, Wish, WorkerId};
+pub use admission::{AdmissionQueue, Full, RunPermit};
+pub use broker::{Caps, PoolId, ResourceBroker, Wakeup};
+pub use event::{
+    CallId, CallSpec, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId,
+};
+pub use handle::Cancellation;
 pub use handle::Pool;
 pub use job::{Job, Listener, NoopListener, Settled};
-pub use lane::{Full, Lane, Turn};
-pub use machine::{Machine, PoolView, Resting, WorkerState, WorkerView};
+pub use machine::{Machine, PoolView, Resting, WorkerPhase, WorkerView};
+pub use open_call::busy;
 pub use rules::Rules;
 pub use shared::{Shared, Usage};
-pub use tally::{LastExit, PoolStatus, WorkerStatus};
+pub use status::{LastExit, PoolStatus, WorkerStatus};

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::actor::{Actor, Held, Message};
-use super::desk::{self, Open};
+use super::admission::Full;
 use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
-use super::lane::Full;
+use super::open_call::{self, OpenCall};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::Grace;
-use crate::worker::{self, Control, NewsSender, StartNotes, died_fault, held_up_fault, timeout_fault};
+use crate::worker::{self, Control, EventSender, StartNotes, died_fault, held_up_fault, timeout_fault};
 
-/// The id of a request for a sign of life; calls are counted from 1.
+/// The id of a request for a sign of task; calls are counted from 1.
 pub(super) const PING: CallId = CallId(0);
 
 impl Actor {
@@ -56,8 +56,8 @@ impl Actor {
     }
 
     fn start(&mut self, worker: WorkerId) {
-        let (news, notes) = (self.news_sender(worker), self.note_sender());
-        let starting = self.launcher.launch(news, notes);
+        let (events, notes) = (self.event_sender(worker), self.note_sender());
+        let starting = self.launcher.launch(events, notes);
         let sender = self.sender.clone();
         let task = tokio::spawn(async move {
             let outcome = starting.await;
@@ -66,12 +66,12 @@ impl Actor {
         self.workers.insert(worker, Held::Starting(task.abort_handle()));
     }
 
-    fn news_sender(&self, worker: WorkerId) -> NewsSender {
+    fn event_sender(&self, worker: WorkerId) -> EventSender {
         let sender = self.sender.clone();
-        let send = move |news| {
-            let _ = sender.send(Message::News(worker, news));
+        let send = move |events| {
+            let _ = sender.send(Message::WorkerEvent(worker, events));
         };
-        NewsSender::new(send, Arc::clone(&self.flow))
+        EventSender::new(send, Arc::clone(&self.flow))
     }
 
     fn note_sender(&self) -> StartNotes {
@@ -119,7 +119,7 @@ impl Actor {
     }
 
     /// Where an overdue call was: as it told when it obeyed, else as its worker printed.
-    fn place_of(&self, worker: WorkerId, open: &Open) -> worker::Stack {
+    fn place_of(&self, worker: WorkerId, open: &OpenCall) -> worker::Stack {
         let told = open.answer.as_ref().and_then(|answer| answer.as_ref().err()?.details.traceback.as_deref());
         if let Some(text) = told {
             return worker::Stack::of_traceback(text);
@@ -144,7 +144,7 @@ impl Actor {
             }
             Verdict::StartFailed(worker) => Err(self.faults.get(&worker).cloned().unwrap_or_else(|| lost(tool))),
             Verdict::StillFailing { times, retry_after } => {
-                Err(desk::still_failing(self.start_fault.as_ref(), tool, times, retry_after))
+                Err(open_call::still_failing(self.start_fault.as_ref(), tool, times, retry_after))
             }
             Verdict::TimedOut { worker, stopped } => {
                 let stack = self.place_of(worker, &open);
@@ -157,12 +157,12 @@ impl Actor {
                 .why()
                 .map_or_else(|| Cancelled::by(Canceller::Caller).fault(tool), |why| why.fault(tool))),
             Verdict::Broken { times, retry_after } => {
-                Err(desk::broken_down(self.death_fault.as_ref(), tool, times, retry_after))
+                Err(open_call::broken_down(self.death_fault.as_ref(), tool, times, retry_after))
             }
             Verdict::Busy { waiting, overall, retry_after } => {
-                Err(desk::busy(tool, Full { waiting, overall }, retry_after))
+                Err(open_call::busy(tool, Full { waiting, overall }, retry_after))
             }
-            Verdict::ShuttingDown => Err(desk::closed(tool)),
+            Verdict::ShuttingDown => Err(open_call::closed(tool)),
         };
         self.tally.ended(open.run_time(), ended.is_err());
         open.settle(ended);

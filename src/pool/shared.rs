@@ -1,4 +1,4 @@
-//! What the loops of all pools share: the commons, a clock, and a way to each other.
+//! What the loops of all pools share: the broker, a clock, and a way to each other.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
 use super::actor::Message;
-use super::commons::{Caps, Commons, Poke, PoolId};
+use super::broker::{Caps, PoolId, ResourceBroker, Wakeup};
 use super::event::Event;
 
 /// What pools that live together share. One of it belongs to each supervisor.
 pub struct Shared {
     /// Held for a step of one pool, which takes a microsecond and waits for nothing.
-    pub(super) commons: Mutex<Commons>,
+    pub(super) broker: Mutex<ResourceBroker>,
     /// Held only to look or to change it.
     ways: Mutex<HashMap<PoolId, UnboundedSender<Message>>>,
     next: AtomicU64,
@@ -42,7 +42,7 @@ impl Shared {
     /// No pools yet.
     pub fn new(caps: Caps) -> Self {
         Self {
-            commons: Mutex::new(Commons::new(caps)),
+            broker: Mutex::new(ResourceBroker::new(caps)),
             ways: Mutex::default(),
             next: AtomicU64::new(1),
             epoch: Instant::now(),
@@ -51,14 +51,14 @@ impl Shared {
 
     /// How much of it is in use.
     pub fn usage(&self) -> Usage {
-        let commons = self.commons.lock();
-        let caps = commons.caps();
+        let broker = self.broker.lock();
+        let caps = broker.caps();
         Usage {
-            running: commons.running(),
+            running: broker.running(),
             max_concurrent_calls: caps.running,
-            waiting: commons.waiting(),
+            waiting: broker.waiting(),
             max_queue: caps.waiting,
-            workers: commons.alive(),
+            workers: broker.alive(),
             max_workers: caps.workers,
         }
     }
@@ -71,52 +71,52 @@ impl Shared {
 
     pub(super) fn leave(&self, pool: PoolId) {
         self.ways.lock().remove(&pool);
-        let pokes = {
-            let mut commons = self.commons.lock();
-            commons.forget(pool);
-            commons.take_pokes()
+        let wakeups = {
+            let mut broker = self.broker.lock();
+            broker.forget(pool);
+            broker.take_wakeups()
         };
-        self.deliver(pokes);
+        self.deliver(wakeups);
     }
 
     /// A call that needs no worker is over.
-    pub(super) fn give_turn(&self, pool: PoolId) {
-        let pokes = {
-            let mut commons = self.commons.lock();
-            commons.give_turn(pool);
-            commons.take_pokes()
+    pub(super) fn return_run_permit(&self, pool: PoolId) {
+        let wakeups = {
+            let mut broker = self.broker.lock();
+            broker.return_run_permit(pool);
+            broker.take_wakeups()
         };
-        self.deliver(pokes);
+        self.deliver(wakeups);
     }
 
-    /// So many wait there. Where none does, a turn that was kept for one goes to another pool.
+    /// So many wait there. Where none does, a permit that was kept for one goes to another pool.
     pub(super) fn waits(&self, pool: PoolId, waiting: usize) {
-        let pokes = {
-            let mut commons = self.commons.lock();
-            commons.count_waiting(pool, waiting);
+        let wakeups = {
+            let mut broker = self.broker.lock();
+            broker.count_waiting(pool, waiting);
             if waiting == 0 {
-                commons.wants_no_turn(pool);
+                broker.wants_no_run_permit(pool);
             }
-            commons.take_pokes()
+            broker.take_wakeups()
         };
-        self.deliver(pokes);
+        self.deliver(wakeups);
     }
 
     /// How many wait, if no more may.
     pub(super) fn full_of_waiting(&self) -> Option<usize> {
-        let commons = self.commons.lock();
-        commons.is_full_of_waiting().then(|| commons.waiting())
+        let broker = self.broker.lock();
+        broker.is_full_of_waiting().then(|| broker.waiting())
     }
 
-    pub(super) fn deliver(&self, pokes: Vec<Poke>) {
-        if pokes.is_empty() {
+    pub(super) fn deliver(&self, wakeups: Vec<Wakeup>) {
+        if wakeups.is_empty() {
             return;
         }
         let ways = self.ways.lock();
-        for poke in pokes {
-            let (pool, event) = match poke {
-                Poke::Look(pool) => (pool, Event::Look),
-                Poke::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
+        for wakeup in wakeups {
+            let (pool, event) = match wakeup {
+                Wakeup::Look(pool) => (pool, Event::Look),
+                Wakeup::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
             };
             if let Some(way) = ways.get(&pool) {
                 // A loop that is ending looks at nothing any more.

@@ -15,9 +15,9 @@ use tokio::runtime::Handle;
 
 use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
-use super::lineage::{self, Mark};
+use super::mark::{self, Mark};
 use super::table::{self, Row};
-use super::{family, household, keeper, thread};
+use super::{keeper, ladder, process_tree};
 
 /// A process that hostler started. Dropping it kills its whole group.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Child {
             command.current_dir(directory);
         }
         if let Some(mark) = &mark {
-            command.env(lineage::VARIABLE, mark.to_string());
+            command.env(mark::VARIABLE, mark.to_string());
         }
         die_with_us(&mut command);
         let mut started = command.spawn().map_err(failed)?;
@@ -61,12 +61,12 @@ impl Child {
             return Err(failed(io::Error::other("its pipes were not made")));
         };
         let pid = Pid::from_child(&started);
-        household::enter(pid, mark.as_ref());
+        process_tree::enter(pid, mark.as_ref());
         let child = Self::adopt(pid, stdin.into(), stdout.into(), stderr.into());
         child.map_err(|error| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = started.wait();
-            household::forget(pid);
+            process_tree::forget(pid);
             failed(error)
         })
     }
@@ -120,8 +120,8 @@ impl Child {
     /// Kills it with its group, and what descends from it wherever that went.
     pub fn kill(&self) {
         if !self.reaped {
-            family::kill_below(self.pid);
-            family::kill(&self.known, None);
+            process_tree::kill_below(self.pid);
+            process_tree::kill(&self.known, None);
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
     }
@@ -133,11 +133,11 @@ impl Child {
         }
         self.kill();
         self.reaped = true;
-        household::has_ended(self.pid);
+        process_tree::has_ended(self.pid);
         let (reaped, peak) = exit::reap_and_weigh(self.pid);
         self.peak = peak;
         if reaped {
-            household::forget(self.pid);
+            process_tree::forget(self.pid);
         } else {
             reap_later(self.pid);
         }
@@ -156,7 +156,7 @@ fn reap_later(pid: Pid) {
         runtime.spawn(async move {
             watch.died().await;
             exit::reap(pid);
-            household::forget(pid);
+            process_tree::forget(pid);
         });
     }
 }
@@ -249,7 +249,7 @@ impl Tracked {
     /// Signals the thread of it that goes by this name; where there is none, whichever the system chooses, which is the
     /// main thread.
     pub fn signal_thread(&self, name: &str, signal: Signal) {
-        if !thread::signal_named(self.pid, name, signal) {
+        if !ladder::signal_named(self.pid, name, signal) {
             self.signal(signal);
         }
     }

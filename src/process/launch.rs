@@ -1,10 +1,17 @@
-//! What to start: program, arguments, the whole environment, the directory.
+//! What to start: program, arguments, the whole environment, the directory; and finding the process behind a launcher.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+
+use super::child::{Child, Tracked};
+use super::table;
 use crate::config::Environment;
 
 /// A process to be started.
@@ -87,4 +94,102 @@ pub fn worker_environment(environment: &Environment, pass: &[String]) -> BTreeMa
     let allowed = |name: &str| reaches_workers(name, pass);
     let reached = environment.iter().filter(|(name, _)| name.to_str().is_some_and(allowed));
     reached.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Between two looks. A launcher takes some ten milliseconds.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Tracked {
+    /// Waits for the process that runs another program than its launcher and whose last argument is this one. Where the
+    /// system does not tell who descends from whom, it is the launcher itself, which dies with it.
+    pub async fn launched_by(launcher: &Child, last: &OsStr) -> io::Result<Self> {
+        let Some(root) = i32::try_from(launcher.pid()).ok().and_then(Pid::from_raw).filter(|_| table::tells()) else {
+            return Self::behind(launcher, launcher.pid());
+        };
+        loop {
+            let descendants = table::descendants(root, &[], None);
+            let found = descendants.iter().find(|(pid, row)| !row.is_dead && runs(*pid, root, last));
+            if let Some((pid, _)) = found {
+                return Self::behind(launcher, pid.as_raw_pid().unsigned_abs());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Between fork and exec a child looks like the launcher, arguments and all, and may become anything.
+fn runs(pid: Pid, launcher: Pid, last: &OsStr) -> bool {
+    let program = |pid: Pid| -> Option<PathBuf> { std::fs::read_link(format!("/proc/{pid}/exe")).ok() };
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let ends_so = arguments.strip_suffix(b"\0").and_then(|all| all.rsplit(|byte| *byte == 0).next());
+    ends_so == Some(last.as_encoded_bytes()) && program(pid).is_some_and(|own| Some(own) != program(launcher))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::process::Launch;
+
+    #[tokio::test]
+    async fn the_process_behind_a_launcher_is_found_by_what_it_was_told_to_run() {
+        // A shell that stays, with a child that is another program, and one that is not meant.
+        let script = "/bin/sleep 50 & /bin/sleep 60 & wait";
+        let launcher = Child::spawn(&Launch::new("/bin/sh").args(["-c", script, "60"])).unwrap();
+        let found = Tracked::launched_by(&launcher, OsStr::new("60")).await.unwrap();
+        assert_ne!(found.pid(), launcher.pid());
+        let arguments = std::fs::read(format!("/proc/{}/cmdline", found.pid())).unwrap();
+        assert_eq!(arguments, b"/bin/sleep\x0060\0");
+    }
+}
+
+/// A file that is being written cannot be run. An editor or a compiler is done in a moment.
+const WRITING: Duration = Duration::from_millis(500);
+
+/// Starts a program of the tools folders, which somebody may just be writing.
+pub async fn spawn_when_written(launch: &Launch) -> Result<Child, SpawnError> {
+    let begun = Instant::now();
+    loop {
+        match Child::spawn(launch) {
+            Err(error) if error.source.kind() == ErrorKind::ExecutableFileBusy && begun.elapsed() < WRITING => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Why a program cannot be started, and what to do.
+pub fn cannot_run(path: &Path, error: &SpawnError) -> String {
+    let error = &error.source;
+    match error.kind() {
+        ErrorKind::NotFound if path.exists() => match interpreter(path) {
+            // An editor does not show it, and the system takes it for a part of the name.
+            Some(interpreter) if interpreter.ends_with('\r') => format!(
+                "its lines end as on Windows, so its first line wants `{}\\r`, which is not there; save it with the line ends of \
+                 Unix (`sed -i 's/\\r$//' FILE`)",
+                interpreter.trim_end()
+            ),
+            Some(interpreter) => format!(
+                "its first line wants {interpreter}, which is not there; install that, or correct the line"
+            ),
+            None => "what it needs to be loaded is not there; build it for this machine".to_owned(),
+        },
+        ErrorKind::NotFound => "the file is gone; put it back, or refresh to forget it".to_owned(),
+        ErrorKind::PermissionDenied => format!("it may not be executed; run `chmod +x {}`", path.display()),
+        ErrorKind::ExecutableFileBusy => "it is still being written; try again when that is done".to_owned(),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            "it is neither a program for this machine nor a script that begins with `#!`; build it for this machine, or \
+             write `#!/usr/bin/env python3` or the like as its first line"
+                .to_owned()
+        }
+        _ => format!("it cannot be started: {error}"),
+    }
+}
+
+fn interpreter(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(256).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.split('\n').next()?.strip_prefix("#!")?.trim_matches([' ', '\t']).to_owned())
 }

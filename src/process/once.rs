@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout};
 use super::exit::Exit;
 use super::keeper;
 use super::ladder::{Grace, stop};
+use super::launch::spawn_when_written;
 use super::launch::{Launch, SpawnError};
-use super::program::spawn_when_written;
 
 /// A program to be run once.
 #[derive(Debug)]

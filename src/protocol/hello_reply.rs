@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::whole::whole;
+use super::parse::whole;
 
 /// The result of `hello`.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::whole::maybe_whole;
+use super::parse::maybe_whole;
 
 /// A line that a worker wrote.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ mod frame;
 mod hello_reply;
 mod incoming;
 mod parse;
-mod whole;
 
 pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
 pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};

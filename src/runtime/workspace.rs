@@ -153,7 +153,7 @@ impl Workspace {
     /// Sees to processes while hostler runs: what tools leave behind goes with their workers, and what killed runs of
     /// hostler left behind goes now. For programs with a keeper; to be called on the main thread's runtime.
     pub fn tidy() {
-        tokio::spawn(process::keep_house());
+        tokio::spawn(process::reap_orphans());
         tokio::spawn(async {
             tokio::time::sleep(SWEEP).await;
             let _ = tokio::task::spawn_blocking(process::sweep).await;

@@ -1,18 +1,18 @@
 //! Logs. They go to standard error, always: standard output belongs to answers and protocols.
 
-mod voice;
+mod stderr_writer;
 
 use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
 
-pub use voice::{flush, say};
+pub use stderr_writer::{flush, say};
 
 /// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`.
 /// An unusable filter is reported and replaced by `warn`; logging is no reason not to serve.
 /// From here on a thread writes what is said, so that nobody waits for whoever reads standard error.
 pub fn start(level: &str) {
-    voice::start();
+    stderr_writer::start();
     let filter = if is_understood(level) { EnvFilter::try_new(level).ok() } else { None };
     let unusable = filter.is_none();
     // rmcp tells every request at info; at the levels people set for hostler that is noise.

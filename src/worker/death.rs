@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::memory::{Excess, installed};
 use super::stack::Stack;
+use super::task::{Excess, installed};
 use crate::outcome::{Code, Details, Fault, Lack};
 use crate::process::Exit;
 

@@ -1,37 +1,33 @@
-//! One worker: how it is started, its pipes, its errors, its life and its end.
+//! One worker: how it is started, its pipes, its errors, its task and its end.
 
 mod answer;
 mod death;
-mod dialect;
-mod fresh;
-mod host;
+mod codec;
+mod handshake;
 mod launch;
-mod life;
-mod memory;
-mod news;
+mod task;
+mod events;
 mod program;
 mod python;
 mod reader;
 mod shim;
 mod sources;
-mod spec;
 mod stack;
-mod start_fault;
 mod stderr;
 mod writer;
 
 pub use answer::{error_fault, is_cancelled, oversized_fault};
+pub use codec::Codec;
 pub use death::{Death, died_fault, held_up_fault, idle_death_fault, is_sent, timeout_fault};
-pub use dialect::Dialect;
-pub use host::{Ask, HostAccess};
+pub use events::{Backpressure, Control, EventSender, LogLine, WorkerEvent, WorkerHandle};
+pub use launch::{Ask, HostAccess};
+pub use launch::{Described, WorkerSpec};
 pub use launch::{Launcher, StartNote, StartNotes, Starting};
-pub use memory::Excess;
-pub use news::{Control, Flow, LogLine, News, NewsSender, WorkerHandle};
 pub use program::ProgramLauncher;
 pub use python::{PythonLauncher, PythonSpec};
 pub use reader::LinkReader;
 pub use shim::Shims;
 pub use sources::Sources;
-pub use spec::{Described, WorkerSpec};
 pub use stack::Stack;
+pub use task::Excess;
 pub use writer::{LinkWriter, start_writer};

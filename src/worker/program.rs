@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::fresh::{Fresh, Support};
+use super::events::EventSender;
+use super::handshake::{Handshake, Support};
+use super::launch::WorkerSpec;
 use super::launch::{Launcher, StartNote, StartNotes, Starting};
-use super::news::NewsSender;
-use super::spec::WorkerSpec;
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, Withheld, cannot_run, spawn_when_written};
 
@@ -41,7 +41,7 @@ impl Launcher for ProgramLauncher {
         &self.spec.pack
     }
 
-    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
+    fn launch(&self, events: EventSender, notes: StartNotes) -> Starting {
         let (spec, env) = (Arc::clone(&self.spec), self.environment());
         let launch = Launch { directory: self.directory.clone(), ..Launch::new(&spec.file).envs(env) };
         Box::pin(async move {
@@ -50,7 +50,7 @@ impl Launcher for ProgramLauncher {
                 let reason = cannot_run(&spec.file, &error);
                 Fault::new(Code::CommandNotFound, format!("{} could not be started: {reason}", spec.pack))
             })?;
-            Fresh::new(spec, child, news, Support::default()).ready().await
+            Handshake::new(spec, child, events, Support::default()).ready().await
         })
     }
 }

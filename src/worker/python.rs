@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::fresh::{Fresh, Support};
+use super::events::EventSender;
+use super::handshake::{Handshake, Support};
+use super::launch::{Described, WorkerSpec};
 use super::launch::{Launcher, StartNote, StartNotes, Starting};
-use super::news::NewsSender;
 use super::shim::Shims;
 use super::sources::Sources;
-use super::spec::{Described, WorkerSpec};
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
@@ -53,7 +53,7 @@ impl Launcher for PythonLauncher {
         &self.spec.pack
     }
 
-    fn launch(&self, news: NewsSender, notes: StartNotes) -> Starting {
+    fn launch(&self, events: EventSender, notes: StartNotes) -> Starting {
         let (spec, python) = (Arc::clone(&self.spec), Arc::clone(&self.python));
         let (environments, described) = (Arc::clone(&self.environments), Arc::clone(&self.described));
         let (shims, sources) = (self.shims.clone(), self.sources.clone());
@@ -69,7 +69,7 @@ impl Launcher for PythonLauncher {
             let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
             let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
             let support = Support { lease: Some(lease), described: Some(described), launched };
-            Fresh::new(spec, child, news, support).ready().await
+            Handshake::new(spec, child, events, support).ready().await
         })
     }
 }
@@ -86,7 +86,7 @@ async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &L
             .arg(&lease.python)
             .arg("python"),
     };
-    let launch = python.directory.iter().fold(launch, |launch, folder| launch.within(folder));
+    let launch = python.directory.iter().fold(launch, Launch::within);
     let launch = launch.envs(worker_environment(environments.environment(), &python.pass_env));
     Ok(python.env.iter().fold(launch, |launch, (name, value)| launch.env(name, value)))
 }

@@ -1,17 +1,17 @@
-//! The reading half of a worker's pipes: bytes to lines to news.
+//! The reading half of a worker's pipes: bytes to lines to events.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::dialect::Dialect;
-use super::news::News;
+use super::codec::Codec;
+use super::events::WorkerEvent;
 use crate::protocol::MAX_FRAME;
 
 /// What the reader keeps room for. A longer line gets more, and gives it back.
 const USUAL_ROOM: usize = 16 * 1024;
 
-/// The reading half: bytes to lines to news. Lines are read where they lie in the buffer: most are short, and a copy or
+/// The reading half: bytes to lines to events. Lines are read where they lie in the buffer: most are short, and a copy or
 /// a buffer for each would cost more than the rest of the work.
 pub struct LinkReader<R> {
     pipe: R,
@@ -22,7 +22,7 @@ pub struct LinkReader<R> {
     searched: usize,
     dropped: Option<Dropped>,
     limit: usize,
-    dialect: Dialect,
+    codec: Codec,
 }
 
 #[derive(Debug)]
@@ -33,9 +33,9 @@ struct Dropped {
 
 impl<R: AsyncRead + Unpin> LinkReader<R> {
     /// Reads frames from a pipe.
-    pub fn new(pipe: R, dialect: Dialect) -> Self {
+    pub fn new(pipe: R, codec: Codec) -> Self {
         let buffer = Vec::with_capacity(USUAL_ROOM);
-        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME, dialect }
+        Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME, codec }
     }
 
     /// The same with another limit for a frame's length.
@@ -45,16 +45,16 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         self
     }
 
-    /// Waits for the next piece of news; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
-    pub async fn next(&mut self) -> io::Result<Option<News>> {
+    /// Waits for the next piece of events; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
+    pub async fn next(&mut self) -> io::Result<Option<WorkerEvent>> {
         loop {
             while let Some(end) = self.find_end() {
                 let dropped = self.dropped.take();
-                let news = interpret(&self.buffer[self.start..end], dropped, self.limit, &self.dialect);
+                let events = interpret(&self.buffer[self.start..end], dropped, self.limit, &self.codec);
                 self.start = end + 1;
                 self.searched = self.start;
-                if news.is_some() {
-                    return Ok(news);
+                if events.is_some() {
+                    return Ok(events);
                 }
             }
             self.make_room();
@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         }
         let dropped = match &mut self.dropped {
             Some(dropped) => dropped,
-            none => none.insert(Dropped { id: self.dialect.answers(&self.buffer), bytes: 0 }),
+            none => none.insert(Dropped { id: self.codec.answers(&self.buffer), bytes: 0 }),
         };
         dropped.bytes += self.buffer.len();
         self.buffer = Vec::with_capacity(USUAL_ROOM);
@@ -103,14 +103,14 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
 }
 
 /// What one line says. `dropped` is the forgotten beginning of it.
-fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize, dialect: &Dialect) -> Option<News> {
+fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize, codec: &Codec) -> Option<WorkerEvent> {
     if let Some(dropped) = dropped {
-        return Some(News::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
+        return Some(WorkerEvent::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
     }
     if line.len() > limit {
-        return Some(News::Oversized { id: dialect.answers(line), bytes: line.len() });
+        return Some(WorkerEvent::Oversized { id: codec.answers(line), bytes: line.len() });
     }
-    dialect.interpret(line)
+    codec.interpret(line)
 }
 
 #[cfg(test)]
@@ -121,12 +121,14 @@ mod tests {
     use crate::protocol;
 
     async fn all(bytes: &'static [u8], limit: usize) -> Vec<String> {
-        let mut reader = LinkReader::new(bytes, Dialect::V1).with_limit(limit);
+        let mut reader = LinkReader::new(bytes, Codec::V1).with_limit(limit);
         let mut seen = Vec::new();
-        while let Some(news) = reader.next().await.unwrap() {
-            seen.push(match news {
-                News::Frame(protocol::Incoming::Reply { id, answer: Ok(result) }) => format!("{id}={}", result.get()),
-                News::Oversized { id, bytes } => format!("{id:?} too long: {bytes}"),
+        while let Some(events) = reader.next().await.unwrap() {
+            seen.push(match events {
+                WorkerEvent::Frame(protocol::Incoming::Reply { id, answer: Ok(result) }) => {
+                    format!("{id}={}", result.get())
+                }
+                WorkerEvent::Oversized { id, bytes } => format!("{id:?} too long: {bytes}"),
                 other => format!("{other:?}"),
             });
         }
@@ -148,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn an_overlong_frame_is_not_kept_while_it_is_read() {
         let (mut host, worker) = tokio::io::duplex(1024);
-        let mut reader = LinkReader::new(worker, Dialect::V1).with_limit(10_000);
+        let mut reader = LinkReader::new(worker, Codec::V1).with_limit(10_000);
         let feed = async move {
             host.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":\"").await.unwrap();
             for _ in 0..100 {
@@ -156,8 +158,11 @@ mod tests {
             }
             host.write_all(b"\"}\n").await.unwrap();
         };
-        let (news, ()) = tokio::join!(reader.next(), feed);
-        assert!(matches!(news, Ok(Some(News::Oversized { id: Some(9), bytes })) if bytes > 100_000), "{news:?}");
+        let (events, ()) = tokio::join!(reader.next(), feed);
+        assert!(
+            matches!(events, Ok(Some(WorkerEvent::Oversized { id: Some(9), bytes })) if bytes > 100_000),
+            "{events:?}"
+        );
         assert!(reader.buffer.capacity() < 64 * 1024);
     }
 }

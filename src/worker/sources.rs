@@ -134,10 +134,10 @@ mod tests {
             fs::write(&file, text).unwrap();
             sources.of(&file, fingerprint(text)).unwrap()
         };
-        let (old, fresh) = (copy("old"), copy("fresh"));
+        let (old, handshake) = (copy("old"), copy("handshake"));
         let past = SystemTime::now() - KEPT - Duration::from_hours(1);
         File::open(&old).unwrap().set_modified(past).unwrap();
         sources.prune();
-        assert!(!old.exists() && fresh.exists());
+        assert!(!old.exists() && handshake.exists());
     }
 }

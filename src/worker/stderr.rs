@@ -9,7 +9,7 @@ use rustix::io::ioctl_fionread;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::news::{LogLine, News, NewsSender};
+use super::events::{EventSender, LogLine, WorkerEvent};
 use super::stack::{Stack, may_begin_a_stack};
 
 /// The last of what was written; shown when the worker dies.
@@ -46,16 +46,16 @@ impl Tail {
 /// waits with an answer until its standard error has been read, and by then all of it belongs to that call.
 pub async fn drain(
     mut pipe: impl AsyncRead + Unpin,
-    news: NewsSender,
+    events: EventSender,
     tail: Arc<Mutex<Tail>>,
     stack: Arc<Mutex<Stack>>,
 ) {
-    let mut lines = Lines { pending: Vec::new(), begun: false, news, tail, stack };
+    let mut lines = Lines { pending: Vec::new(), begun: false, events, tail, stack };
     let mut chunk = Vec::with_capacity(16 * 1024);
     while let Ok(1..) = pipe.read_buf(&mut chunk).await {
         lines.feed(&chunk);
         chunk.clear();
-        lines.news.room().await;
+        lines.events.room().await;
     }
     lines.end();
 }
@@ -91,7 +91,7 @@ struct Lines {
     pending: Vec<u8>,
     /// The beginning of the present line was passed on as output.
     begun: bool,
-    news: NewsSender,
+    events: EventSender,
     tail: Arc<Mutex<Tail>>,
     stack: Arc<Mutex<Stack>>,
 }
@@ -123,7 +123,7 @@ impl Lines {
         if begun {
             self.pass_on(self.pending.len());
         } else if let Some(log) = parse_log(bare) {
-            self.news.send(News::Log(log));
+            self.events.send(WorkerEvent::Log(log));
         } else if !self.stack.lock().take_line(bare) {
             self.pass_on(self.pending.len());
         }
@@ -138,7 +138,7 @@ impl Lines {
             self.pending.drain(..length);
             self.begun = true;
             self.tail.lock().push(&text);
-            self.news.send(News::Stderr(text));
+            self.events.send(WorkerEvent::Stderr(text));
         }
     }
 
@@ -202,15 +202,16 @@ mod tests {
     fn heard(pieces: &[&[u8]]) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&heard);
-        let news = move |news| {
-            into.lock().push(match news {
-                News::Stderr(text) => text,
-                News::Log(line) => format!("log: {}", line.message),
+        let events = move |events| {
+            into.lock().push(match events {
+                WorkerEvent::Stderr(text) => text,
+                WorkerEvent::Log(line) => format!("log: {}", line.message),
                 other => format!("{other:?}"),
             });
         };
-        let news = NewsSender::new(news, Arc::default());
-        let mut lines = Lines { pending: Vec::new(), begun: false, news, tail: Arc::default(), stack: Arc::default() };
+        let events = EventSender::new(events, Arc::default());
+        let mut lines =
+            Lines { pending: Vec::new(), begun: false, events, tail: Arc::default(), stack: Arc::default() };
         for piece in pieces {
             lines.feed(piece);
         }

@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use super::dialect::Dialect;
+use super::codec::Codec;
 use crate::protocol::{CallFrame, WireError};
 
 /// Writes frames to a worker, in order. Dropping the last one closes the worker's standard input.
 #[derive(Debug, Clone)]
 pub struct LinkWriter {
     frames: mpsc::UnboundedSender<Outgoing>,
-    dialect: Dialect,
+    codec: Codec,
 }
 
 /// What is done once a frame has been written.
@@ -39,36 +39,36 @@ impl LinkWriter {
 
     /// Has a call made.
     pub fn call(&self, call: &CallFrame<'_>) {
-        self.send(self.dialect.call(call));
+        self.send(self.codec.call(call));
     }
 
     /// Tells it never to begin a call, or that nobody wants its result.
     pub fn cancel(&self, call: u64) {
-        self.send_if(self.dialect.cancel(call));
+        self.send_if(self.codec.cancel(call));
     }
 
     /// The same, and something to do when that is in the pipe: a signal that says "look at your input" must not
     /// be faster than the input. Where it cannot be said, there is nothing to wait for.
     pub fn cancel_then(&self, call: u64, afterwards: impl FnOnce() + Send + 'static) {
-        match self.dialect.cancel(call) {
+        match self.codec.cancel(call) {
             Some(bytes) => drop(self.frames.send(Outgoing { bytes, afterwards: Some(Box::new(afterwards)) })),
             None => afterwards(),
         }
     }
 
-    /// Asks for a sign of life.
+    /// Asks for a sign of task.
     pub fn ping(&self, id: u64) {
-        self.send_if(self.dialect.ping(id));
+        self.send_if(self.codec.ping(id));
     }
 
     /// Lets it leave when it has made its calls.
     pub fn shutdown(&self) {
-        self.send_if(self.dialect.shutdown());
+        self.send_if(self.codec.shutdown());
     }
 
     /// Answers what it asked.
     pub fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) {
-        self.send_if(self.dialect.reply(id, answer));
+        self.send_if(self.codec.reply(id, answer));
     }
 
     /// A writer whose frames go to a channel instead of a pipe, for tests of what stands above.
@@ -84,15 +84,15 @@ impl LinkWriter {
                 }
             }
         });
-        (Self { frames, dialect: Dialect::V1 }, written)
+        (Self { frames, codec: Codec::V1 }, written)
     }
 }
 
 /// Starts the writing half.
-pub fn start_writer(pipe: impl AsyncWrite + Unpin + Send + 'static, dialect: Dialect) -> LinkWriter {
+pub fn start_writer(pipe: impl AsyncWrite + Unpin + Send + 'static, codec: Codec) -> LinkWriter {
     let (frames, queue) = mpsc::unbounded_channel();
     tokio::spawn(write_frames(pipe, queue));
-    LinkWriter { frames, dialect }
+    LinkWriter { frames, codec }
 }
 
 async fn write_frames(mut pipe: impl AsyncWrite + Unpin, mut queue: mpsc::UnboundedReceiver<Outgoing>) {

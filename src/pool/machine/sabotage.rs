@@ -33,13 +33,13 @@ pub(in crate::pool) enum Mutant {
     RepeatOnce,
     /// More calls and workers than there may be.
     IgnoreCap,
-    /// Turns are never given back.
+    /// Admission are never given back.
     LeakTurn,
     /// Seats are never given back.
     LeakSeat,
     /// What had to go for want of memory is started again at once.
     StartAgain,
-    /// A call that obeys nothing keeps its turn, though its caller was answered.
+    /// A call that obeys nothing keeps its permit, though its caller was answered.
     KeepTurn,
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Machine;
 use crate::pool::event::{Moment, WorkerId};
-use crate::pool::seat::State;
 #[cfg(test)]
-use crate::pool::seat::Strike;
+use crate::pool::worker_state::Escalation;
+use crate::pool::worker_state::State;
 
 /// A pool at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct Resting {
 pub struct WorkerView {
     /// Which.
     pub worker: WorkerId,
-    /// Where it is in its life.
-    pub state: WorkerState,
+    /// Where it is in its task.
+    pub state: WorkerPhase,
     /// Calls it has answered.
     pub calls: u64,
     /// Calls it holds.
@@ -47,9 +47,9 @@ pub struct WorkerView {
     pub uptime: Duration,
 }
 
-/// Where a worker is in its life.
+/// Where a worker is in its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkerState {
+pub enum WorkerPhase {
     /// Its environment is being built, or it has not said hello.
     Starting,
     /// It waits for a call.
@@ -62,7 +62,7 @@ pub enum WorkerState {
     Leaving,
 }
 
-impl WorkerState {
+impl WorkerPhase {
     /// The word that people and programs read.
     pub const fn word(self) -> &'static str {
         match self {
@@ -78,25 +78,25 @@ impl WorkerState {
 impl Machine {
     /// How it stands.
     pub fn view(&self, now: Moment) -> PoolView {
-        let workers = self.workers.iter().map(|(worker, seat)| WorkerView {
+        let workers = self.workers.iter().map(|(worker, worker_state)| WorkerView {
             worker: *worker,
-            state: match seat.state {
-                State::Starting => WorkerState::Starting,
-                State::Serving if seat.line.is_empty() => WorkerState::Idle,
-                State::Serving => WorkerState::Busy,
-                State::Draining => WorkerState::Draining,
-                State::Leaving => WorkerState::Leaving,
+            state: match worker_state.state {
+                State::Starting => WorkerPhase::Starting,
+                State::Serving if worker_state.line.is_empty() => WorkerPhase::Idle,
+                State::Serving => WorkerPhase::Busy,
+                State::Draining => WorkerPhase::Draining,
+                State::Leaving => WorkerPhase::Leaving,
             },
-            calls: seat.calls,
-            holds: seat.line.len(),
-            uptime: now.saturating_sub(seat.ready_at),
+            calls: worker_state.calls,
+            holds: worker_state.line.len(),
+            uptime: now.saturating_sub(worker_state.ready_at),
         });
-        let left = self.trouble.retry_at().saturating_sub(now);
+        let left = self.breaker.retry_at().saturating_sub(now);
         let resting = (!left.is_zero()).then(|| Resting {
-            failures: self.trouble.failures(),
-            deaths: self.trouble.deaths(),
+            failures: self.breaker.failures(),
+            deaths: self.breaker.deaths(),
             left,
-            refuses: self.trouble.open(now, &self.rules).is_some(),
+            refuses: self.breaker.open(now, &self.rules).is_some(),
         });
         PoolView { workers: workers.collect(), waiting: self.waiting.len(), resting }
     }
@@ -104,19 +104,19 @@ impl Machine {
     /// Workers that take no more calls and are not told to go yet.
     #[cfg(test)]
     pub(in crate::pool) fn draining(&self) -> usize {
-        self.workers.values().filter(|seat| seat.state == State::Draining).count()
+        self.workers.values().filter(|worker_state| worker_state.state == State::Draining).count()
     }
 
-    /// Turns that calls hold which obey nothing, and whose callers were answered.
+    /// Admission that calls hold which obey nothing, and whose callers were answered.
     #[cfg(test)]
-    pub(in crate::pool) fn turns_for_nobody(&self) -> usize {
-        let slots = self.workers.values().flat_map(|seat| &seat.line);
-        slots.filter(|slot| slot.strike == Strike::Stuck && slot.has_turn).count()
+    pub(in crate::pool) fn unused_run_permits(&self) -> usize {
+        let queued = self.workers.values().flat_map(|worker_state| &worker_state.line);
+        queued.filter(|call_slot| call_slot.escalation == Escalation::Stuck && call_slot.has_run_permit).count()
     }
 
     /// Whether calls are tried one alone.
     #[cfg(test)]
     pub(in crate::pool) fn is_on_trial(&self) -> bool {
-        self.trouble.on_trial(&self.rules)
+        self.breaker.on_trial(&self.rules)
     }
 }

@@ -23,7 +23,7 @@ impl World {
         let lives = self.of(pool).filter(|worker| !worker.stopping);
         let begun = lives.flat_map(|worker| worker.line.iter().take(concurrency));
         // Of one that obeys nothing the caller was told; it runs on for nobody.
-        begun.filter(|call| !self.calls[call].wish.nested && self.calls[call].verdict.is_none()).count()
+        begun.filter(|call| !self.calls[call].spec.nested && self.calls[call].verdict.is_none()).count()
     }
 
     pub(super) fn check_pool(&self, pool: usize, machine: &Machine) {
@@ -39,18 +39,18 @@ impl World {
         for worker in self.of(pool) {
             assert!(worker.stopping || worker.line.len() <= capacity, "a worker holds {}", worker.line.len());
         }
-        assert_eq!(machine.turns_for_nobody(), 0, "a turn is held for a caller that was answered long ago");
+        assert_eq!(machine.unused_run_permits(), 0, "a permit is held for a caller that was answered long ago");
         assert!(alive <= 2 * rules.max_workers, "{alive} workers alive where {} may be", rules.max_workers);
         let waiting = machine.waiting().count();
         let requeued = 2 * most * capacity;
         assert!(waiting <= rules.max_queue + requeued, "{waiting} wait");
         let idle = |worker: &ModelWorker| worker.ready && !worker.stopping && worker.line.is_empty();
-        let could_run = self.commons.running() < self.caps.running && self.pokes.is_empty() && !machine.is_on_trial();
+        let could_run = self.broker.running() < self.caps.running && self.wakeups.is_empty() && !machine.is_on_trial();
         let serving = self.of(pool).filter(|worker| idle(worker)).count() > machine.draining();
         assert!(
             waiting == 0 || !could_run || !serving,
             "a worker is idle while calls wait: {machine:?} {:?}",
-            self.commons
+            self.broker
         );
     }
 }

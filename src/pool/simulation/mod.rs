@@ -1,5 +1,5 @@
 //! The machines against a world of chance: seeded callers, workers that answer, crash, hang and fail to start, pools that
-//! take seats and turns from each other, and news that come late.
+//! take worker permits and admission from each other, and events that come late.
 //!
 //! Every run is a function of its seed; a failing one prints it. The world here plays the driver and the processes, with
 //! time that only moves when the world says so. That the world sees what is wrong is shown by machines with built-in
@@ -68,7 +68,7 @@ fn run(seed: u64, mutant: Option<Mutant>) {
         world.calls.iter().filter(|(_, papers)| papers.verdict.is_none()).map(|(call, _)| call).collect();
     assert!(unanswered.is_empty(), "calls without an end: {unanswered:?}");
     assert!(world.workers.is_empty());
-    let left = (world.commons.running(), world.commons.alive(), world.commons.waiting());
+    let left = (world.broker.running(), world.broker.alive(), world.broker.waiting());
     assert_eq!(left, (0, 0, 0), "something is never given back");
 }
 

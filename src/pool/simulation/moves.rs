@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::world::{Call, World};
-use crate::pool::commons::Poke;
-use crate::pool::event::{CallId, Event, Need, Wish, WorkerId};
+use crate::pool::broker::Wakeup;
+use crate::pool::event::{CallId, CallSpec, Event, Need, WorkerId};
 
 impl World {
     pub(super) fn some_pool(&mut self) -> usize {
@@ -15,9 +15,9 @@ impl World {
         let pool = self.some_pool();
         let call = CallId(self.calls.len() as u64);
         let timeout = Duration::from_millis(20 + self.chance.below(200));
-        let wish = Wish { call, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
-        self.calls.insert(call, Call { wish, begun_in: Vec::new(), verdict: None });
-        self.step(pool, Event::Submit(wish));
+        let spec = CallSpec { call, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
+        self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None });
+        self.step(pool, Event::Submit(spec));
     }
 
     pub(super) fn cancel(&mut self) {
@@ -32,10 +32,10 @@ impl World {
     }
 
     pub(super) fn hear(&mut self) {
-        let Some(poke) = self.pokes.pop_front() else { return };
-        let (pool, event) = match poke {
-            Poke::Look(pool) => (pool, Event::Look),
-            Poke::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
+        let Some(wakeup) = self.wakeups.pop_front() else { return };
+        let (pool, event) = match wakeup {
+            Wakeup::Look(pool) => (pool, Event::Look),
+            Wakeup::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
         };
         self.step(usize::try_from(pool.0).unwrap(), event);
     }
@@ -114,7 +114,7 @@ impl World {
             0 => Event::Ready(worker),
             1 => Event::Died { worker, of_a_limit: false },
             2 => Event::StartFailed { worker, by_itself: true },
-            3 => Event::Evict(worker, Need::Seat),
+            3 => Event::Evict(worker, Need::WorkerPermit),
             _ => Event::Answered { worker, call, cancelled: false },
         };
         self.step(pool, event);
@@ -131,7 +131,7 @@ impl World {
                     self.step(pool, Event::Timer);
                 }
             }
-            // Late news of a worker that is long gone, as a real driver can deliver it.
+            // Late events of a worker that is long gone, as a real driver can deliver it.
             8 => self.late_news(),
             9 => self.step(pool, Event::Warm),
             10 | 11 => self.hear(),
@@ -141,7 +141,7 @@ impl World {
 
     /// A while in which nobody calls and all goes well: what is to start starts, what is to go goes, each weighs the same.
     pub(super) fn all_goes_well(&mut self) {
-        while !self.pokes.is_empty() {
+        while !self.wakeups.is_empty() {
             self.hear();
         }
         let workers: Vec<(usize, WorkerId)> = self.workers.keys().copied().collect();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::chance::{Chance, rules};
-use crate::pool::commons::{Caps, Commons, Poke, PoolId};
-use crate::pool::event::{CallId, Effect, Event, Manner, Moment, Verdict, Wish, WorkerId};
+use crate::pool::broker::{Caps, PoolId, ResourceBroker, Wakeup};
+use crate::pool::event::{CallId, CallSpec, Effect, Event, Manner, Moment, Verdict, WorkerId};
 use crate::pool::machine::{Machine, Mutant};
 use crate::pool::rules::Rules;
 
@@ -13,7 +13,7 @@ use crate::pool::rules::Rules;
 pub(super) struct ModelWorker {
     pub(super) ready: bool,
     pub(super) stopping: bool,
-    /// It was asked for a sign of life and has given none.
+    /// It was asked for a sign of task and has given none.
     pub(super) pinged: bool,
     /// Calls it has been sent and not answered, in order.
     pub(super) line: VecDeque<CallId>,
@@ -23,7 +23,7 @@ pub(super) struct ModelWorker {
 }
 
 pub(super) struct Call {
-    pub(super) wish: Wish,
+    pub(super) spec: CallSpec,
     /// The workers that began it.
     pub(super) begun_in: Vec<(usize, WorkerId)>,
     pub(super) verdict: Option<Verdict>,
@@ -33,7 +33,7 @@ pub(super) struct World {
     pub(super) pools: Vec<Machine>,
     pub(super) rules: Vec<Rules>,
     pub(super) caps: Caps,
-    pub(super) commons: Commons,
+    pub(super) broker: ResourceBroker,
     pub(super) chance: Chance,
     pub(super) now: Moment,
     pub(super) calls: BTreeMap<CallId, Call>,
@@ -43,7 +43,7 @@ pub(super) struct World {
     /// Workers that are no more.
     pub(super) gone: Vec<(usize, WorkerId)>,
     /// On their way to pools.
-    pub(super) pokes: VecDeque<Poke>,
+    pub(super) wakeups: VecDeque<Wakeup>,
     /// The answer that is being told.
     pub(super) answering: Option<CallId>,
     pub(super) empty: BTreeSet<usize>,
@@ -68,22 +68,22 @@ impl World {
             pools: rules.iter().enumerate().map(machine).collect(),
             rules,
             caps,
-            commons: Commons::new(caps),
+            broker: ResourceBroker::new(caps),
             chance,
             now: Duration::ZERO,
             calls: BTreeMap::new(),
             workers: BTreeMap::new(),
             started: 0,
             gone: Vec::new(),
-            pokes: VecDeque::new(),
+            wakeups: VecDeque::new(),
             answering: None,
             empty: BTreeSet::new(),
         }
     }
 
     pub(super) fn step(&mut self, pool: usize, event: Event) {
-        let effects = self.pools[pool].step(self.now, event, &mut self.commons);
-        self.pokes.extend(self.commons.take_pokes());
+        let effects = self.pools[pool].step(self.now, event, &mut self.broker);
+        self.wakeups.extend(self.broker.take_wakeups());
         for effect in effects {
             self.perform(pool, effect);
         }
@@ -93,8 +93,8 @@ impl World {
     pub(super) fn perform(&mut self, pool: usize, effect: Effect) {
         match effect {
             Effect::Start(worker) => {
-                let fresh = self.workers.insert((pool, worker), ModelWorker::default());
-                assert!(fresh.is_none(), "{worker:?} used twice");
+                let handshake = self.workers.insert((pool, worker), ModelWorker::default());
+                assert!(handshake.is_none(), "{worker:?} used twice");
                 self.started += 1;
             }
             Effect::Send { worker, call } => self.sent(pool, worker, call),
@@ -128,7 +128,7 @@ impl World {
     pub(super) fn sent(&mut self, pool: usize, worker: WorkerId, call: CallId) {
         let papers = &self.calls[&call];
         assert!(papers.verdict.is_none(), "{call:?} sent after its end");
-        let most = usize::from(papers.wish.repeatable);
+        let most = usize::from(papers.spec.repeatable);
         assert!(papers.begun_in.len() <= most, "{call:?} sent again after it was begun in {:?}", papers.begun_in);
         let held = self.workers.get_mut(&(pool, worker)).expect("sent to a worker that is gone");
         assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::keep::die_of;
 use super::say::{say, told};
-use crate::process::{family, household, table};
+use crate::process::{process_tree, table};
 
 /// Who is told of signals that the keeper passes on.
 type Heard = Box<dyn Fn(i32) + Send>;
@@ -61,7 +61,7 @@ pub(in crate::process) fn open_for_starts() -> MutexGuard<'static, ()> {
 pub fn finish() {
     if is_kept() {
         close();
-        family::end_all(&[], FAREWELL);
+        process_tree::end_all(&[], FAREWELL);
     }
 }
 
@@ -83,9 +83,9 @@ fn attend(words: &OwnedFd, keeper: Pid) {
     }
     close();
     if table::children(getpid()).is_empty() {
-        household::kill_groups();
+        process_tree::kill_groups();
     }
-    let ended = family::end_all(&[], CLEAN_UP);
+    let ended = process_tree::end_all(&[], CLEAN_UP);
     crate::telemetry::flush(LAST_WORDS);
     let text = told(&ended).map(|text| format!("; {text}")).unwrap_or_default();
     say(&format!("its keeper ({keeper}) was killed, so hostler ends at once{text}"));
@@ -98,7 +98,7 @@ fn hear(number: i32) {
         return heard(number);
     }
     close();
-    family::end_all(&[], CLEAN_UP);
+    process_tree::end_all(&[], CLEAN_UP);
     die_of(number);
 }
 

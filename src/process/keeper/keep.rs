@@ -18,7 +18,7 @@ use super::escalation::{Escalation, Limits};
 use super::say::{say, told};
 use super::small;
 use crate::process::exit::Exit;
-use crate::process::family;
+use crate::process::process_tree;
 
 /// Signals that ask for the end, and are passed on.
 const ENDING: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
@@ -48,7 +48,7 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
             wait_for(supervisor)
         }
     };
-    let ended = family::end_all(spared, CLEAN_UP);
+    let ended = process_tree::end_all(spared, CLEAN_UP);
     if let Some(text) = told(&ended) {
         say(&match exit {
             Exit::Signal(_) => format!("the supervisor was ended by {exit}; {text}"),

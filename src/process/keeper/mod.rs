@@ -10,7 +10,7 @@
 //! The process that was started becomes the keeper, since its number is the one that clients and shells know, and a
 //! child of it goes on as the supervisor. When the supervisor dies, whatever it died of, the keeper kills every process
 //! below and ends as the supervisor did. When the keeper dies, the supervisor does the same and leaves. Both adopt what
-//! loses its parent further down, so neither a new group nor a new session nor a double fork leads out of the family.
+//! loses its parent further down, so neither a new group nor a new session nor a double fork leads out of the descendants.
 //!
 //! On macOS no process can adopt orphans or list its descendants: there the keeper passes signals on, and the supervisor
 //! ends its workers' groups when the keeper is gone; what a killed supervisor leaves behind ends with its standard input.

@@ -5,7 +5,7 @@ use std::io::Write;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-use crate::process::family::Ended;
+use crate::process::process_tree::Ended;
 
 /// More names than this tell nobody more.
 const NAMES: usize = 8;
@@ -19,7 +19,7 @@ pub(super) fn say(text: &str) {
     }
 }
 
-/// What ending a family came to, in words; none when there was nobody.
+/// What ending a descendants came to, in words; none when there was nobody.
 pub(super) fn told(ended: &Ended) -> Option<String> {
     let list = |names: Vec<String>| {
         let more = names.len().saturating_sub(NAMES);

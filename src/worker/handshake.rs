@@ -9,13 +9,13 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::dialect::Dialect;
-use super::life::{Interruption, Life, Signals};
-use super::news::{News, NewsSender, WorkerHandle};
+use super::codec::Codec;
+use super::events::{EventSender, WorkerEvent, WorkerHandle};
+use super::launch::{Described, WorkerSpec};
 use super::reader::LinkReader;
-use super::spec::{Described, WorkerSpec};
 use super::stack::Stack;
 use super::stderr::{self, Tail};
+use super::task::{Interruption, Signals, WorkerTask};
 use super::writer::{LinkWriter, start_writer};
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
@@ -37,10 +37,10 @@ pub(super) struct Support {
 }
 
 /// A process that cannot be given calls yet.
-pub(super) struct Fresh {
+pub(super) struct Handshake {
     pub spec: Arc<WorkerSpec>,
     pub child: Child,
-    pub news: NewsSender,
+    pub events: EventSender,
     pub support: Support,
     pub tail: Arc<Mutex<Tail>>,
     pub stack: Arc<Mutex<Stack>>,
@@ -56,38 +56,38 @@ struct Pipes {
     unread: Option<stderr::Waiting>,
 }
 
-impl Fresh {
-    pub fn new(spec: Arc<WorkerSpec>, child: Child, news: NewsSender, support: Support) -> Self {
-        Self { spec, child, news, support, tail: Arc::default(), stack: Arc::default() }
+impl Handshake {
+    pub fn new(spec: Arc<WorkerSpec>, child: Child, events: EventSender, support: Support) -> Self {
+        Self { spec, child, events, support, tail: Arc::default(), stack: Arc::default() }
     }
 
     /// Waits until it can be given calls.
     pub async fn ready(mut self) -> Result<WorkerHandle, Fault> {
         if self.spec.is_bare {
-            let pipes = self.take_pipes(&Dialect::bare())?;
+            let pipes = self.take_pipes(&Codec::bare())?;
             self.found(pipes).await
         } else {
-            let pipes = self.take_pipes(&Dialect::V1)?;
+            let pipes = self.take_pipes(&Codec::V1)?;
             self.greeted(pipes).await
         }
     }
 
-    fn take_pipes(&mut self, dialect: &Dialect) -> Result<Pipes, Fault> {
+    fn take_pipes(&mut self, codec: &Codec) -> Result<Pipes, Fault> {
         let pipes = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(Fault::new(Code::SystemError, "a new worker has no pipes"));
         };
-        let errors = (self.news.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
+        let errors = (self.events.clone(), Arc::clone(&self.tail), Arc::clone(&self.stack));
         Ok(Pipes {
             unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
-            writer: start_writer(stdin, dialect.clone()),
+            writer: start_writer(stdin, codec.clone()),
             output: PipeEnd::beyond(&stdout),
-            reader: LinkReader::new(stdout, dialect.clone()),
+            reader: LinkReader::new(stdout, codec.clone()),
         })
     }
 
-    /// The bare dialect has no hello: who runs can be given calls. What it does before it reads the first is part of that.
+    /// The bare codec has no hello: who runs can be given calls. What it does before it reads the first is part of that.
     async fn found(self, pipes: Pipes) -> Result<WorkerHandle, Fault> {
         if self.spec.concurrency > 1 {
             return Err(self.one_at_a_time());
@@ -145,9 +145,9 @@ impl Fresh {
 
     /// Waits for the answer to `hello`; `None` when the pipe ended first.
     async fn await_hello(&self, reader: &mut LinkReader<pipe::Receiver>) -> Option<Result<HelloReply, WireError>> {
-        while let Ok(Some(news)) = reader.next().await {
-            match news {
-                News::Frame(Incoming::Reply { id: HELLO_ID, answer }) => {
+        while let Ok(Some(events)) = reader.next().await {
+            match events {
+                WorkerEvent::Frame(Incoming::Reply { id: HELLO_ID, answer }) => {
                     let hello = answer.and_then(|result| {
                         serde_json::from_str(result.get()).map_err(|error| WireError {
                             code: 0,
@@ -159,10 +159,10 @@ impl Fresh {
                 }
                 other => {
                     // What a file prints while it is imported is its last word if it dies of that.
-                    if let News::Frame(Incoming::Output(note)) = &other {
+                    if let WorkerEvent::Frame(Incoming::Output(note)) = &other {
                         self.tail.lock().push(&note.text);
                     }
-                    self.news.send(other);
+                    self.events.send(other);
                 }
             }
         }
@@ -180,26 +180,26 @@ impl Fresh {
     fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes) -> WorkerHandle {
         let Pipes { writer, mut reader, output, stderr, unread } = pipes;
         let (control, orders) = mpsc::unbounded_channel();
-        let news = self.news.clone();
+        let events = self.events.clone();
         let Support { lease, described, launched } = self.support;
         let reader = tokio::spawn(async move {
             let _in_use = lease;
             while let Ok(Some(item)) = reader.next().await {
-                if let (News::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
+                if let (WorkerEvent::Frame(Incoming::Reply { .. }), Some(unread)) = (&item, &unread) {
                     unread.read().await;
                 }
                 match (item, &described) {
-                    (News::Frame(Incoming::Described(told)), Some(described)) => described(told),
-                    (item, _) => news.send(item),
+                    (WorkerEvent::Frame(Incoming::Described(told)), Some(described)) => described(told),
+                    (item, _) => events.send(item),
                 }
-                news.room().await;
+                events.room().await;
             }
         });
         let pid = interpreter.pid();
         // Without a launcher, the end of the pipe tells.
         let output = output.filter(|_| self.child.pid() != pid);
         let is_launched = launched.is_some() || self.child.pid() != pid;
-        let life = Life {
+        let task = WorkerTask {
             child: self.child,
             interpreter,
             is_launched,
@@ -207,14 +207,14 @@ impl Fresh {
             orders,
             reader,
             stderr,
-            news: self.news,
+            events: self.events,
             tail: self.tail,
             stack: Arc::clone(&self.stack),
             output,
             hung_up: false,
             memory_limit: self.spec.max_memory,
         };
-        tokio::spawn(life.live());
+        tokio::spawn(task.live());
         WorkerHandle { pid, writer, control, stack: self.stack }
     }
 }

@@ -1,15 +1,15 @@
-//! What all pools have in common: seats for workers, turns for running calls, room for waiting ones.
+//! What all pools have in common: permits for workers, permits for running calls, room for waiting ones.
 //!
-//! Pure like the machine, which is given it with each step. What other pools should look at again comes out as pokes.
+//! Pure like the machine, which is given it with each step. What other pools should look at again comes out as wakeups.
 //!
-//! Invariants: never more workers alive or calls running than the caps say; whoever waits for a seat or a turn gets one
+//! Invariants: never more workers alive or calls running than the caps say; whoever waits for a worker permit or a permit gets one
 //! in the order of asking, once for each time it asked; a worker that works is never chosen to leave.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Moment, Need, WorkerId};
 
-/// A pool, among those that share a [`Commons`].
+/// A pool, among those that share a [`ResourceBroker`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub u64);
 
@@ -34,7 +34,7 @@ impl Default for Caps {
 
 /// Something another pool should hear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Poke {
+pub enum Wakeup {
     /// What it waited for is kept for it.
     Look(PoolId),
     /// Let a worker go, should it still be idle.
@@ -99,10 +99,10 @@ impl Share {
     }
 
     /// A pool is gone, with whatever it held.
-    fn forget(&mut self, pool: PoolId, pokes: &mut Vec<Poke>) {
+    fn forget(&mut self, pool: PoolId, wakeups: &mut Vec<Wakeup>) {
         self.used -= self.used_by.remove(&pool).unwrap_or_default();
-        self.forgo(pool, pokes);
-        self.hand_on(pokes);
+        self.withdraw(pool, wakeups);
+        self.pass_on(wakeups);
     }
 
     fn wait(&mut self, pool: PoolId) {
@@ -111,56 +111,56 @@ impl Share {
         }
     }
 
-    fn hand_on(&mut self, pokes: &mut Vec<Poke>) {
+    fn pass_on(&mut self, wakeups: &mut Vec<Wakeup>) {
         while !self.queue.is_empty() && self.free() {
             let Some(pool) = self.queue.pop_front() else { return };
             *self.kept.entry(pool).or_default() += 1;
-            pokes.push(Poke::Look(pool));
+            wakeups.push(Wakeup::Look(pool));
         }
     }
 
     /// A pool wants none any more.
-    fn forgo(&mut self, pool: PoolId, pokes: &mut Vec<Poke>) {
+    fn withdraw(&mut self, pool: PoolId, wakeups: &mut Vec<Wakeup>) {
         if self.queue.is_empty() && self.kept.is_empty() {
             return;
         }
         self.queue.retain(|waiting| *waiting != pool);
         if self.kept.remove(&pool).is_some() {
-            self.hand_on(pokes);
+            self.pass_on(wakeups);
         }
     }
 }
 
 /// What all pools share.
 #[derive(Debug)]
-pub struct Commons {
+pub struct ResourceBroker {
     caps: Caps,
-    seats: Share,
-    turns: Share,
+    worker_permits: Share,
+    admission: Share,
     waiting: BTreeMap<PoolId, usize>,
     places: BTreeMap<(PoolId, WorkerId), Place>,
     /// All workers together hold more memory than they may.
     is_over: bool,
-    pokes: Vec<Poke>,
+    wakeups: Vec<Wakeup>,
 }
 
-impl Commons {
+impl ResourceBroker {
     /// Nobody is there yet.
     pub fn new(caps: Caps) -> Self {
         Self {
             caps,
-            seats: Share::new(caps.workers),
-            turns: Share::new(caps.running),
+            worker_permits: Share::new(caps.workers),
+            admission: Share::new(caps.running),
             waiting: BTreeMap::new(),
             places: BTreeMap::new(),
             is_over: false,
-            pokes: Vec::new(),
+            wakeups: Vec::new(),
         }
     }
 
     /// What other pools should hear now.
-    pub fn take_pokes(&mut self) -> Vec<Poke> {
-        std::mem::take(&mut self.pokes)
+    pub fn take_wakeups(&mut self) -> Vec<Wakeup> {
+        std::mem::take(&mut self.wakeups)
     }
 
     /// The limits.
@@ -170,7 +170,7 @@ impl Commons {
 
     /// Calls running now.
     pub fn running(&self) -> usize {
-        self.turns.used
+        self.admission.used
     }
 
     /// Workers alive now, those that start or leave included.
@@ -198,87 +198,87 @@ impl Commons {
         if self.places.is_empty() {
             self.is_over = false;
         }
-        self.turns.forget(pool, &mut self.pokes);
-        self.seats.forget(pool, &mut self.pokes);
+        self.admission.forget(pool, &mut self.wakeups);
+        self.worker_permits.forget(pool, &mut self.wakeups);
     }
 
-    /// A turn for one running call; without one the pool is poked when it may take it.
-    pub(super) fn take_turn(&mut self, pool: PoolId) -> bool {
-        self.turns.take(pool)
+    /// A permit for one running call; without one the pool is poked when it may take it.
+    pub(super) fn take_run_permit(&mut self, pool: PoolId) -> bool {
+        self.admission.take(pool)
     }
 
-    pub(super) fn give_turn(&mut self, pool: PoolId) {
-        self.turns.give(pool);
-        self.turns.hand_on(&mut self.pokes);
+    pub(super) fn return_run_permit(&mut self, pool: PoolId) {
+        self.admission.give(pool);
+        self.admission.pass_on(&mut self.wakeups);
     }
 
-    /// Whether others wait for turns, so that nobody should go on without asking.
+    /// Whether others wait for admission, so that nobody should go on without asking.
     pub(super) fn others_wait(&self, pool: PoolId) -> bool {
-        self.turns.queue.iter().any(|waiting| *waiting != pool)
+        self.admission.queue.iter().any(|waiting| *waiting != pool)
     }
 
-    pub(super) fn wants_no_turn(&mut self, pool: PoolId) {
-        self.turns.forgo(pool, &mut self.pokes);
+    pub(super) fn wants_no_run_permit(&mut self, pool: PoolId) {
+        self.admission.withdraw(pool, &mut self.wakeups);
     }
 
-    /// A seat for a worker; without one, an idle worker is sent away for it if there is any, and the pool is poked.
-    pub(super) fn take_seat(&mut self, pool: PoolId, worker: WorkerId) -> bool {
+    /// A worker permit for a worker; without one, an idle worker is sent away for it if there is any, and the pool is poked.
+    pub(super) fn take_worker_permit(&mut self, pool: PoolId, worker: WorkerId) -> bool {
         if self.is_over && !self.places.is_empty() {
-            self.seats.wait(pool);
+            self.worker_permits.wait(pool);
             return false;
         }
-        if self.seats.take(pool) {
-            self.sit(pool, worker);
+        if self.worker_permits.take(pool) {
+            self.admit(pool, worker);
             return true;
         }
         self.evict_for_those_who_wait();
         false
     }
 
-    /// A seat beyond the limit, for a call that a running call waits for: those who sit work until it is answered.
-    pub(super) fn take_seat_beyond(&mut self, pool: PoolId, worker: WorkerId) {
-        self.seats.lend(pool);
-        self.sit(pool, worker);
+    /// A worker permit beyond the limit, for a call that a running call waits for: those who admit work until it is answered.
+    pub(super) fn take_worker_permit_beyond(&mut self, pool: PoolId, worker: WorkerId) {
+        self.worker_permits.lend(pool);
+        self.admit(pool, worker);
     }
 
     /// Whether some worker has been idle since before this moment, so that it may be sent away for one more of another tool.
-    pub(super) fn has_idle_since(&self, before: Moment) -> bool {
+    pub(super) fn has_worker_idle_since(&self, before: Moment) -> bool {
         self.places.values().any(|place| !place.told_to_go && place.idle_since.is_some_and(|since| since <= before))
     }
 
-    /// A seat, if one is free and nobody waits for it.
-    pub(super) fn take_spare_seat(&mut self, pool: PoolId, worker: WorkerId) -> bool {
-        let spare = self.seats.queue.is_empty() && self.seats.free() && !self.is_over;
+    /// A worker permit, if one is free and nobody waits for it.
+    pub(super) fn take_spare_worker_permit(&mut self, pool: PoolId, worker: WorkerId) -> bool {
+        let spare = self.worker_permits.queue.is_empty() && self.worker_permits.free() && !self.is_over;
         if spare {
-            self.seats.lend(pool);
-            self.sit(pool, worker);
+            self.worker_permits.lend(pool);
+            self.admit(pool, worker);
         }
         spare
     }
 
-    fn sit(&mut self, pool: PoolId, worker: WorkerId) {
+    fn admit(&mut self, pool: PoolId, worker: WorkerId) {
         let place = Place { idle_since: None, kept: false, held: 0, told_to_go: false };
         self.places.insert((pool, worker), place);
     }
 
-    pub(super) fn wants_no_seat(&mut self, pool: PoolId) {
-        self.seats.forgo(pool, &mut self.pokes);
+    pub(super) fn wants_no_worker_permit(&mut self, pool: PoolId) {
+        self.worker_permits.withdraw(pool, &mut self.wakeups);
     }
 
     /// A worker is gone for good.
-    pub(super) fn give_seat(&mut self, pool: PoolId, worker: WorkerId) {
+    pub(super) fn return_worker_permit(&mut self, pool: PoolId, worker: WorkerId) {
         if self.places.remove(&(pool, worker)).is_some() {
-            self.seats.give(pool);
+            self.worker_permits.give(pool);
             if self.places.is_empty() {
                 self.is_over = false;
             }
-            self.hand_on_seats();
+            self.pass_on_worker_permits();
         }
     }
 
-    fn hand_on_seats(&mut self) {
+    fn pass_on_worker_permits(&mut self) {
         if !self.is_over {
-            self.seats.hand_on(&mut self.pokes);
+            self.worker_permits.pass_on(&mut self.wakeups);
         }
     }
 
@@ -296,21 +296,21 @@ impl Commons {
         if let Some(place) = self.places.get_mut(&(pool, worker)) {
             place.idle_since = Some(now);
             place.kept = kept;
-            if !self.seats.queue.is_empty() {
+            if !self.worker_permits.queue.is_empty() {
                 self.evict_for_those_who_wait();
             }
         }
     }
 
-    /// Sends away as many idle workers as there are pools waiting for a seat: the one that has been idle longest first,
+    /// Sends away as many idle workers as there are pools waiting for a worker permit: the one that has been idle longest first,
     /// and those that their pools would keep after all others.
     fn evict_for_those_who_wait(&mut self) {
         let mut leaving = self.places.values().filter(|place| place.told_to_go).count();
-        while leaving < self.seats.queue.len() {
+        while leaving < self.worker_permits.queue.len() {
             let idle = self.places.iter_mut().filter(|(_, place)| !place.told_to_go && place.idle_since.is_some());
             let Some((victim, place)) = idle.min_by_key(|(_, place)| (place.kept, place.idle_since)) else { return };
             place.told_to_go = true;
-            self.pokes.push(Poke::Evict(victim.0, victim.1, Need::Seat));
+            self.wakeups.push(Wakeup::Evict(victim.0, victim.1, Need::WorkerPermit));
             leaving += 1;
         }
     }
@@ -329,8 +329,8 @@ impl Commons {
             let Some((victim, place)) = idle.max_by_key(|(_, place)| (!place.kept, place.held)) else { return };
             place.told_to_go = true;
             expected -= place.held;
-            self.pokes.push(Poke::Evict(victim.0, victim.1, Need::Memory));
+            self.wakeups.push(Wakeup::Evict(victim.0, victim.1, Need::Memory));
         }
-        self.hand_on_seats();
+        self.pass_on_worker_permits();
     }
 }

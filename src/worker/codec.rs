@@ -1,11 +1,11 @@
-//! What stands between frames and lines: protocol v1, or the bare dialect. Those above know frames only.
+//! What stands between frames and lines: protocol v1, or the bare codec. Those above know frames only.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use super::news::News;
+use super::events::WorkerEvent;
 use crate::protocol::{
     self, BareLine, CallFrame, Incoming, OutputNote, WireError, bare_call, cancel_frame, ping_frame, reply_frame,
     shutdown_frame,
@@ -13,10 +13,10 @@ use crate::protocol::{
 
 /// How one worker is spoken to. Its writer and its reader have a copy each.
 #[derive(Debug, Clone)]
-pub enum Dialect {
+pub enum Codec {
     /// Protocol v1.
     V1,
-    /// The bare dialect. Its lines name no call, so what they mean depends on what was written last.
+    /// The bare codec. Its lines name no call, so what they mean depends on what was written last.
     Bare(Asked),
 }
 
@@ -34,8 +34,8 @@ impl Asked {
     }
 }
 
-impl Dialect {
-    /// The bare dialect, with nothing asked yet.
+impl Codec {
+    /// The bare codec, with nothing asked yet.
     pub fn bare() -> Self {
         Self::Bare(Asked::default())
     }
@@ -56,7 +56,7 @@ impl Dialect {
         self.in_v1(|| cancel_frame(call))
     }
 
-    /// A request for a sign of life, likewise.
+    /// A request for a sign of task, likewise.
     pub(super) fn ping(&self, id: u64) -> Option<Vec<u8>> {
         self.in_v1(|| ping_frame(id))
     }
@@ -84,7 +84,7 @@ impl Dialect {
     }
 
     /// What a line says, without its newline.
-    pub(super) fn interpret(&self, line: &[u8]) -> Option<News> {
+    pub(super) fn interpret(&self, line: &[u8]) -> Option<WorkerEvent> {
         match self {
             Self::V1 => interpret_v1(line),
             Self::Bare(asked) => interpret_bare(line, asked),
@@ -92,12 +92,12 @@ impl Dialect {
     }
 }
 
-fn interpret_v1(line: &[u8]) -> Option<News> {
+fn interpret_v1(line: &[u8]) -> Option<WorkerEvent> {
     if line.is_empty() {
         return None;
     }
     match protocol::parse(line) {
-        Ok(frame) => Some(News::Frame(frame)),
+        Ok(frame) => Some(WorkerEvent::Frame(frame)),
         Err(error) => {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
             tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
@@ -106,7 +106,7 @@ fn interpret_v1(line: &[u8]) -> Option<News> {
     }
 }
 
-fn interpret_bare(line: &[u8], asked: &Asked) -> Option<News> {
+fn interpret_bare(line: &[u8], asked: &Asked) -> Option<WorkerEvent> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match protocol::parse_bare(line) {
         BareLine::Answer(answer) => {
@@ -115,11 +115,11 @@ fn interpret_bare(line: &[u8], asked: &Asked) -> Option<News> {
                 // Not what it says: it may be a secret of the call before.
                 tracing::warn!(bytes = line.len(), "dropped an answer of a bare worker that has no call to answer");
             }
-            call.map(|id| News::Frame(Incoming::Reply { id, answer }))
+            call.map(|id| WorkerEvent::Frame(Incoming::Reply { id, answer }))
         }
         BareLine::Output => {
             let text = String::from_utf8_lossy(line).into_owned() + "\n";
-            Some(News::Frame(Incoming::Output(OutputNote { id: None, stream: "stdout".to_owned(), text })))
+            Some(WorkerEvent::Frame(Incoming::Output(OutputNote { id: None, stream: "stdout".to_owned(), text })))
         }
     }
 }
@@ -128,7 +128,7 @@ fn interpret_bare(line: &[u8], asked: &Asked) -> Option<News> {
 mod tests {
     use super::*;
 
-    fn ask(dialect: &Dialect, id: u64) -> String {
+    fn ask(codec: &Codec, id: u64) -> String {
         let (kwargs, none) = (RawValue::from_string("{\"a\":1}".to_owned()).unwrap(), "{}".to_owned());
         let none = RawValue::from_string(none).unwrap();
         let call = CallFrame {
@@ -140,13 +140,13 @@ mod tests {
             call_id: "c",
             deadline_ms: 1,
         };
-        String::from_utf8(dialect.call(&call)).unwrap()
+        String::from_utf8(codec.call(&call)).unwrap()
     }
 
-    fn heard(dialect: &Dialect, line: &str) -> String {
-        match dialect.interpret(line.as_bytes()) {
-            Some(News::Frame(Incoming::Reply { id, answer: Ok(result) })) => format!("{id}={}", result.get()),
-            Some(News::Frame(Incoming::Output(note))) => format!("printed {:?}", note.text),
+    fn heard(codec: &Codec, line: &str) -> String {
+        match codec.interpret(line.as_bytes()) {
+            Some(WorkerEvent::Frame(Incoming::Reply { id, answer: Ok(result) })) => format!("{id}={}", result.get()),
+            Some(WorkerEvent::Frame(Incoming::Output(note))) => format!("printed {:?}", note.text),
             Some(other) => format!("{other:?}"),
             None => "nothing".to_owned(),
         }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_bare_answer_is_that_of_the_call_written_last_and_counts_once() {
-        let bare = Dialect::bare();
+        let bare = Codec::bare();
         let answer = r#"{"result":5,"error":null}"#;
         assert_eq!(heard(&bare, answer), "nothing", "nobody asked");
         assert_eq!(ask(&bare, 7), "{\"function\":\"f\",\"kwargs\":{\"a\":1},\"config\":{},\"secrets\":{}}\n");
@@ -166,18 +166,18 @@ mod tests {
 
     #[test]
     fn a_bare_worker_is_told_of_calls_and_of_nothing_else() {
-        let (bare, none) = (Dialect::bare(), RawValue::NULL);
+        let (bare, none) = (Codec::bare(), RawValue::NULL);
         assert_eq!(
             (bare.cancel(1), bare.ping(0), bare.shutdown(), bare.reply(none, Ok(none))),
             (None, None, None, None)
         );
-        let v1 = Dialect::V1;
+        let v1 = Codec::V1;
         assert!(v1.cancel(1).is_some() && v1.ping(0).is_some() && v1.shutdown().is_some());
     }
 
     #[test]
     fn an_answer_too_long_to_be_read_is_the_running_calls() {
-        let bare = Dialect::bare();
+        let bare = Codec::bare();
         let _ = ask(&bare, 3);
         assert_eq!(bare.answers(b"xxxxxxxx"), None, "that was printed");
         assert_eq!(bare.answers(b"{\"result\":\"xxxx"), Some(3));

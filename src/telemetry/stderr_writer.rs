@@ -12,12 +12,12 @@ use rustix::io::Errno;
 const MOST: usize = 1 << 20;
 
 /// What waits for the one thread that writes.
-static VOICE: Voice = Voice::new();
+static STDERR: StderrWriter = StderrWriter::new();
 /// Whether there is that thread.
 static HAS_THREAD: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
-struct Voice {
+struct StderrWriter {
     /// Held only to add or to take.
     state: Mutex<State>,
     changed: Condvar,
@@ -40,7 +40,7 @@ pub(super) fn start() {
     let thread = std::thread::Builder::new().name("standard-error".to_owned());
     let started = thread.spawn(|| {
         loop {
-            write(&VOICE.next());
+            write(&STDERR.next());
         }
     });
     HAS_THREAD.store(started.is_ok(), Ordering::Relaxed);
@@ -48,15 +48,15 @@ pub(super) fn start() {
 
 /// Says whole lines.
 pub fn say(text: &str) {
-    if HAS_THREAD.load(Ordering::Relaxed) { VOICE.add(text) } else { write(text.as_bytes()) }
+    if HAS_THREAD.load(Ordering::Relaxed) { STDERR.add(text) } else { write(text.as_bytes()) }
 }
 
 /// Waits until everything that was said is written, at most so long; whether it is.
 pub fn flush(limit: Duration) -> bool {
-    !HAS_THREAD.load(Ordering::Relaxed) || VOICE.flush(limit)
+    !HAS_THREAD.load(Ordering::Relaxed) || STDERR.flush(limit)
 }
 
-impl Voice {
+impl StderrWriter {
     const fn new() -> Self {
         let state = State { waiting: Vec::new(), lost: 0, is_writing: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -127,47 +127,47 @@ mod tests {
 
     #[test]
     fn what_is_read_is_all_there_and_in_order() {
-        let voice = Voice::new();
-        voice.add("one\n");
-        voice.add("two\n");
-        assert_eq!(text(&voice.next()), "one\ntwo\n");
-        voice.add("three\n");
-        assert_eq!(text(&voice.next()), "three\n");
+        let stderr_writer = StderrWriter::new();
+        stderr_writer.add("one\n");
+        stderr_writer.add("two\n");
+        assert_eq!(text(&stderr_writer.next()), "one\ntwo\n");
+        stderr_writer.add("three\n");
+        assert_eq!(text(&stderr_writer.next()), "three\n");
     }
 
     #[test]
     fn what_does_not_fit_is_counted_where_it_is_missing() {
-        let voice = Voice::new();
+        let stderr_writer = StderrWriter::new();
         let long = format!("{}\n", "x".repeat(MOST - 3));
-        voice.add(&long);
-        voice.add("two\nlines\n");
+        stderr_writer.add(&long);
+        stderr_writer.add("two\nlines\n");
         // This would fit, and would stand before what is missing.
-        voice.add("3\n");
-        let told = voice.next();
+        stderr_writer.add("3\n");
+        let told = stderr_writer.next();
         let (before, notice) = told.split_at(MOST - 2);
         assert_eq!(text(before), long);
         assert_eq!(text(notice), "3 lines of the log were dropped: nobody read standard error\n");
-        voice.add("after\n");
-        assert_eq!(text(&voice.next()), "after\n");
+        stderr_writer.add("after\n");
+        assert_eq!(text(&stderr_writer.next()), "after\n");
     }
 
     #[test]
     fn a_flush_waits_for_what_is_being_written_but_not_for_ever() {
-        let voice = Voice::new();
-        assert!(voice.flush(Duration::ZERO), "nothing was said");
-        voice.add("one\n");
-        assert!(!voice.flush(Duration::from_millis(1)));
-        voice.next();
-        assert!(!voice.flush(Duration::from_millis(1)), "taken and not written");
+        let stderr_writer = StderrWriter::new();
+        assert!(stderr_writer.flush(Duration::ZERO), "nothing was said");
+        stderr_writer.add("one\n");
+        assert!(!stderr_writer.flush(Duration::from_millis(1)));
+        stderr_writer.next();
+        assert!(!stderr_writer.flush(Duration::from_millis(1)), "taken and not written");
         std::thread::scope(|scope| {
-            scope.spawn(|| voice.add("two\n"));
-            voice.next();
+            scope.spawn(|| stderr_writer.add("two\n"));
+            stderr_writer.next();
             scope.spawn(|| {
                 // It ends with the next line, which comes after the flush.
-                voice.next();
+                stderr_writer.next();
             });
-            assert!(voice.flush(Duration::from_secs(20)));
-            voice.add("three\n");
+            assert!(stderr_writer.flush(Duration::from_secs(20)));
+            stderr_writer.add("three\n");
         });
     }
 }

@@ -1,9 +1,9 @@
-//! A house of pools, for stories that are told without processes.
+//! A harness of pools, for stories that are told without processes.
 
 use std::time::Duration;
 
-use super::commons::{Caps, Commons, PoolId};
-use super::event::{CallId, Decision, Effect, Event, Moment, Wish, WorkerId};
+use super::broker::{Caps, PoolId, ResourceBroker};
+use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, WorkerId};
 use super::machine::Machine;
 use super::rules::Rules;
 
@@ -15,8 +15,8 @@ pub(super) fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-pub(super) fn call(number: u64) -> Wish {
-    Wish { call: CallId(number), timeout: at(60_000), repeatable: false, nested: false }
+pub(super) fn call(number: u64) -> CallSpec {
+    CallSpec { call: CallId(number), timeout: at(60_000), repeatable: false, nested: false }
 }
 
 pub(super) fn answered(worker: WorkerId, call: u64) -> Event {
@@ -43,19 +43,19 @@ pub(super) fn told(effects: &[Effect]) -> Vec<Decision> {
         .collect()
 }
 
-pub(super) struct House {
-    pub(super) commons: Commons,
+pub(super) struct PoolHarness {
+    pub(super) broker: ResourceBroker,
     pub(super) pools: Vec<Machine>,
 }
 
-impl House {
+impl PoolHarness {
     pub(super) fn new(caps: Caps, rules: &[Rules]) -> Self {
         let pools = rules.iter().enumerate().map(|(id, rules)| Machine::new(PoolId(id as u64), rules));
-        Self { commons: Commons::new(caps), pools: pools.collect() }
+        Self { broker: ResourceBroker::new(caps), pools: pools.collect() }
     }
 
     pub(super) fn step(&mut self, pool: usize, now: Moment, event: Event) -> Vec<Effect> {
-        self.pools[pool].step(now, event, &mut self.commons)
+        self.pools[pool].step(now, event, &mut self.broker)
     }
 
     pub(super) fn does(&mut self, pool: usize, now: Moment, event: Event) -> Vec<Effect> {

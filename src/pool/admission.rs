@@ -1,4 +1,4 @@
-//! Turns for calls that need no worker of a pool: they count among the running ones like all others, and wait with them.
+//! Admission for calls that need no worker of a pool: they count among the running ones like all others, and wait with them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,11 +7,11 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::actor::Message;
-use super::commons::PoolId;
+use super::broker::PoolId;
 use super::shared::Shared;
 
 /// The calls of one tool file that is run once for each.
-pub struct Lane {
+pub struct AdmissionQueue {
     shared: Arc<Shared>,
     id: PoolId,
     waiting: AtomicUsize,
@@ -29,9 +29,9 @@ pub struct Full {
 }
 
 /// Leave to run, until it is dropped.
-pub struct Turn(Arc<Lane>);
+pub struct RunPermit(Arc<AdmissionQueue>);
 
-impl Lane {
+impl AdmissionQueue {
     /// Nobody runs yet.
     pub fn new(shared: Arc<Shared>) -> Arc<Self> {
         let (way, looks) = unbounded_channel();
@@ -39,53 +39,53 @@ impl Lane {
         Arc::new(Self { shared, id, waiting: AtomicUsize::new(0), looks: Mutex::new(looks) })
     }
 
-    /// Waits for a turn, behind those that asked before. Dropping the future gives up the place.
-    pub async fn turn(self: &Arc<Self>, max_queue: usize) -> Result<Turn, Full> {
+    /// Waits for a permit, behind those that asked before. Dropping the future gives up the place.
+    pub async fn permit(self: &Arc<Self>, max_queue: usize) -> Result<RunPermit, Full> {
         if self.waiting.load(Ordering::Relaxed) == 0 && self.take() {
-            return Ok(Turn(Arc::clone(self)));
+            return Ok(RunPermit(Arc::clone(self)));
         }
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting >= max_queue.max(1) {
             return Err(Full { waiting, overall: false });
         }
         if let Some(overall) = self.shared.full_of_waiting() {
-            // It asked for a turn above. None is to be kept for it where nobody waits.
+            // It asked for a permit above. None is to be kept for it where nobody waits.
             self.count(waiting);
             return Err(Full { waiting: overall, overall: true });
         }
         let _waits = Waits::begin(self);
         let mut looks = self.looks.lock().await;
         while !self.take() {
-            // The way stays open for as long as this lane is known.
+            // The way stays open for as long as this queue is known.
             looks.recv().await;
         }
-        Ok(Turn(Arc::clone(self)))
+        Ok(RunPermit(Arc::clone(self)))
     }
 
     fn take(&self) -> bool {
-        self.shared.commons.lock().take_turn(self.id)
+        self.shared.broker.lock().take_run_permit(self.id)
     }
 }
 
-impl Drop for Lane {
+impl Drop for AdmissionQueue {
     fn drop(&mut self) {
         self.shared.leave(self.id);
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunPermit {
     fn drop(&mut self) {
-        self.0.shared.give_turn(self.0.id);
+        self.0.shared.return_run_permit(self.0.id);
     }
 }
 
-/// Counted as waiting, until it has its turn or waits no more.
-struct Waits<'a>(&'a Lane);
+/// Counted as waiting, until it has its permit or waits no more.
+struct Waits<'a>(&'a AdmissionQueue);
 
 impl<'a> Waits<'a> {
-    fn begin(lane: &'a Lane) -> Self {
-        lane.count(lane.waiting.fetch_add(1, Ordering::Relaxed) + 1);
-        Self(lane)
+    fn begin(queue: &'a AdmissionQueue) -> Self {
+        queue.count(queue.waiting.fetch_add(1, Ordering::Relaxed) + 1);
+        Self(queue)
     }
 }
 
@@ -96,7 +96,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-impl Lane {
+impl AdmissionQueue {
     fn count(&self, waiting: usize) {
         self.shared.waits(self.id, waiting);
     }
@@ -107,48 +107,48 @@ mod tests {
     use super::*;
     use crate::pool::Caps;
 
-    fn lanes(running: usize) -> (Arc<Shared>, [Arc<Lane>; 2]) {
+    fn queues(running: usize) -> (Arc<Shared>, [Arc<AdmissionQueue>; 2]) {
         let shared = Arc::new(Shared::new(Caps { running, waiting: 3, ..Caps::default() }));
-        let lanes = [Lane::new(Arc::clone(&shared)), Lane::new(Arc::clone(&shared))];
-        (shared, lanes)
+        let queues = [AdmissionQueue::new(Arc::clone(&shared)), AdmissionQueue::new(Arc::clone(&shared))];
+        (shared, queues)
     }
 
     /// Whoever would wait for ever fails, and does not hang.
     async fn soon<T>(what: impl Future<Output = T>) -> T {
-        tokio::time::timeout(std::time::Duration::from_secs(5), what).await.expect("it has its turn")
+        tokio::time::timeout(std::time::Duration::from_secs(5), what).await.expect("it has its permit")
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_more_run_than_may_and_whoever_waits_gets_the_next_turn() {
-        let (shared, [one, two]) = lanes(1);
-        let turn = one.turn(9).await.unwrap();
+        let (shared, [one, two]) = queues(1);
+        let permit = one.permit(9).await.unwrap();
         let waits = tokio::spawn({
             let two = Arc::clone(&two);
-            async move { two.turn(9).await.is_ok() }
+            async move { two.permit(9).await.is_ok() }
         });
         tokio::task::yield_now().await;
         assert_eq!((shared.usage().running, shared.usage().waiting), (1, 1));
-        drop(turn);
+        drop(permit);
         assert!(soon(waits).await.unwrap());
         assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_overtakes_one_that_waits() {
-        let (_, [one, _]) = lanes(1);
+        let (_, [one, _]) = queues(1);
         let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let begins = |number: u32| {
             let (one, order) = (Arc::clone(&one), Arc::clone(&order));
             async move {
-                let turn = one.turn(9).await;
+                let permit = one.permit(9).await;
                 order.lock().push(number);
-                turn.map(drop)
+                permit.map(drop)
             }
         };
-        let turn = one.turn(9).await.unwrap();
+        let permit = one.permit(9).await.unwrap();
         let waits = tokio::spawn(begins(1));
         tokio::task::yield_now().await;
-        drop(turn);
+        drop(permit);
         assert!(soon(begins(2)).await.is_ok());
         assert!(soon(waits).await.unwrap().is_ok());
         assert_eq!(*order.lock(), [1, 2]);
@@ -156,48 +156,48 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_no_more_holds_up_nobody() {
-        let (shared, [one, two]) = lanes(1);
-        let turn = one.turn(9).await.unwrap();
+        let (shared, [one, two]) = queues(1);
+        let permit = one.permit(9).await.unwrap();
         let waits = tokio::spawn({
             let one = Arc::clone(&one);
-            async move { one.turn(9).await.is_ok() }
+            async move { one.permit(9).await.is_ok() }
         });
         tokio::task::yield_now().await;
         waits.abort();
         let _ = waits.await;
-        drop(turn);
-        assert!(soon(two.turn(9)).await.is_ok());
+        drop(permit);
+        assert!(soon(two.permit(9)).await.is_ok());
         assert_eq!((shared.usage().running, shared.usage().waiting), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn too_many_are_refused() {
-        let (_, [one, two]) = lanes(1);
-        let _turn = one.turn(9).await.unwrap();
-        let wait = |lane: &Arc<Lane>| {
+        let (_, [one, two]) = queues(1);
+        let _turn = one.permit(9).await.unwrap();
+        let wait = |queue: &Arc<AdmissionQueue>| {
             tokio::spawn({
-                let lane = Arc::clone(lane);
-                async move { lane.turn(2).await.map(drop) }
+                let queue = Arc::clone(queue);
+                async move { queue.permit(2).await.map(drop) }
             })
         };
         let _waiting = [wait(&one), wait(&one), wait(&two)];
         tokio::task::yield_now().await;
-        assert_eq!(soon(one.turn(2)).await.err(), Some(Full { waiting: 2, overall: false }));
-        assert_eq!(soon(two.turn(2)).await.err(), Some(Full { waiting: 3, overall: true }));
+        assert_eq!(soon(one.permit(2)).await.err(), Some(Full { waiting: 2, overall: false }));
+        assert_eq!(soon(two.permit(2)).await.err(), Some(Full { waiting: 3, overall: true }));
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_turn_is_kept_for_one_that_was_refused() {
-        let (shared, [one, two]) = lanes(1);
-        let turn = one.turn(9).await.unwrap();
+        let (shared, [one, two]) = queues(1);
+        let permit = one.permit(9).await.unwrap();
         let wait = || {
             let one = Arc::clone(&one);
-            tokio::spawn(async move { one.turn(9).await.map(drop) })
+            tokio::spawn(async move { one.permit(9).await.map(drop) })
         };
         let waiting = [wait(), wait(), wait()];
         tokio::task::yield_now().await;
-        assert_eq!(soon(two.turn(9)).await.err(), Some(Full { waiting: 3, overall: true }));
-        drop(turn);
+        assert_eq!(soon(two.permit(9)).await.err(), Some(Full { waiting: 3, overall: true }));
+        drop(permit);
         for one in waiting {
             assert!(soon(one).await.unwrap().is_ok());
         }

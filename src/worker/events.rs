@@ -14,7 +14,7 @@ use crate::protocol::Incoming;
 
 /// Something that came from a worker.
 #[derive(Debug)]
-pub enum News {
+pub enum WorkerEvent {
     /// A frame.
     Frame(Incoming),
     /// A frame over the limit; dropped while it was read.
@@ -28,7 +28,7 @@ pub enum News {
     Stderr(String),
     /// A structured log line on its standard error.
     Log(LogLine),
-    /// Its process is gone, and this was the last of its news.
+    /// Its process is gone, and this was the last of its events.
     Died(Death),
 }
 
@@ -43,33 +43,33 @@ pub struct LogLine {
     pub fields: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Where news goes. The owner tags it with the worker it belongs to.
+/// Where events goes. The owner tags it with the worker it belongs to.
 #[derive(Clone)]
-pub struct NewsSender {
-    send: Arc<dyn Fn(News) + Send + Sync>,
-    flow: Arc<Flow>,
+pub struct EventSender {
+    send: Arc<dyn Fn(WorkerEvent) + Send + Sync>,
+    flow: Arc<Backpressure>,
 }
 
-/// How much news its owner has not looked at yet. A worker that talks faster than it is listened to waits in its pipe.
+/// How much events its owner has not looked at yet. A worker that talks faster than it is listened to waits in its pipe.
 #[derive(Debug, Default)]
-pub struct Flow {
+pub struct Backpressure {
     open: AtomicUsize,
     taken: Notify,
 }
 
-/// Pieces of news, each of some kilobytes at most but for results.
+/// Pieces of events, each of some kilobytes at most but for results.
 const MOST_OPEN: usize = 256;
 
-impl NewsSender {
+impl EventSender {
     /// A way to an owner, who says of each piece that it has been looked at.
-    pub fn new(send: impl Fn(News) + Send + Sync + 'static, flow: Arc<Flow>) -> Self {
+    pub fn new(send: impl Fn(WorkerEvent) + Send + Sync + 'static, flow: Arc<Backpressure>) -> Self {
         Self { send: Arc::new(send), flow }
     }
 
     /// Tells something.
-    pub fn send(&self, news: News) {
+    pub fn send(&self, events: WorkerEvent) {
         self.flow.open.fetch_add(1, Ordering::Relaxed);
-        (self.send)(news);
+        (self.send)(events);
     }
 
     /// Waits until there is room for more.
@@ -86,8 +86,8 @@ impl NewsSender {
     }
 }
 
-impl Flow {
-    /// A piece of news has been looked at.
+impl Backpressure {
+    /// A piece of events has been looked at.
     pub fn took(&self) {
         if self.open.fetch_sub(1, Ordering::Relaxed) == MOST_OPEN {
             self.taken.notify_waiters();
@@ -95,7 +95,7 @@ impl Flow {
     }
 }
 
-/// An order to the worker's life task.
+/// An order to the worker's task task.
 #[derive(Debug, Clone, Copy)]
 pub enum Control {
     /// Ask for the Python stack on standard error: where several calls run, of the thread that makes this one.

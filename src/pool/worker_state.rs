@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::event::{CallId, Moment, WhyStop, Wish, WorkerId};
+use super::event::{CallId, CallSpec, Moment, WhyStop, WorkerId};
 use super::rules::Rules;
 
-/// Where a worker is in its life.
+/// Where a worker is in its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its environment is being built or it has not said hello.
@@ -20,7 +20,7 @@ pub(super) enum State {
 
 /// What has been done about a running call that should have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Strike {
+pub(super) enum Escalation {
     None,
     /// The worker was asked for its stack.
     Stack {
@@ -36,7 +36,7 @@ pub(super) enum Strike {
     Stuck,
 }
 
-impl Strike {
+impl Escalation {
     pub fn interrupted(now: Moment, overdue: bool, rules: &Rules) -> Self {
         Self::Interrupted { until: now + rules.cancel_grace, nudge: now + rules.nudge_every, overdue }
     }
@@ -58,42 +58,49 @@ pub(super) enum Attempt {
 
 /// A call in the pool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slot {
-    pub wish: Wish,
+pub(super) struct QueuedCall {
+    pub spec: CallSpec,
     /// When it began to wait; once a worker begins it, when that was.
     pub since: Moment,
-    /// It holds one of the turns that all pools share.
-    pub has_turn: bool,
+    /// It holds one of the admission that all pools share.
+    pub has_run_permit: bool,
     pub attempt: Attempt,
     /// The caller has its verdict already; only the worker's answer is still to come.
     pub settled: bool,
-    pub strike: Strike,
+    pub escalation: Escalation,
 }
 
-impl Slot {
-    pub fn waiting(wish: Wish, now: Moment) -> Self {
-        Self { wish, since: now, has_turn: false, attempt: Attempt::First, settled: false, strike: Strike::None }
+impl QueuedCall {
+    pub fn waiting(spec: CallSpec, now: Moment) -> Self {
+        Self {
+            spec,
+            since: now,
+            has_run_permit: false,
+            attempt: Attempt::First,
+            settled: false,
+            escalation: Escalation::None,
+        }
     }
 
     pub fn call(&self) -> CallId {
-        self.wish.call
+        self.spec.call
     }
 
     /// When a running call next needs attention.
     fn next_timer(&self) -> Option<Moment> {
-        match self.strike {
-            Strike::None => Some(self.since.saturating_add(self.wish.timeout)),
-            Strike::Stack { until } => Some(until),
-            Strike::Interrupted { until, nudge, .. } => Some(until.min(nudge)),
-            Strike::Stuck => None,
+        match self.escalation {
+            Escalation::None => Some(self.since.saturating_add(self.spec.timeout)),
+            Escalation::Stack { until } => Some(until),
+            Escalation::Interrupted { until, nudge, .. } => Some(until.min(nudge)),
+            Escalation::Stuck => None,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct WorkerState {
     pub state: State,
-    pub line: VecDeque<Slot>,
+    pub line: VecDeque<QueuedCall>,
     /// When it said hello.
     pub ready_at: Moment,
     /// When its line became empty, if it is.
@@ -118,7 +125,7 @@ pub(super) struct Seat {
     pub recycle_after: Moment,
 }
 
-impl Seat {
+impl WorkerState {
     pub fn starting(now: Moment, succeeds: Option<WorkerId>) -> Self {
         Self {
             state: State::Starting,
@@ -145,8 +152,11 @@ impl Seat {
     /// Whether another call may be written to it, where it may hold so many. One that a running call waits for may begin
     /// beside one made alone: that may be the very one that waits.
     pub fn has_room(&self, capacity: usize, nested: bool) -> bool {
-        let undisturbed =
-            || self.line.iter().all(|slot| slot.strike == Strike::None && (nested || slot.attempt != Attempt::Alone));
+        let undisturbed = || {
+            self.line.iter().all(|call_slot| {
+                call_slot.escalation == Escalation::None && (nested || call_slot.attempt != Attempt::Alone)
+            })
+        };
         self.state == State::Serving && self.line.len() < capacity && undisturbed()
     }
 
@@ -164,7 +174,7 @@ impl Seat {
         self.state == State::Serving && self.line.is_empty()
     }
 
-    /// Which limit of its life it has reached.
+    /// Which limit of its task it has reached.
     pub fn is_due(&self, now: Moment, rules: &Rules) -> Option<WhyStop> {
         if self.state != State::Serving || self.outgoing.is_some() || now < self.recycle_after {
             None
@@ -192,7 +202,7 @@ impl Seat {
         let since = *self.large_since.get_or_insert(now);
         // What a running call holds it may give back; what is still held when all that ran have ended, it does not.
         let mut running = self.line.iter().take(rules.concurrency);
-        self.is_large |= self.calls > 0 && running.all(|slot| slot.since > since);
+        self.is_large |= self.calls > 0 && running.all(|call_slot| call_slot.since > since);
     }
 
     /// Whether it holds too much before its first call: so will each that comes after it.
@@ -206,12 +216,12 @@ impl Seat {
     }
 
     /// When this worker next needs attention. `may_leave`: whether it goes when it has been idle for
-    /// long enough; `is_replaced`: whether it is when its life is over.
+    /// long enough; `is_replaced`: whether it is when its task is over.
     pub fn next_timer(&self, rules: &Rules, may_leave: bool, is_replaced: bool) -> Option<Moment> {
         if !matches!(self.state, State::Serving | State::Draining) {
             return None;
         }
-        let running = self.line.iter().take(rules.concurrency).filter_map(Slot::next_timer);
+        let running = self.line.iter().take(rules.concurrency).filter_map(QueuedCall::next_timer);
         let lives = is_replaced && self.state == State::Serving && self.outgoing.is_none();
         let replaced = self.lifetime_ends(rules).filter(|_| lives).map(|end| end.max(self.recycle_after));
         let idle = self.idle_ends(rules).filter(|_| may_leave);

@@ -1,22 +1,22 @@
 //! Who belongs to whom below this process: children that hostler started, and orphans that came to it because it adopts
 //! what loses its parent further down. A worker's orphans live as long as the worker does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal, getpid, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use super::exit;
-use super::family;
-use super::lineage::{Mark, Run, Standing};
-use super::table;
+use super::mark::{Mark, Run, Standing};
+use super::table::Row;
+use super::{exit, table};
 
 /// Children that hostler started and has not reaped yet.
-static HOUSEHOLD: LazyLock<Mutex<Household>> = LazyLock::new(Mutex::default);
+static TREE: LazyLock<Mutex<ProcessTree>> = LazyLock::new(Mutex::default);
 /// How long the books are waited for when everything has to end.
 const BOOKS: Duration = Duration::from_millis(100);
 /// So many adopted children are looked at in one go.
@@ -30,7 +30,7 @@ static ENDED: Notify = Notify::const_new();
 
 /// The books. Held only to read or to change an entry.
 #[derive(Debug, Default)]
-struct Household {
+struct ProcessTree {
     children: HashMap<Pid, Entry>,
 }
 
@@ -53,7 +53,7 @@ enum Fate {
     Kill,
 }
 
-impl Household {
+impl ProcessTree {
     fn lives(&self, child: u64) -> bool {
         self.children.values().any(|entry| entry.child == Some(child) && !entry.has_ended)
     }
@@ -75,12 +75,12 @@ impl Household {
 /// Enters a child that was just started.
 pub(super) fn enter(pid: Pid, mark: Option<&Mark>) {
     let entry = Entry { child: mark.map(|mark| mark.child), has_ended: false };
-    HOUSEHOLD.lock().children.insert(pid, entry);
+    TREE.lock().children.insert(pid, entry);
 }
 
 /// A child is over for hostler: whatever carries its mark is to go too.
 pub(super) fn has_ended(pid: Pid) {
-    if let Some(entry) = HOUSEHOLD.lock().children.get_mut(&pid) {
+    if let Some(entry) = TREE.lock().children.get_mut(&pid) {
         entry.has_ended = true;
     }
     ENDED.notify_one();
@@ -88,22 +88,22 @@ pub(super) fn has_ended(pid: Pid) {
 
 /// A child was reaped; its number may be anybody's from now on.
 pub(super) fn forget(pid: Pid) {
-    HOUSEHOLD.lock().children.remove(&pid);
+    TREE.lock().children.remove(&pid);
 }
 
 /// Kills the group of every child that hostler started, for when the table of processes shows nobody. They are not reaped,
 /// so the groups are still theirs.
 pub(super) fn kill_groups() {
     // Whoever holds the books for longer is stuck, and there is no time.
-    let Some(household) = HOUSEHOLD.try_lock_for(BOOKS) else { return };
-    for pid in household.children.keys() {
+    let Some(process_tree) = TREE.try_lock_for(BOOKS) else { return };
+    for pid in process_tree.children.keys() {
         let _ = kill_process_group(*pid, Signal::KILL);
     }
 }
 
 /// Ends orphans when their worker has ended, and reaps what was adopted, for as long as hostler lives. To be run on the
 /// thread that starts processes: between a start and its entry nobody may look.
-pub async fn keep_house() {
+pub async fn reap_orphans() {
     let Ok(mut deaths) = signal(SignalKind::child()) else {
         tracing::warn!("deaths of processes cannot be heard of; what tools leave behind stays until hostler ends");
         return;
@@ -127,7 +127,7 @@ async fn look(killed: &mut HashMap<Pid, Instant>) -> usize {
     killed.retain(|_, since| since.elapsed() < DYING);
     let mut adopted = 0;
     for pid in table::children(getpid()) {
-        if HOUSEHOLD.lock().children.contains_key(&pid) {
+        if TREE.lock().children.contains_key(&pid) {
             continue;
         }
         adopted += 1;
@@ -148,7 +148,7 @@ async fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
     let Some(row) = table::row(pid).filter(|row| row.parent == own.pid) else { return };
     let mark = table::mark(pid);
     let standing = mark.as_ref().map_or(Standing::Elsewhere, |mark| own.standing_now(&mark.run));
-    let fate = HOUSEHOLD.lock().fate(pid, row.is_dead, mark.as_ref(), standing, own);
+    let fate = TREE.lock().fate(pid, row.is_dead, mark.as_ref(), standing, own);
     match fate {
         Fate::Leave => {}
         Fate::Reap => {
@@ -159,9 +159,9 @@ async fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
             let below = table::descendants(pid, &[], None);
             for some in below.chunks(SLICE) {
                 tokio::task::yield_now().await;
-                family::kill(some, None);
+                kill(some, None);
             }
-            family::kill_if(pid, |now| now.started == row.started);
+            kill_if(pid, |now| now.started == row.started);
             tracing::info!(%pid, name = row.name, below = below.len(), "ended what a tool had left behind");
             let now = Instant::now();
             killed.extend(below.into_iter().map(|(pid, _)| pid).chain([pid]).map(|pid| (pid, now)));
@@ -169,25 +169,105 @@ async fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
     }
 }
 
+/// Between two looks at who is still dying.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// So many looks in a row that find nobody are believed, where there are children all the same: those that are spared.
+const QUIET: u32 = 2;
+
+/// What ending a descendants came to.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// Who was killed: number and name.
+    pub killed: Vec<(Pid, String)>,
+    /// Who would not die in time: a process within the kernel does not, until it comes out.
+    pub left: Vec<Pid>,
+}
+
+/// Kills every descendant of this process but `spared`, and reaps, until none is left. For a process that is about to go:
+/// it reaps whatever child there is.
+///
+/// Where this process adopts the orphans below it, no child left means no descendant left, so nothing is missed that came
+/// to be while others were killed.
+pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
+    let until = Instant::now() + limit;
+    let mut ended = Ended::default();
+    let mut known = HashSet::new();
+    let mut quiet = 0;
+    loop {
+        let found = table::descendants(getpid(), spared, Some(until));
+        for (pid, row) in kill(&found, Some(until)) {
+            if known.insert(pid) {
+                ended.killed.push((pid, row.name));
+            }
+        }
+        let has_children = reap_all();
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        // The table may miss somebody while others come and go; where it cannot be read it shows nobody for ever.
+        if !has_children || quiet > QUIET {
+            return ended;
+        }
+        if Instant::now() >= until {
+            let is_there = |(pid, row): &(Pid, Row)| table::row(*pid).is_some_and(|now| now.started == row.started);
+            ended.left = found.into_iter().filter(is_there).map(|(pid, _)| pid).collect();
+            return ended;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Takes every dead child off the table; `false` when there is no child left, dead or alive.
+fn reap_all() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Kills the living descendants of a process; tells who they were.
+pub(super) fn kill_below(root: Pid) -> Vec<(Pid, Row)> {
+    kill(&table::descendants(root, &[], None), None)
+}
+
+/// Kills those of a descendants that live, parents first. All were found before the first is killed, and each is known by when
+/// it was started: whose parent has just been killed descends from somebody else now, and must not be missed for that.
+pub(super) fn kill(found: &[(Pid, Row)], until: Option<Instant>) -> Vec<(Pid, Row)> {
+    let living = found.iter().filter(|(_, row)| !row.is_dead);
+    let in_time = living.take_while(|_| until.is_none_or(|until| Instant::now() < until));
+    in_time.filter_map(|(pid, row)| Some((*pid, kill_if(*pid, |now| now.started == row.started)?))).collect()
+}
+
+/// Kills a process that `is_meant`. It is held on to before it is asked about, so that its number cannot pass to another
+/// between the question and the kill.
+pub(super) fn kill_if(pid: Pid, is_meant: impl FnOnce(&Row) -> bool) -> Option<Row> {
+    let held = exit::Held::on(pid).ok()?;
+    let row = table::row(pid).filter(|row| !row.is_dead && is_meant(row))?;
+    held.signal(Signal::KILL);
+    Some(row)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::lineage::tests::run;
+    use super::super::mark::tests::run;
     use super::*;
 
     fn pid(number: i32) -> Pid {
         Pid::from_raw(number).unwrap()
     }
 
-    fn household(entries: &[(i32, u64, bool)]) -> Household {
+    fn process_tree(entries: &[(i32, u64, bool)]) -> ProcessTree {
         let entry = |(number, child, has_ended): &(i32, u64, bool)| {
             (pid(*number), Entry { child: Some(*child), has_ended: *has_ended })
         };
-        Household { children: entries.iter().map(entry).collect() }
+        ProcessTree { children: entries.iter().map(entry).collect() }
     }
 
     #[test]
     fn an_orphan_lives_as_long_as_its_worker() {
-        let (own, house) = (run(1, 1), household(&[(10, 1, false), (11, 2, true)]));
+        let (own, house) = (run(1, 1), process_tree(&[(10, 1, false), (11, 2, true)]));
         let fate = |number, dead, child: Option<u64>| {
             let mark = child.map(|child| Mark { run: own.clone(), child });
             house.fate(pid(number), dead, mark.as_ref(), Standing::Living, &own)
@@ -204,7 +284,7 @@ mod tests {
 
     #[test]
     fn orphans_of_a_hostler_that_a_tool_ran_go_with_that_hostler() {
-        let (own, house) = (run(1, 1), household(&[(10, 1, false)]));
+        let (own, house) = (run(1, 1), process_tree(&[(10, 1, false)]));
         let mark = Mark { run: run(50, 5), child: 1 };
         let fate = |standing| house.fate(pid(20), false, Some(&mark), standing, &own);
         assert_eq!(fate(Standing::Living), Fate::Leave);

@@ -9,7 +9,7 @@ use super::event::Moment;
 use super::rules::Rules;
 
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct CircuitBreaker {
     /// Starts that failed since the last one that did not.
     failures: u32,
     /// Workers that died since the last answer.
@@ -25,7 +25,7 @@ pub(super) struct Trouble {
     chance: u64,
 }
 
-impl Trouble {
+impl CircuitBreaker {
     pub fn new(seed: u64) -> Self {
         Self {
             failures: 0,

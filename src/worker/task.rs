@@ -1,4 +1,4 @@
-//! A worker's life after hello: orders come in, death is noticed at once, and the last words are read to the end.
+//! A worker's task after hello: orders come in, death is noticed at once, and the last words are read to the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::death::Death;
-use super::memory::{Excess, exceeded};
-use super::news::{Control, News, NewsSender};
+use super::events::{Control, EventSender, WorkerEvent};
 use super::stack::Stack;
 use super::stderr::Tail;
-use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, keeper, stop};
+use crate::process::{Child, Exit, Grace, PipeEnd, Tracked, keeper, resident, stop};
 use crate::protocol::HelloReply;
 
 /// How long a launcher may outlive its interpreter.
@@ -63,7 +62,7 @@ impl Interruption {
 }
 
 /// Everything that lives as long as the process does.
-pub(super) struct Life {
+pub(super) struct WorkerTask {
     pub child: Child,
     pub interpreter: Tracked,
     /// A launcher stands before it.
@@ -72,7 +71,7 @@ pub(super) struct Life {
     pub orders: mpsc::UnboundedReceiver<Control>,
     pub reader: JoinHandle<()>,
     pub stderr: JoinHandle<()>,
-    pub news: NewsSender,
+    pub events: EventSender,
     pub tail: Arc<Mutex<Tail>>,
     /// Where it was, when its interpreter said so as it died.
     pub stack: Arc<Mutex<Stack>>,
@@ -92,7 +91,7 @@ async fn closed(output: Option<PipeEnd>, interpreter: u32) {
     }
 }
 
-impl Life {
+impl WorkerTask {
     /// Lives until the process is dead, then tells so.
     pub(super) async fn live(mut self) {
         let (exit, excess) = self.within_memory().await;
@@ -108,7 +107,14 @@ impl Life {
         let stack = self.stack.lock().clone();
         let hung_up = self.hung_up;
         let peak_memory = self.child.peak_memory();
-        self.news.send(News::Died(Death { exit: self.told(exit), stderr, stack, excess, peak_memory, hung_up }));
+        self.events.send(WorkerEvent::Died(Death {
+            exit: self.told(exit),
+            stderr,
+            stack,
+            excess,
+            peak_memory,
+            hung_up,
+        }));
     }
 
     /// A launcher's exit status speaks of the process it launched; without one it is what it is.
@@ -184,5 +190,40 @@ impl Life {
         }
         self.hung_up = true;
         self.stop(Grace::NONE).await
+    }
+}
+
+/// How often. A tool that fills memory fills about a gigabyte a second.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// More memory than a worker may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Excess {
+    /// What it held, in bytes, its children included.
+    pub held: usize,
+    /// What it may hold.
+    pub limit: usize,
+}
+
+/// The memory that there is for all processes, in bytes: the machine's, or what a container may have of it.
+pub(super) fn installed() -> Option<usize> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
+    let total = total.trim().parse::<usize>().ok()?.checked_mul(1024)?;
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let most = container.and_then(|text| text.trim().parse::<usize>().ok());
+    Some(most.map_or(total, |most| most.min(total)))
+}
+
+/// Waits until a process holds more than its limit; for ever, where it has none.
+pub(super) async fn exceeded(pid: u32, limit: Option<usize>) -> Excess {
+    let Some(limit) = limit else { return std::future::pending().await };
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Some(held) = resident(pid).filter(|held| *held > limit) {
+            return Excess { held, limit };
+        }
     }
 }

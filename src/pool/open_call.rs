@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::admission::Full;
 use super::event::CallId;
 use super::job::{Job, Printed, Settled};
-use super::lane::Full;
 use crate::outcome::{Code, Details, Fault, Metadata, Scrub, milliseconds};
 use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
 use crate::worker::LogLine;
 
-pub(super) struct Open {
+pub(super) struct OpenCall {
     pub job: Box<Job>,
     pub answer: Option<Result<Box<RawValue>, Fault>>,
     /// Questions that the tool asked of hostler; dropped with the call.
@@ -30,7 +30,7 @@ pub(super) struct Open {
     began: Option<Instant>,
 }
 
-impl Open {
+impl OpenCall {
     pub fn new(job: Box<Job>, reply: oneshot::Sender<Settled>, cold: bool) -> Self {
         Self {
             job,
@@ -128,7 +128,7 @@ impl Open {
 
 /// A log line of a tool goes to hostler's own log and to the caller of the call that runs. `scrub` is of the last call that
 /// had secrets: a tool may log after it has answered.
-pub(super) fn log(running: Option<&Open>, scrub: Option<&Scrub>, file: &Path, mut line: LogLine) {
+pub(super) fn log(running: Option<&OpenCall>, scrub: Option<&Scrub>, file: &Path, mut line: LogLine) {
     if let Some(scrub) = scrub {
         line.message = scrub.text(&line.message).into_owned();
         scrub.members(&mut line.fields);

@@ -1,0 +1,246 @@
+//! Workers on their way out: replaced, sent away, killed, dead.
+
+use super::sabotage::sabotaged;
+use super::{Machine, Minimum, Phase};
+use crate::pool::broker::ResourceBroker;
+use crate::pool::event::{Decision, Effect, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId};
+use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
+
+impl Machine {
+    pub(super) fn died(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        of_a_limit: bool,
+        broker: &mut ResourceBroker,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(worker_state) = self.workers.remove(&worker) else { return };
+        if !sabotaged!(self, LeakSeat) {
+            broker.return_worker_permit(self.id, worker);
+        }
+        let begun = self.clear(worker_state.line, broker, effects);
+        // What was interrupted may have died of that; beside others that were not, nobody can tell.
+        let of_interruption =
+            !begun.is_empty() && begun.iter().all(|call_slot| call_slot.escalation != Escalation::None);
+        if worker_state.state != State::Leaving && !of_interruption {
+            self.hear_of_death(now, worker_state.ready_at, !begun.is_empty(), effects);
+        }
+        let refuses = self.breaker.open(now, &self.rules).is_some();
+        for call_slot in begun.into_iter().rev().filter(|call_slot| !call_slot.settled) {
+            self.end_of_begun(worker, call_slot, of_a_limit || refuses, effects);
+        }
+        if let Some(retry_after) = self.breaker.open(now, &self.rules) {
+            let times = self.breaker.deaths();
+            for call_slot in self.waiting.drain(..) {
+                let verdict = Verdict::Broken { times, retry_after };
+                effects.push(Effect::Finish { call: call_slot.call(), verdict });
+            }
+        }
+    }
+
+    fn hear_of_death(&mut self, now: Moment, ready_at: Moment, in_a_call: bool, effects: &mut Vec<Effect>) {
+        let pause = self.breaker.died(now, ready_at, in_a_call, &self.rules);
+        let deaths = self.breaker.deaths();
+        if self.breaker.on_trial(&self.rules) {
+            Self::tell(effects, Decision::Refuse { deaths, pause });
+        } else if !pause.is_zero() {
+            Self::tell(effects, Decision::Rest { deaths, pause });
+        }
+    }
+
+    /// A call was being made by a worker that died: it is made once more where that does no harm.
+    fn end_of_begun(&mut self, worker: WorkerId, mut call_slot: QueuedCall, is_last: bool, effects: &mut Vec<Effect>) {
+        let overdue = call_slot.escalation != Escalation::None;
+        let repeatable = call_slot.spec.repeatable || sabotaged!(self, RepeatOnce);
+        let again =
+            repeatable && call_slot.attempt == Attempt::First && !overdue && !is_last && self.phase != Phase::Ending;
+        if again {
+            // Which of several it died of, nobody knows: together, one would end the others a second time.
+            let alone = self.rules.concurrency > 1 && !call_slot.spec.nested;
+            call_slot.attempt = if alone { Attempt::Alone } else { Attempt::Again };
+            Self::tell(effects, Decision::Repeat(call_slot.call()));
+            return self.requeue(vec![call_slot], effects);
+        }
+        let verdict = if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
+        effects.push(Effect::Finish { call: call_slot.call(), verdict });
+    }
+
+    /// Stops a worker whose running calls have been settled; those behind them are untouched.
+    pub(super) fn kill(&mut self, worker: WorkerId, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+        worker_state.state = State::Leaving;
+        let line = std::mem::take(&mut worker_state.line);
+        Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
+        effects.push(Effect::Stop { worker, manner: Manner::Kill });
+        let _ = self.clear(line, broker, effects);
+    }
+
+    /// A call of a worker obeys nothing, and nothing else in the worker gets on: its other calls could only wait for their
+    /// own ends.
+    pub(super) fn kill_with_others(
+        &mut self,
+        worker: WorkerId,
+        broker: &mut ResourceBroker,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+        worker_state.ping_until = None;
+        worker_state.state = State::Leaving;
+        let line = std::mem::take(&mut worker_state.line);
+        Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
+        effects.push(Effect::Stop { worker, manner: Manner::Kill });
+        let begun = self.clear(line, broker, effects);
+        for mut call_slot in begun.into_iter().rev().filter(|call_slot| !call_slot.settled) {
+            if call_slot.spec.repeatable && call_slot.attempt == Attempt::First && self.phase != Phase::Ending {
+                call_slot.attempt = Attempt::Again;
+                Self::tell(effects, Decision::Repeat(call_slot.call()));
+                call_slot.escalation = Escalation::None;
+                self.requeue(vec![call_slot], effects);
+            } else {
+                effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::HeldUp });
+            }
+        }
+    }
+
+    pub(super) fn retire(&mut self, worker: WorkerId, why: WhyStop, effects: &mut Vec<Effect>) {
+        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+        worker_state.state = State::Leaving;
+        Self::tell(effects, Decision::Stop(worker, why));
+        effects.push(Effect::Stop { worker, manner: Manner::Retire });
+    }
+
+    /// Somebody else needs its place or its memory more.
+    pub(super) fn evict(&mut self, worker: WorkerId, need: Need, effects: &mut Vec<Effect>) {
+        if self.workers.get(&worker).is_some_and(WorkerState::is_idle) {
+            if need == Need::Memory && self.minimum == Minimum::Wanted && !sabotaged!(self, StartAgain) {
+                self.minimum = Minimum::TooLarge;
+            }
+            self.retire(worker, WhyStop::Evicted(need), effects);
+        }
+    }
+
+    pub(super) fn measured(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        held: usize,
+        broker: &mut ResourceBroker,
+        effects: &mut Vec<Effect>,
+    ) {
+        let rules = self.rules;
+        if let Some(worker_state) =
+            self.workers.get_mut(&worker).filter(|worker_state| worker_state.state == State::Serving)
+        {
+            worker_state.measured(now, held, &rules);
+            if worker_state.begins_large() && !std::mem::replace(&mut self.told_of_size, true) {
+                Self::tell(effects, Decision::BeginsLarge { worker, held });
+            }
+        }
+        if self.workers.contains_key(&worker) {
+            broker.measured(self.id, worker, held);
+        }
+    }
+
+    /// Starts successors of workers that have reached a limit of their task. Where there is no worker for one, the worker
+    /// goes as soon as it may, and the next call starts another.
+    pub(super) fn recycle(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        if self.phase != Phase::OpenCall {
+            return;
+        }
+        let rules = self.rules;
+        let starts_at = self.breaker.retry_at().max(self.breaker.add_at());
+        let due =
+            |(worker, worker_state): (&WorkerId, &WorkerState)| Some((*worker, worker_state.is_due(now, &rules)?));
+        let due: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(due).collect();
+        for (worker, why) in due {
+            if now < starts_at {
+                if let Some(worker_state) = self.workers.get_mut(&worker) {
+                    worker_state.recycle_after = starts_at;
+                }
+                continue;
+            }
+            let successor = WorkerId(self.next_worker);
+            let has_permit = self.may_start() && broker.take_spare_worker_permit(self.id, successor);
+            let Some(worker_state) = self.workers.get_mut(&worker) else { continue };
+            // Without a successor it stays until it is idle, but not for ever: calls would follow upon calls.
+            let overdue = *worker_state.due_since.get_or_insert(now) + rules.longest_pause;
+            if !has_permit && !worker_state.line.is_empty() && now < overdue {
+                continue;
+            }
+            Self::tell(effects, Decision::Recycle(worker, why));
+            worker_state.outgoing = Some(why);
+            if has_permit {
+                self.begin_start(now, successor, Some(worker), WhyStart::Successor(worker), effects);
+            } else {
+                worker_state.state = State::Draining;
+            }
+        }
+    }
+
+    /// After an answer: a worker that takes no more calls leaves with its last, another is idle.
+    pub(super) fn rest_or_leave(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        broker: &mut ResourceBroker,
+        effects: &mut Vec<Effect>,
+    ) {
+        let kept = self.counting() <= self.rules.min_workers;
+        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+        if worker_state.line.is_empty() {
+            worker_state.idle_since = now;
+            if worker_state.state == State::Serving {
+                broker.idle(self.id, worker, now, kept);
+            }
+        } else if worker_state.state == State::Draining
+            && worker_state.line.iter().all(|call_slot| call_slot.escalation == Escalation::Stuck)
+        {
+            self.kill(worker, broker, effects);
+        }
+    }
+
+    pub(super) fn end(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Ending;
+        let mut queued: Vec<QueuedCall> = self.waiting.drain(..).collect();
+        if std::mem::take(&mut self.has_spare_permit) {
+            broker.return_run_permit(self.id);
+        }
+        queued.extend(self.workers.values_mut().flat_map(|worker_state| worker_state.line.drain(..)));
+        for call_slot in queued {
+            if call_slot.has_run_permit {
+                broker.return_run_permit(self.id);
+            }
+            if !call_slot.settled {
+                effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::ShuttingDown });
+            }
+        }
+        for (worker, worker_state) in &mut self.workers {
+            // Also one that is leaving by itself: now it is to go at once.
+            worker_state.state = State::Leaving;
+            effects.push(Effect::Stop { worker: *worker, manner: Manner::Kill });
+        }
+    }
+
+    /// Sends away those that have nothing left to do and will get nothing more.
+    pub(super) fn leave_when_done(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        let closing = self.phase != Phase::OpenCall && self.waiting.is_empty();
+        let done = |(worker, worker_state): (&WorkerId, &WorkerState)| {
+            let why = match worker_state.state {
+                State::Draining => worker_state.outgoing.unwrap_or(WhyStop::Closing),
+                State::Serving | State::Starting if closing => WhyStop::Closing,
+                _ => return None,
+            };
+            worker_state.line.is_empty().then_some((*worker, why))
+        };
+        let done: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(done).collect();
+        for (worker, why) in done {
+            self.retire(worker, why, effects);
+        }
+        if closing && self.workers.is_empty() && !self.emptied {
+            self.emptied = true;
+            broker.wants_no_worker_permit(self.id);
+            effects.push(Effect::Empty);
+        }
+    }
+}

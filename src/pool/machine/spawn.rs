@@ -1,0 +1,231 @@
+//! Workers on their way in: when one is started, and what becomes of a start.
+
+use super::sabotage::sabotaged;
+use super::{Machine, Minimum, Phase};
+use crate::pool::broker::ResourceBroker;
+use crate::pool::event::{Decision, Effect, Moment, Verdict, WhyStart, WorkerId};
+use crate::pool::worker_state::{State, WorkerState};
+
+impl Machine {
+    /// Starts workers for calls that wait too long, and those that should always be there.
+    pub(super) fn grow(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Ending || !self.breaker.is_over(now) {
+            return;
+        }
+        if self.waiting.is_empty() {
+            return self.keep_minimum(now, broker, effects);
+        }
+        if !self.somebody_may_serve() {
+            return self.start_first(now, broker, effects);
+        }
+        let waiting = self.waiting.len();
+        while self.may_have_more(self.wants.permit)
+            && self.breaker.may_add(now)
+            && self.starting() < self.waiting_too_long(now)
+        {
+            // For one more worker of a tool that has some, no other leaves that was needed a moment ago.
+            let needed = now.saturating_sub(self.rules.spare_after);
+            let worker = WorkerId(self.next_worker);
+            if broker.take_spare_worker_permit(self.id, worker) {
+                self.begin_start(now, worker, None, WhyStart::Queue { waiting }, effects);
+            } else if !broker.has_worker_idle_since(needed)
+                || !self.start(now, WhyStart::Queue { waiting }, broker, effects)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Starts the only worker, for the call at the head of the queue. Should another worker have to leave for it, the call
+    /// first gets its permit: pools that can run nothing would take each other's worker permits without end.
+    fn start_first(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        let Some(first) = self.waiting.front().map(|call_slot| call_slot.spec) else { return };
+        if !self.may_start() {
+            return;
+        }
+        let worker = WorkerId(self.next_worker);
+        if broker.take_spare_worker_permit(self.id, worker) {
+            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+        }
+        if first.nested && self.workers.is_empty() {
+            broker.take_worker_permit_beyond(self.id, worker);
+            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+        }
+        self.has_spare_permit = self.has_spare_permit || !first.nested && broker.take_run_permit(self.id);
+        if self.has_spare_permit || first.nested {
+            self.start(now, WhyStart::Call, broker, effects);
+        } else {
+            self.wants.permit = true;
+        }
+    }
+
+    /// Whether more workers could help those that wait: it is no permit they lack, and there may be more.
+    fn may_have_more(&self, lacks_run_permit: bool) -> bool {
+        let serving = self.workers.values().any(|worker_state| worker_state.state == State::Serving);
+        let limit = self.rules.max_workers.max(1) + usize::from(sabotaged!(self, IgnoreCap));
+        serving
+            && !lacks_run_permit
+            && self.may_start()
+            && !self.breaker.on_trial(&self.rules)
+            && self.counting() < limit
+    }
+
+    fn starting(&self) -> usize {
+        self.workers
+            .values()
+            .filter(|worker_state| worker_state.state == State::Starting && worker_state.succeeds.is_none())
+            .count()
+    }
+
+    fn waiting_too_long(&self, now: Moment) -> usize {
+        let grow_after = self.rules.grow_after;
+        self.waiting.iter().filter(|call_slot| now.saturating_sub(call_slot.since) >= grow_after).count()
+    }
+
+    /// When another worker may be due, if time alone can make it so. What is past was looked at in the last step.
+    pub(super) fn grows_at(&self) -> Option<Moment> {
+        if self.waits.worker_state || sabotaged!(self, ForgetTimer) {
+            return None;
+        }
+        let retry_at = self.breaker.retry_at();
+        let at = if self.waiting.is_empty() {
+            let lacks_minimum = self.lacks_minimum();
+            // Nobody tells of a worker that became free and that nobody waits for.
+            let look_again = self.last_step + self.rules.first_pause;
+            lacks_minimum.then(|| retry_at.max(self.breaker.add_at()).max(look_again))
+        } else if !self.somebody_may_serve() {
+            Some(retry_at)
+        } else if self.may_have_more(self.waits.permit) {
+            let next = self.waiting.get(self.starting());
+            next.map(|call_slot| (call_slot.since + self.rules.grow_after).max(retry_at).max(self.breaker.add_at()))
+        } else {
+            None
+        };
+        at.filter(|at| *at > self.last_step)
+    }
+
+    /// A worker that should always be there takes a worker that nobody needs; no other leaves for it.
+    fn keep_minimum(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+        while self.lacks_minimum() {
+            let worker = WorkerId(self.next_worker);
+            if self.breaker.failing(now).is_some()
+                || !self.breaker.may_add(now)
+                || !broker.take_spare_worker_permit(self.id, worker)
+            {
+                return;
+            }
+            self.begin_start(now, worker, None, WhyStart::Minimum, effects);
+        }
+    }
+
+    fn lacks_minimum(&self) -> bool {
+        let is_wanted = self.minimum == Minimum::Wanted && self.phase == Phase::OpenCall;
+        is_wanted && self.counting() < self.rules.min_workers && self.may_start()
+    }
+
+    fn start(&mut self, now: Moment, why: WhyStart, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) -> bool {
+        let worker = WorkerId(self.next_worker);
+        if !broker.take_worker_permit(self.id, worker) {
+            if !self.waits.worker_state {
+                Self::tell(effects, Decision::NoWorkerPermit);
+            }
+            self.wants.worker_state = true;
+            return false;
+        }
+        self.begin_start(now, worker, None, why, effects);
+        true
+    }
+
+    /// Starts a worker that has its worker.
+    pub(super) fn begin_start(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        succeeds: Option<WorkerId>,
+        why: WhyStart,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.next_worker += 1;
+        let mut worker_state = WorkerState::starting(now, succeeds);
+        worker_state.is_asked_for = why == WhyStart::Call;
+        self.workers.insert(worker, worker_state);
+        if why == WhyStart::Call && self.breaker.on_trial(&self.rules) {
+            Self::tell(effects, Decision::Try);
+        }
+        Self::tell(effects, Decision::Start(worker, why));
+        effects.push(Effect::Start(worker));
+    }
+
+    pub(super) fn ready(&mut self, now: Moment, worker: WorkerId, broker: &mut ResourceBroker) {
+        let kept = self.counting() <= self.rules.min_workers;
+        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+        if worker_state.state != State::Starting {
+            return;
+        }
+        worker_state.state = State::Serving;
+        worker_state.ready_at = now;
+        worker_state.idle_since = now;
+        let succeeds = worker_state.succeeds.take();
+        self.breaker.started();
+        let idle_since = succeeds.and_then(|old| self.make_way(old)).unwrap_or(now);
+        if let Some(worker_state) = self.workers.get_mut(&worker) {
+            worker_state.idle_since = idle_since;
+        }
+        broker.idle(self.id, worker, idle_since, kept);
+    }
+
+    /// A worker whose successor is there takes no more calls, and leaves with the last that it has. Since when it has been
+    /// idle, for both, if it is.
+    fn make_way(&mut self, old: WorkerId) -> Option<Moment> {
+        let old = self.workers.get_mut(&old).filter(|old| old.state == State::Serving)?;
+        old.state = State::Draining;
+        old.line.is_empty().then_some(old.idle_since)
+    }
+
+    pub(super) fn start_failed(
+        &mut self,
+        now: Moment,
+        worker: WorkerId,
+        by_itself: bool,
+        broker: &mut ResourceBroker,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(worker_state) = self.workers.remove(&worker) else { return };
+        broker.return_worker_permit(self.id, worker);
+        if by_itself && worker_state.state != State::Leaving {
+            self.breaker.start_failed(now, &self.rules);
+        }
+        if !worker_state.is_asked_for && worker_state.state != State::Leaving {
+            self.breaker.addition_failed(now, &self.rules);
+        }
+        // The one that was to be replaced stays a while longer.
+        if let Some(old) = worker_state.succeeds.and_then(|old| self.workers.get_mut(&old)) {
+            old.outgoing = None;
+            old.recycle_after = now + self.rules.longest_pause;
+        }
+        // A call waits for any worker; only when none is left is there nobody to hope for. A worker that was told to go
+        // while it started failed because of that, and says nothing about the next one.
+        if worker_state.state == State::Leaving || self.somebody_may_serve() {
+            return;
+        }
+        for call_slot in self.waiting.drain(..) {
+            effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::StartFailed(worker) });
+        }
+    }
+
+    /// Whether there may be one more: each of those that there may be may have one in its place while it makes its last calls.
+    pub(super) fn may_start(&self) -> bool {
+        let alive = self.workers.values().filter(|worker_state| worker_state.state != State::Leaving).count();
+        alive < 2 * self.rules.max_workers.max(1)
+    }
+
+    /// Workers a pool has and may keep.
+    pub(super) fn counting(&self) -> usize {
+        self.workers.values().filter(|worker_state| worker_state.counts()).count()
+    }
+
+    /// Whether a worker may leave because nobody calls.
+    pub(super) fn may_leave_idle(&self) -> bool {
+        self.phase != Phase::OpenCall || self.minimum == Minimum::Unwanted || self.counting() > self.rules.min_workers
+    }
+}
