@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::options::Show;
 use super::{exit, signature, style};
 use crate::app::App;
-use crate::config::facts::Facts;
+use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::tool::Protocol;
 use crate::discovery::Kind;
 use crate::registry::{NotFound, Serving, Tool};
@@ -63,7 +63,7 @@ fn is_meant(serving: Serving, setting: &str) -> bool {
     // Of a bare worker nobody hears when it is ready, nor can it ask anything.
     const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
     match serving {
-        _ if Facts::KEYS.contains(&setting) => true,
+        _ if DeclaredPolicy::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {

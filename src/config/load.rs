@@ -1,19 +1,19 @@
-//! Finding and stacking configuration files: the project's over the person's own over the defaults.
+//! Finds and stacks configuration files: the project's over the user's over the defaults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::layer::FileLayer;
-use super::limits::Limits;
 use super::origin::{Origin, Setting};
 use super::paths;
 use super::section::{Problem, Source};
+use super::tables::Limits;
 
-/// The name that is looked for upwards from the working directory.
+/// The file that is searched for in the working directory and the folders above it.
 pub const FILE_NAME: &str = "hostler.toml";
 
-/// What the command line says about configuration.
+/// The command line's options about configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// `--config`.
@@ -31,19 +31,19 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Folders of tools, weakest first.
     pub tools: Setting<Vec<PathBuf>>,
-    /// How much is logged.
+    /// The log level.
     pub log: Setting<String>,
-    /// Where uv is, when somebody said.
+    /// The uv program, if set.
     pub uv: Option<Setting<PathBuf>>,
-    /// The interpreter that environments are built on, when somebody said.
+    /// The interpreter that environments are built on, if set.
     pub python: Option<Setting<String>>,
     /// The longest a build may take.
     pub build_timeout: Setting<Duration>,
     /// How long an unused environment is kept.
     pub keep: Setting<Duration>,
-    /// What holds for all tools together.
+    /// The limits for all tools together.
     pub limits: Limits,
-    /// Everything about single tools, as the files say it.
+    /// The settings of single tools, as the files set them.
     pub layer: FileLayer,
     /// `--timeout`.
     pub call_timeout: Option<Setting<Duration>>,
@@ -62,7 +62,7 @@ pub enum ConfigError {
         /// What to do.
         fix: &'static str,
     },
-    /// The file says things that hostler does not understand.
+    /// The file has errors.
     #[error("{}", list(.0))]
     Problems(Vec<Problem>),
 }
@@ -72,7 +72,7 @@ fn list(problems: &[Problem]) -> String {
 }
 
 impl Config {
-    /// Reads the configuration that is in force in a directory.
+    /// Reads the configuration of a directory.
     pub fn load(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
         let project = project_file(wanted, directory);
         let mut files = Vec::new();
@@ -86,14 +86,14 @@ impl Config {
             layer = layer.under(read(path)?);
             files.insert(0, path.clone());
         }
-        // Which tools are on and what they may reach may stand in two files.
+        // Which tools are on and which folders they use may be set in two files.
         if let Some(problem) = layer.builtin.problem() {
             return Err(ConfigError::Problems(vec![problem]));
         }
         Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
     }
 
-    /// The tools folders, but for the usual ones that are not there: nobody named those.
+    /// The tools folders, without those default ones that do not exist.
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
     }
@@ -135,7 +135,7 @@ fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, dire
     }
     let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
     let usual = paths::system_tools().into_iter().chain([paths::user_tools(), beside_project]);
-    // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
+    // Missing ones too: one may be created while hostler serves, with the first tool that is installed.
     Setting::default_value(usual.collect())
 }
 
@@ -143,7 +143,7 @@ fn read(path: &Path) -> Result<FileLayer, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
         path: path.display().to_string(),
         error,
-        fix: "give a readable file with --config or $HOSTLER_CONFIG, or leave both out",
+        fix: "name a readable file with --config or $HOSTLER_CONFIG, or remove both",
     })?;
     let source = Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false };
     FileLayer::read(&source).map_err(ConfigError::Problems)

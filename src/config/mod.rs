@@ -1,20 +1,16 @@
-//! `hostler.toml`: typed settings whose every value knows where it came from.
+//! `hostler.toml`: typed settings, each with the place that set it.
 
 pub mod builtin;
+pub mod declared_policy;
 pub mod effective;
-pub mod executables;
-pub mod facts;
-pub(crate) mod homes;
 pub mod layer;
-mod limits;
 pub mod load;
-pub mod mcp;
-mod mistaken;
 pub mod origin;
 pub mod paths;
-mod python;
 pub mod secrets;
 pub mod section;
+mod tables;
+mod toml_error;
 pub mod tool;
 pub mod value;
 
@@ -24,5 +20,5 @@ mod stacking_tests;
 mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};
-pub use limits::Limits;
 pub use load::{Config, ConfigError, Wanted};
+pub use tables::{Envelope, Limits, OnSchemaFailure};

@@ -1,4 +1,4 @@
-//! Where hostler keeps things: the XDG folders, and where tools are looked for.
+//! The XDG folders that hostler uses, and the default folders of tools.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "hostler";
 
-/// The cache: environments, uv's private copy, the worker shim, what was read of tool files. Safe to delete.
+/// The cache: environments, the worker shim, results of reading tool files. Safe to delete.
 pub fn cache() -> PathBuf {
     xdg("XDG_CACHE_HOME", ".cache")
 }
 
-/// The person's own configuration file.
+/// The user's configuration file.
 pub fn user_config() -> PathBuf {
     xdg("XDG_CONFIG_HOME", ".config").join("hostler.toml")
 }
 
-/// The person's own tools.
+/// The user's tools.
 pub fn user_tools() -> PathBuf {
     xdg("XDG_DATA_HOME", ".local/share").join("tools")
 }
@@ -30,15 +30,15 @@ pub fn system_tools() -> Option<PathBuf> {
     [beside.parent().map(below), Some(below(beside))].into_iter().flatten().find(|folder| folder.is_dir())
 }
 
-/// Without a home folder, which happens in containers, a folder beneath the temporary one has to do.
+/// Without a home folder, as in some containers, a folder below the temporary one.
 fn xdg(variable: &str, below_home: &str) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = set(variable).or_else(|| Some(set("HOME")?.join(below_home)));
     base.unwrap_or_else(homeless).join(NAME)
 }
 
-/// A folder of our own beneath the temporary one, in which everybody may write: it is taken only if it is ours alone, so
-/// that nobody can put a program of theirs where we look for ours.
+/// A private folder below the temporary one. An existing folder is used only if it belongs to this user and no other user
+/// can write to it: otherwise another user could place a program there.
 fn homeless() -> PathBuf {
     let user = rustix::process::getuid().as_raw();
     let place = std::env::temp_dir().join(format!("hostler-{user}"));
@@ -53,7 +53,7 @@ fn homeless() -> PathBuf {
     other
 }
 
-/// `~/tools` as a shell would read it.
+/// Expands `~` as a shell does.
 pub(super) fn expand_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),

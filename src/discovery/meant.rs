@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::ToolFile;
 use super::standard_library::STANDARD;
-use crate::config::section::is_slip_of;
+use crate::config::section::is_typo_of;
 use crate::pep723::{brings, is_well_known, modules_of, package_of};
 
 /// The question to ask about a module that nothing provides, if something is called almost so.
@@ -19,9 +19,9 @@ pub fn did_you_mean(module: &str, file: &ToolFile) -> Option<String> {
     }
     // `lib` is a folder of many projects and no `zlib`; `json5` and `glob2` are packages.
     let is_name = module.len() > 3 && !module.ends_with(|c: char| c.is_ascii_digit());
-    let standard = || STANDARD.iter().find(|known| is_name && is_slip_of(module, known));
+    let standard = || STANDARD.iter().find(|known| is_name && is_typo_of(module, known));
     let by_file = || {
-        let name = neighbours(&file.path).into_iter().find(|name| is_slip_of(module, name))?;
+        let name = neighbours(&file.path).into_iter().find(|name| is_typo_of(module, name))?;
         Some(format!("did you mean `{name}`, the file {name}.py beside it?"))
     };
     by_file().or_else(|| standard().map(|name| format!("did you mean `{name}`, which is Python's own?")))
@@ -32,7 +32,7 @@ fn requirement(module: &str, file: &ToolFile) -> Option<String> {
     let header = file.header.as_ref()?;
     let mut declared = header.dependencies.iter().map(|text| package_of(text));
     let is_imported = |package: &str| file.imports.iter().any(|other| brings(package, top(other)));
-    let near = |package: &str| modules_of(package).into_iter().find(|known| is_slip_of(module, known));
+    let near = |package: &str| modules_of(package).into_iter().find(|known| is_typo_of(module, known));
     let (package, meant) = declared.find_map(|package| Some((package, near(package)?)))?;
     let place = header.line_of(package).map(|line| format!(" (line {line})")).unwrap_or_default();
     Some(if is_imported(package) || is_well_known(&meant) && !is_well_known(module) {

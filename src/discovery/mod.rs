@@ -50,7 +50,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::facts::Declared;
+use crate::config::declared_policy::Declared;
 use crate::pep723::Metadata;
 
 pub use asked::Asked;
@@ -68,7 +68,7 @@ pub use scan::{FolderProblem, Scan, scan, scan_all};
 pub use side::Side;
 pub use stamp::Stamp;
 pub use standard_library::{is_behind_the_scenes, is_standard};
-pub use syntax::{Refusal, enough_for, refusal, unknown_to};
+pub use syntax::{SyntaxError, enough_for, syntax_error, unknown_to};
 pub use text::JsonSchema;
 pub use unsaved::Unsaved;
 pub use wishes::Wishes;
@@ -150,7 +150,7 @@ pub enum Status {
 }
 
 /// The rules that reading alone can find broken.
-const RULES: [&str; 6] = ["doubtful-header", "exports", "metadata", "name", "no-tools", "star-args"];
+const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
 
 /// Something worth a word that does not stop a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]

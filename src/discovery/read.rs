@@ -17,7 +17,7 @@ use super::live::{Live, OpenNames};
 use super::module::Module;
 use super::nesting::{Nesting, dispose, too_many_brackets};
 use super::signature::describe;
-use super::syntax::{refusal, unreadable};
+use super::syntax::syntax_error;
 use super::{Kind, Status, ToolFile, Warning, Wishes};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
@@ -103,16 +103,6 @@ fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
     if !names_its_pack {
         name_pack(&mut file);
     }
-    // A broken header is told already, and is what to mend first.
-    let doubt = match (&file.header, file.kind) {
-        (Some(header), _) => header.doubt(),
-        (None, Kind::Internal) => pep723::doubtful(&source),
-        (None, _) => None,
-    };
-    if let Some(doubt) = doubt {
-        let text = format!("{}; {}", doubt.reason, doubt.fix);
-        file.warnings.insert(0, Warning { line: doubt.line, rule: "doubtful-header", text });
-    }
     file
 }
 
@@ -127,7 +117,7 @@ fn read_module(file: &mut ToolFile, source: &str, told: Live) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed, nesting.is_deep, told),
+        None => describe_module(file, source, &parsed, told),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -151,14 +141,13 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, is_deep: bool, told: Live) -> bool {
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, told: Live) -> bool {
     let mut module = Module::read(source, parsed.suite()).with_live(told);
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
-    let refusal = if is_deep { unreadable(source, parsed) } else { refusal(source, parsed) };
-    if let Some(refusal) = refusal {
-        file.break_with(Some(module.lines.at(refusal.range.start)), refusal.sentence());
+    if let Some(error) = syntax_error(source, parsed) {
+        file.break_with(Some(module.lines.at(error.range.start)), format!("{}; {}", error.what, error.fix));
     }
     let mut names_its_pack = false;
     match module.pack {

@@ -6,7 +6,7 @@ use serde_json::value::to_raw_value;
 
 use super::advice;
 use crate::config::tool::Protocol;
-use crate::config::value::Patience;
+use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
@@ -99,8 +99,8 @@ pub(super) fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
 
 pub(super) fn rules(entry: &FileEntry) -> Rules {
     let idle = match entry.settings.idle_timeout.value {
-        Patience::For(time) => Some(time),
-        Patience::Forever => None,
+        IdleTimeout::After(time) => Some(time),
+        IdleTimeout::Never => None,
     };
     let (settings, usual) = (&entry.settings, Rules::default());
     // The shim looks, before each call, whether that was cancelled meanwhile. Others need not be able to.

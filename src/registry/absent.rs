@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
 use crate::config::builtin::{GROUPS, listed_as};
-use crate::config::section::{is_slip_of, nearest};
+use crate::config::section::{is_typo_of, nearest};
 use crate::pep723::nearest_identifier;
 
 /// A name that is no tool's.
@@ -105,7 +105,7 @@ impl Catalogue {
         let function = name.rsplit('.').next().unwrap_or(name);
         let same_function = self.ready().filter(|tool| tool.function().name == function);
         let same_function =
-            same_function.chain(self.ready().filter(|tool| is_slip_of(function, &tool.function().name)));
+            same_function.chain(self.ready().filter(|tool| is_typo_of(function, &tool.function().name)));
         let is_of_pack = |tool: &&Arc<Tool>| name.split('.').next() == Some(tool.entry.file.pack.as_str());
         let same_pack = self.ready().filter(is_of_pack);
         let mut names: Vec<String> = spelling.map(str::to_owned).into_iter().collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, Tool};
-use crate::config::facts::Mode;
+use crate::config::declared_policy::Mode;
 
 /// Which tools are meant. What is not said leaves all.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ impl Filter {
 
     /// Whether a tool is meant.
     pub fn admits(&self, tool: &Tool) -> bool {
-        let (facts, file) = (&tool.settings.facts, &tool.entry.file);
+        let (facts, file) = (&tool.settings.policy, &tool.entry.file);
         let category = facts.category.as_ref().map(|category| &category.value);
         let tags = || facts.tags.iter().flat_map(|tags| &tags.value);
         self.mode.is_none_or(|mode| facts.allows(mode))
@@ -44,7 +44,7 @@ impl Filter {
 impl Filter {
     /// What it wants that no tool has, with what there is instead.
     pub fn missed(&self, catalogue: &Catalogue) -> Option<String> {
-        let facts = || catalogue.ready().map(|tool| &tool.settings.facts);
+        let facts = || catalogue.ready().map(|tool| &tool.settings.policy);
         let categories = facts().filter_map(|facts| facts.category.as_ref()).map(|category| category.value.as_str());
         let tags = facts().filter_map(|facts| facts.tags.as_ref()).flat_map(|tags| &tags.value).map(String::as_str);
         let packs = catalogue.ready().map(|tool| tool.entry.file.pack.as_str());

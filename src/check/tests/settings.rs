@@ -82,8 +82,8 @@ fn roots_of_built_in_tools_that_are_no_folders_are_told() {
     };
     let told = with("glob");
     let ends: Vec<_> = told.iter().map(|(line, rule, text)| (*line, *rule, text.rsplit_once('/').unwrap().1)).collect();
-    let file = "hostler.toml is a file, and a root is a folder";
-    assert_eq!(ends, [(3, "absent-root", "gone is not there"), (3, "absent-root", file)]);
+    let file = "hostler.toml is a file, not a folder";
+    assert_eq!(ends, [(3, "absent-root", "gone does not exist"), (3, "absent-root", file)]);
     assert_eq!(with("fetch_url"), [], "nobody reaches there");
 }
 

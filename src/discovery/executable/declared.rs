@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::config::facts::{Declared, Mode, Risk};
+use crate::config::declared_policy::{Declared, Mode, Risk};
 use crate::config::value::parse_duration;
 
 /// What it asks for, if anything, and a sentence for each of its words that was not understood.

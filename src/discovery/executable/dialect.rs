@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::declared;
 use super::schema::{input_of, output_of};
 use super::wishes;
-use crate::config::facts::Declared;
+use crate::config::declared_policy::Declared;
 use crate::discovery::text::JsonSchema;
 use crate::discovery::{Function, Wishes};
 use crate::pep723::is_identifier;
@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::facts::{Mode, Risk};
+    use crate::config::declared_policy::{Mode, Risk};
     use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {

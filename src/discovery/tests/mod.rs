@@ -8,7 +8,7 @@ mod hints;
 mod live;
 mod results;
 mod sizes;
-mod syntax;
+
 mod types;
 
 use std::path::Path;

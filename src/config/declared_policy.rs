@@ -1,5 +1,5 @@
-//! What is said of a tool besides what it takes and returns: what it is about, how much harm it can do, where it may run. Kept,
-//! shown and selected by; whoever operates hostler has the last word on each.
+//! The declared policy of a tool: its version, tags and category, its risk, and where and how often it may run. Tools
+//! declare it, and the operator's settings override it.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use toml::de::DeValue;
 use super::origin::{Origin, Setting};
 use super::section::Section;
 use super::tool::{Effects, ToolLayer};
-use super::value::{Count, FromToml, choice};
+use super::value::{Count, FromToml, Mismatch, choice};
 
 /// How much harm a tool can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Risk {
-    /// It looks.
+    /// It only reads.
     Low,
-    /// It reaches out, or looks where not everybody may.
+    /// It uses the network, or reads private data.
     Medium,
     /// It changes things.
     High,
 }
 
 impl Risk {
-    /// The word that stands in files.
+    /// Its word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -36,24 +36,24 @@ impl Risk {
 }
 
 impl FromToml for Risk {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         choice(value, &[("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)])
     }
 }
 
-/// How a system stands that tools work for.
+/// The state of the system that tools work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// All is well.
     Normal,
-    /// Somebody should look.
+    /// A person should look.
     Alert,
     /// Parts of it do not work.
     Degraded,
-    /// As little as possible is to happen.
+    /// As little as possible may happen.
     Lockdown,
-    /// It is being brought back.
+    /// It is being restored.
     Recovery,
 }
 
@@ -67,41 +67,41 @@ impl Mode {
         ("recovery", Self::Recovery),
     ];
 
-    /// The word that stands in files.
+    /// Its word in files.
     pub fn word(self) -> &'static str {
         Self::EVERY.iter().find(|(_, mode)| *mode == self).map_or("", |(word, _)| word)
     }
 }
 
 impl FromToml for Mode {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         choice(value, &Self::EVERY)
     }
 }
 
-/// The same, as a header or a table of hostler.toml says it.
+/// The policy, with the place that set each part.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
-    /// Which version of the tool it is.
+pub struct DeclaredPolicy {
+    /// The version of the tool.
     pub version: Option<Setting<String>>,
-    /// Words it can be found by.
+    /// Words to find it by.
     pub tags: Option<Setting<Vec<String>>>,
     /// What kind of thing it does, such as `read_only` or `network`.
     pub category: Option<Setting<String>>,
     /// How much harm it can do.
     pub risk_level: Option<Setting<Risk>>,
-    /// The modes it may be called in; in all where nothing is said.
+    /// The modes it may be called in; `None` for all.
     pub allowed_modes: Option<Setting<Vec<Mode>>>,
-    /// Whether a person is to be asked before each call.
+    /// Whether a person has to approve each call.
     pub requires_approval: Option<Setting<bool>>,
-    /// Whether it may only run behind walls.
+    /// Whether it may only run in a sandbox.
     pub requires_sandbox: Option<Setting<bool>>,
-    /// How often it may be called within an hour.
+    /// How often it may be called in an hour.
     pub rate_limit_per_hour: Option<Setting<usize>>,
 }
 
-impl Facts {
-    /// The keys, for whoever says where they belong.
+impl DeclaredPolicy {
+    /// Its keys in settings.
     pub const KEYS: [&'static str; 8] = [
         "version",
         "tags",
@@ -126,7 +126,7 @@ impl Facts {
         }
     }
 
-    /// These with stronger ones laid over them.
+    /// This policy with a stronger one over it.
     #[must_use]
     pub fn under(self, over: Self) -> Self {
         Self {
@@ -141,21 +141,21 @@ impl Facts {
         }
     }
 
-    /// What is said, as JSON.
+    /// What is declared, as JSON.
     pub fn as_json(&self) -> Map<String, Value> {
-        fn said<T: Serialize>(key: &str, setting: Option<&Setting<T>>) -> Option<(String, Value)> {
+        fn declared<T: Serialize>(key: &str, setting: Option<&Setting<T>>) -> Option<(String, Value)> {
             let setting = setting?;
             Some((key.to_owned(), serde_json::to_value(&setting.value).ok()?))
         }
         let all = [
-            said("version", self.version.as_ref()),
-            said("tags", self.tags.as_ref()),
-            said("category", self.category.as_ref()),
-            said("risk_level", self.risk_level.as_ref()),
-            said("allowed_modes", self.allowed_modes.as_ref()),
-            said("requires_approval", self.requires_approval.as_ref()),
-            said("requires_sandbox", self.requires_sandbox.as_ref()),
-            said("rate_limit_per_hour", self.rate_limit_per_hour.as_ref()),
+            declared("version", self.version.as_ref()),
+            declared("tags", self.tags.as_ref()),
+            declared("category", self.category.as_ref()),
+            declared("risk_level", self.risk_level.as_ref()),
+            declared("allowed_modes", self.allowed_modes.as_ref()),
+            declared("requires_approval", self.requires_approval.as_ref()),
+            declared("requires_sandbox", self.requires_sandbox.as_ref()),
+            declared("rate_limit_per_hour", self.rate_limit_per_hour.as_ref()),
         ];
         all.into_iter().flatten().collect()
     }
@@ -166,18 +166,17 @@ impl Facts {
     }
 }
 
-/// What a tool says of itself that has no header to say it in: an executable in what `--schema` prints, a built-in one in its
-/// definition.
+/// What a tool without a header declares: an executable in its `--schema` output, a built-in tool in its definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Declared {
     /// How long one call may run.
     pub timeout: Option<Duration>,
-    /// What repeating a call does.
+    /// The effect of repeating a call.
     pub effects: Option<Effects>,
-    /// Which version of it this is.
+    /// Its version.
     pub version: Option<String>,
-    /// Words it can be found by.
+    /// Words to find it by.
     pub tags: Option<Vec<String>>,
     /// What kind of thing it does.
     pub category: Option<String>,
@@ -185,32 +184,32 @@ pub struct Declared {
     pub risk_level: Option<Risk>,
     /// The modes it may be called in.
     pub allowed_modes: Option<Vec<Mode>>,
-    /// Whether a person is to be asked before each call.
+    /// Whether a person has to approve each call.
     pub requires_approval: Option<bool>,
-    /// Whether it may only run behind walls.
+    /// Whether it may only run in a sandbox.
     pub requires_sandbox: Option<bool>,
-    /// How often it may be called within an hour.
+    /// How often it may be called in an hour.
     pub rate_limit_per_hour: Option<usize>,
 }
 
 impl Declared {
-    /// The same as a layer of wishes.
+    /// The same as a layer of settings.
     pub fn layer(&self) -> ToolLayer {
-        let facts = Facts {
-            version: said(self.version.as_ref()),
-            tags: said(self.tags.as_ref()),
-            category: said(self.category.as_ref()),
-            risk_level: said(self.risk_level.as_ref()),
-            allowed_modes: said(self.allowed_modes.as_ref()),
-            requires_approval: said(self.requires_approval.as_ref()),
-            requires_sandbox: said(self.requires_sandbox.as_ref()),
-            rate_limit_per_hour: said(self.rate_limit_per_hour.as_ref()),
+        let policy = DeclaredPolicy {
+            version: declared(self.version.as_ref()),
+            tags: declared(self.tags.as_ref()),
+            category: declared(self.category.as_ref()),
+            risk_level: declared(self.risk_level.as_ref()),
+            allowed_modes: declared(self.allowed_modes.as_ref()),
+            requires_approval: declared(self.requires_approval.as_ref()),
+            requires_sandbox: declared(self.requires_sandbox.as_ref()),
+            rate_limit_per_hour: declared(self.rate_limit_per_hour.as_ref()),
         };
-        let (timeout, effects) = (said(self.timeout.as_ref()), said(self.effects.as_ref()));
-        ToolLayer { timeout, effects, facts, ..ToolLayer::default() }
+        let (timeout, effects) = (declared(self.timeout.as_ref()), declared(self.effects.as_ref()));
+        ToolLayer { timeout, effects, policy, ..ToolLayer::default() }
     }
 }
 
-fn said<T: Clone>(value: Option<&T>) -> Option<Setting<T>> {
+fn declared<T: Clone>(value: Option<&T>) -> Option<Setting<T>> {
     value.map(|value| Setting { value: value.clone(), origin: Origin::Tool })
 }
