@@ -1,25 +1,66 @@
-//! What was read in earlier runs, kept in a file for each set of tool folders.
+//! Results of reading tool files, kept between runs: one file for each set of tool folders.
 //!
-//! The file is a line that says who wrote it, and a line for each tool file: a check of what follows, what the file looked
-//! like, its path, and [`super::stored`] JSON. Whatever is not exactly as it should be is not there: tool files are
-//! then read, and the file is written anew. Only time is lost with it.
+//! The first line says which build wrote the file; each further line is a checksum, what the tool file looked like, its path,
+//! and JSON ([`super::reader`]). Anything unexpected counts as absent: the tool file is then read, and the cache written anew.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
-
-use std::fs;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::ToolFile;
-use super::stamp::Stamp;
-use super::stored::{self, FORMAT};
-use super::unsaved::Unsaved;
+use super::reader::{self, FORMAT};
+use super::{Function, ToolFile};
+
+/// File systems tell time in ticks of up to two seconds: what was changed less than that ago can change again and look the
+/// same.
+const COARSEST_TICK: Duration = Duration::from_secs(2);
+
+/// Times in seconds and nanoseconds, size in bytes, and which file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    modified: (i64, i64),
+    /// When anything about it changed. Nobody can set it, so an edit whose time was set back is seen all the same.
+    changed: (i64, i64),
+    size: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// What a path looks like now; nothing when there is nothing.
+    pub fn of(path: &Path) -> Option<Self> {
+        path.metadata().ok().map(|metadata| Self::from(&metadata))
+    }
+
+    /// Whether the file was left alone for long enough before that moment that every later change will show.
+    pub(super) fn is_settled_at(&self, moment: SystemTime) -> bool {
+        let Some(latest) = moment.checked_sub(COARSEST_TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        else {
+            return false;
+        };
+        let is_before = |(seconds, _): (i64, i64)| u64::try_from(seconds).map_or(true, |at| at < latest.as_secs());
+        is_before(self.modified) && is_before(self.changed)
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            size: metadata.size(),
+            inode: metadata.ino(),
+        }
+    }
+}
 
 /// Where catalogues are kept.
 #[derive(Debug, Clone)]
@@ -117,7 +158,7 @@ impl Known {
         if seen != columns_of(stamp) || sum != check(rest) {
             return None;
         }
-        Some((stored::from_json(path, json)?, place.clone()))
+        Some((reader::from_json(path, json)?, place.clone()))
     }
 
     pub(super) fn text(&self, place: Range<usize>) -> &str {
@@ -128,7 +169,7 @@ impl Known {
 /// A file as a line. None for what cannot stand on one.
 pub(super) fn line(file: &ToolFile, stamp: Stamp) -> Option<String> {
     let path = file.path.to_str().filter(|path| !path.contains(['\t', '\n']))?;
-    let rest = format!("{}\t{path}\t{}", columns_of(stamp), stored::to_json(file)?);
+    let rest = format!("{}\t{path}\t{}", columns_of(stamp), reader::to_json(file)?);
     Some(format!("{}\t{rest}\n", check(&rest)))
 }
 
@@ -141,4 +182,91 @@ pub(super) fn check(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(text.as_bytes());
     format!("{:016x}", hasher.finish())
+}
+
+impl Cache {
+    /// The functions of a version of a file, as live types completed them in an earlier run.
+    pub fn refined(&self, version: &[u8; 32]) -> Option<Vec<Function>> {
+        let text = read_regular(&self.place_of_refined(version)).ok()?;
+        let (sum, functions) = text.strip_prefix(&self.first_line())?.split_once('\n')?;
+        (sum == check(functions)).then(|| serde_json::from_str(functions).ok()).flatten()
+    }
+
+    /// What is to be written down of them.
+    pub fn unsaved_refined(&self, version: &[u8; 32], functions: &[Function]) -> Option<Unsaved> {
+        let functions = serde_json::to_string(functions).ok()?;
+        let text = format!("{}{}\n{functions}", self.first_line(), check(&functions));
+        Some(Unsaved::new(self.place_of_refined(version), text))
+    }
+
+    fn place_of_refined(&self, version: &[u8; 32]) -> PathBuf {
+        self.folder().join(format!("refined-{}", HEXLOWER.encode(&version[..12])))
+    }
+}
+
+impl ToolFile {
+    /// Takes over functions that live types completed. Only schemas may differ; anything else is of another file.
+    pub fn refine(&mut self, functions: &[Function]) -> bool {
+        let is_same = |(own, other): (&Function, &Function)| own.name == other.name && own.line == other.line;
+        let fits = functions.len() == self.functions.len() && self.functions.iter().zip(functions).all(is_same);
+        if fits {
+            functions.clone_into(&mut self.functions);
+        }
+        fits
+    }
+}
+
+/// A file that nobody wrote for this long belongs to folders that are gone, or is soon written again.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Whoever writes holds it.
+const LOCK: &str = "lock";
+
+/// What a scan found out and no file holds yet.
+#[derive(Debug, Clone)]
+pub struct Unsaved {
+    place: PathBuf,
+    text: String,
+}
+
+impl Unsaved {
+    pub(super) fn new(place: PathBuf, text: String) -> Self {
+        Self { place, text }
+    }
+
+    /// Writes it, whole or not at all. Nobody needs to know when that fails: the next run reads the tool files again.
+    pub fn save(self) {
+        if let Err(error) = self.write() {
+            tracing::debug!(place = %self.place.display(), %error, "the catalogue is not kept for the next run");
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(folder) = self.place.parent() else { return Ok(()) };
+        // Tool files may be their owner's alone, and so is what was read of them.
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let lock = File::create(folder.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            // Another hostler writes, most likely the same.
+            return Ok(());
+        }
+        let aside = folder.join("new");
+        let _ = fs::remove_file(&aside);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        file.write_all(self.text.as_bytes())?;
+        fs::rename(&aside, &self.place)?;
+        prune(folder);
+        Ok(())
+    }
+}
+
+/// Removes what was written for folders that nobody serves any more.
+fn prune(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > KEPT));
+        if is_old && entry.file_name() != LOCK {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

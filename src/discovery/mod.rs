@@ -2,76 +2,35 @@
 //!
 //! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
 
-mod annotated;
-mod asked;
-mod budget;
 mod cache;
-mod classes;
 mod collisions;
-mod defaults;
-mod definitions;
-mod docstring;
 mod executable;
-mod exports;
-mod facts;
-mod fields;
-mod generics;
-mod helpers;
-mod hints;
-mod known;
-mod limits;
-mod lines;
-mod live;
-mod meant;
-mod members;
-mod model;
-mod module;
-mod names;
-mod nesting;
-mod objects;
-mod pydantic;
-mod read;
+mod imports;
+mod python;
 mod reader;
-mod refined;
-mod result;
 mod scan;
-mod schema;
-mod side;
-mod signature;
-mod stamp;
-mod standard_library;
-mod stored;
-mod syntax;
-mod text;
-mod unsaved;
-mod wishes;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
 use crate::config::declared_policy::Declared;
+use crate::config::origin::{Origin, Setting};
+use crate::config::tool::{Protocol, ToolLayer};
 use crate::pep723::Metadata;
 
-pub use asked::Asked;
-pub use cache::Cache;
+pub use cache::{Cache, Stamp, Unsaved};
 pub use collisions::{resolve_collisions, resolve_overrides};
-pub use docstring::documented_arguments;
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
-pub use helpers::neighbours_of;
-pub use lines::Lines;
-pub use live::{Live, OpenNames};
-pub use meant::did_you_mean;
-pub use module::docstring_of;
-pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
+pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
+pub use python::{
+    Lines, Live, OpenNames, Side, SyntaxError, docstring_of, documented_arguments, enough_for, read_bytes,
+    read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
+};
+pub use reader::Asked;
 pub use scan::{FolderProblem, Scan, scan, scan_all};
-pub use side::Side;
-pub use stamp::Stamp;
-pub use standard_library::{is_behind_the_scenes, is_standard};
-pub use syntax::{SyntaxError, enough_for, syntax_error, unknown_to};
-pub use text::JsonSchema;
-pub use unsaved::Unsaved;
-pub use wishes::Wishes;
 
 /// One Python tool file, as its text describes it.
 #[derive(Debug, Clone)]
@@ -107,7 +66,7 @@ pub struct ToolFile {
     /// The files whose place it takes.
     pub overrides: Vec<PathBuf>,
     /// What it asks for as a whole, where it has no header to say so in.
-    pub wishes: Wishes,
+    pub declared: DeclaredSettings,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -225,7 +184,7 @@ impl ToolFile {
             pack: function.name.clone(),
             description: function.summary.clone(),
             functions: vec![function],
-            ..read::blank(path, Kind::Builtin)
+            ..python::blank(path, Kind::Builtin)
         }
     }
 
@@ -265,6 +224,59 @@ impl ToolFile {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
         }
+    }
+}
+
+/// What it asks for. Whoever operates hostler has the last word.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeclaredSettings {
+    /// That it be kept as a worker, and how it is spoken to.
+    pub protocol: Option<Protocol>,
+    /// The secrets it wants, by name.
+    pub secrets: Option<Vec<String>>,
+}
+
+impl DeclaredSettings {
+    /// The same as a layer of declared.
+    pub fn layer(&self) -> ToolLayer {
+        ToolLayer { protocol: said(self.protocol), secrets: said(self.secrets.clone()), ..ToolLayer::default() }
+    }
+}
+
+fn said<T>(value: Option<T>) -> Option<Setting<T>> {
+    value.map(|value| Setting { value, origin: Origin::Tool })
+}
+
+/// A JSON Schema that is an object, as JSON text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonSchema(Box<RawValue>);
+
+impl JsonSchema {
+    /// A schema as text. Every map has one; were there none, what admits everything would be right.
+    pub fn of(schema: &Map<String, Value>) -> Self {
+        Self(to_raw_value(schema).unwrap_or_else(|_| RawValue::TRUE.to_owned()))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The text, as JSON.
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The schema as values. Empty, which admits everything, should it nest too deeply to be read.
+    pub fn read(&self) -> Map<String, Value> {
+        serde_json::from_str(self.text()).unwrap_or_default()
+    }
+}
+
+impl PartialEq for JsonSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
     }
 }
 

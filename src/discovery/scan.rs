@@ -1,18 +1,16 @@
 //! Tool folders: which files in them are tool files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::SystemTime;
+use std::{fs, thread};
 
-use super::cache::Cache;
+use super::cache::{Cache, Unsaved};
 use super::reader::{Found, Lines, Reader};
-use super::unsaved::Unsaved;
-use super::{Asked, ToolFile, executable, helpers};
+use super::{Asked, ToolFile, executable, imports};
 use crate::config::origin::Origin;
 
 /// Fewer files than this are read sooner than a thread is started and has warmed up.
@@ -81,7 +79,7 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, asked: Option<
     let paths: Vec<PathBuf> = paths.into_iter().collect();
     let mut lines = Lines::default();
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
-    let mut files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
+    let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }

@@ -13,7 +13,7 @@ pub(super) fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
         if let Some(earlier) = itself.or_else(displaced).filter(|earlier| earlier.file.is_ready()) {
             file.functions.clone_from(&earlier.file.functions);
             file.description.clone_from(&earlier.file.description);
-            file.wishes.clone_from(&earlier.file.wishes);
+            file.declared.clone_from(&earlier.file.declared);
         }
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
 /// What is in force for a file.
 fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-    let wishes = file.wishes.layer();
+    let wishes = file.declared.layer();
     let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)
 }

@@ -1,21 +1,17 @@
-//! Executables in tool folders: which files are meant, and what they say of themselves. Nothing is run here: who asks them
-//! hands in the answers.
+//! Executables in tool folders: which files are meant, and what they declare. Nothing is run here: the registry asks them.
 
-mod declared;
-mod dialect;
-mod machine;
-mod schema;
-mod wishes;
+mod printed;
 
 use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::stamp::Stamp;
-use super::{Function, Kind, Status, ToolFile, Warning, read};
+use super::cache::Stamp;
+use super::{Function, Kind, Status, ToolFile, Warning, python};
 use crate::pep723::is_identifier;
 
 /// Files that are never programs, whatever their mode says: on some file systems everything is executable.
@@ -48,7 +44,7 @@ pub fn may_not_be_executed(folder: &Path) -> Vec<PathBuf> {
     let is_one = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let is_file = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 == 0);
-        is_file && !name.starts_with(['_', '.']) && may_be_one(path, &name) && machine::is_script(path)
+        is_file && !name.starts_with(['_', '.']) && may_be_one(path, &name) && is_script(path)
     };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
     found.sort();
@@ -73,7 +69,7 @@ pub enum Answer {
 
 /// Why what an executable said cannot be used, if so; else what of it is not understood.
 pub fn remarks(path: &Path, said: &[u8]) -> Result<Vec<String>, String> {
-    dialect::read(said, &pack_of(path)).map(|printed| printed.remarks)
+    printed::read(said, &pack_of(path)).map(|printed| printed.remarks)
 }
 
 /// The name of its tool, where it is one.
@@ -83,7 +79,7 @@ fn pack_of(path: &Path) -> String {
 
 /// An executable as far as it is known without asking it.
 pub(super) fn unasked(path: &Path) -> ToolFile {
-    let mut file = read::blank(path, Kind::Executable);
+    let mut file = python::blank(path, Kind::Executable);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     file.pack = pack_of(path);
     file.fingerprint = fingerprint(path);
@@ -94,7 +90,7 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
                 format!("`{stem}` cannot be a tool's name: letters, digits, `-` and `_` can, and no digit first");
             Status::Broken { line: None, reason: format!("{reason}; rename the file") }
         }
-        Ok(_) => match machine::hindrance(path) {
+        Ok(_) => match hindrance(path) {
             Some(reason) => Status::Broken { line: None, reason },
             None => Status::Unasked,
         },
@@ -130,7 +126,7 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         return file;
     }
     let said = match answer {
-        Answer::Said(bytes) => dialect::read(bytes, &file.pack),
+        Answer::Said(bytes) => printed::read(bytes, &file.pack),
         Answer::Failed(reason) => Err(reason.clone()),
         Answer::Broken(reason) => {
             file.status = Status::Broken { line: None, reason: reason.clone() };
@@ -139,7 +135,7 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
     };
     match said {
         Ok(printed) => {
-            file.wishes = printed.wishes;
+            file.declared = printed.declared;
             file.description = printed.functions.first().and_then(|function| function.summary.clone());
             file.functions = printed.functions;
             file.warnings =
@@ -152,4 +148,43 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     }
     file
+}
+
+/// What an ELF header says of the machine is in so many bytes.
+const HEADER: usize = 20;
+
+/// Why it cannot be run, and what to do.
+pub(super) fn hindrance(path: &Path) -> Option<String> {
+    // What cannot be read may still be run.
+    let begins = beginning(path)?;
+    if begins.starts_with(b"#!") || is_mach_o(&begins) {
+        return None;
+    }
+    if !begins.starts_with(b"\x7fELF") {
+        let reason = "it is neither a program nor a script that begins with `#!`; write `#!/usr/bin/env python3` or the like as \
+                      its first line, or take away its leave to be executed (`chmod -x`)";
+        return Some(reason.to_owned());
+    }
+    let own = std::env::current_exe().ok().and_then(|own| beginning(&own))?;
+    // The width of its words, their order, and the machine.
+    let machine = |header: &[u8]| Some((header.get(4..6)?.to_vec(), header.get(18..HEADER)?.to_vec()));
+    let is_foreign = machine(&begins) != machine(&own) && own.starts_with(b"\x7fELF");
+    is_foreign.then(|| "it is a program for another machine; build it for this one".to_owned())
+}
+
+/// Whether a file names the program that it is to be run with.
+pub(super) fn is_script(path: &Path) -> bool {
+    beginning(path).is_some_and(|begins| begins.starts_with(b"#!"))
+}
+
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(HEADER as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn is_mach_o(begins: &[u8]) -> bool {
+    const MAGIC: [[u8; 4]; 4] =
+        [[0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe], [0xfe, 0xed, 0xfa, 0xce]];
+    MAGIC.iter().any(|magic| begins.starts_with(magic))
 }

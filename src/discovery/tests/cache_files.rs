@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::cache::{Cache, check};
-use super::super::stored::{from_json, to_json};
+use super::super::reader::{from_json, to_json};
 use super::super::{ToolFile, read_bytes, read_file};
 use super::cache::{Ground, TOOL};
 

@@ -1,18 +1,147 @@
-//! What stands under `$defs`: each class and each recursive alias of a file is read once for each side, whichever and
-//! however many functions mention it. A definition names the others it needs; nothing here recurses through classes.
+//! JSON Schemas: steps in building them, the budget for their size, and the definitions under `$defs`.
+//!
+//! The empty schema means "not known" and admits anything.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use ruff_python_ast::{Expr, StmtClassDef};
 use serde_json::{Map, Value, json};
 
-use super::budget::size_of;
-use super::hints::Hints;
+use super::known_types::Side;
 use super::module::Module;
-use super::schema::{Schema, schema};
-use super::side::Side;
+use super::types::Hints;
+
+/// A JSON Schema that is an object.
+pub(super) type Schema = Map<String, Value>;
+
+/// The schema in a `json!` literal.
+pub(super) fn schema(value: Value) -> Schema {
+    if let Value::Object(schema) = value { schema } else { Schema::new() }
+}
+
+pub(super) fn of_type(name: &str) -> Schema {
+    schema(json!({ "type": name }))
+}
+
+/// Whether a schema says nothing about the value itself.
+pub(super) fn admits_anything(schema: &Schema) -> bool {
+    schema.keys().all(|key| matches!(key.as_str(), "description" | "default" | "title"))
+}
+
+/// Whether `null` is certainly among the values of a schema.
+fn admits_null(schema: &Schema) -> bool {
+    let is_null = schema.get("type").is_some_and(|kind| kind == "null");
+    let in_enum = schema.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(&Value::Null));
+    let branches = schema.get("anyOf").and_then(Value::as_array);
+    let in_branch = branches.is_some_and(|all| all.iter().filter_map(Value::as_object).any(admits_null));
+    admits_anything(schema) || is_null || in_enum || in_branch
+}
+
+/// Any of several schemas; one unknown among them makes the whole unknown.
+pub(super) fn any_of(branches: impl IntoIterator<Item = Schema>) -> Schema {
+    let mut distinct: Vec<Value> = Vec::new();
+    for mut branch in branches {
+        if admits_anything(&branch) {
+            return Schema::new();
+        }
+        let inner = if branch.len() == 1 { branch.remove("anyOf") } else { None };
+        let parts = match inner {
+            Some(Value::Array(parts)) => parts,
+            _ => vec![Value::Object(branch)],
+        };
+        for part in parts {
+            if !distinct.contains(&part) {
+                distinct.push(part);
+            }
+        }
+    }
+    match (distinct.len(), distinct.pop()) {
+        (1, Some(only)) => schema(only),
+        (_, Some(last)) => {
+            distinct.push(last);
+            schema(json!({ "anyOf": distinct }))
+        }
+        _ => Schema::new(),
+    }
+}
+
+/// The same schema, or `null`. What is said about the value (its description) stays on the outside.
+pub(super) fn nullable(mut inner: Schema) -> Schema {
+    if admits_null(&inner) {
+        return inner;
+    }
+    let description = inner.remove("description");
+    let mut outer = any_of([inner, of_type("null")]);
+    outer.extend(description.map(|text| ("description".to_owned(), text)));
+    outer
+}
+
+/// One of a few values; all of one type are given that type too, which some clients need.
+pub(super) fn one_of(values: Vec<Value>) -> Schema {
+    let mut distinct: Vec<Value> = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    let mut kinds = distinct.iter().map(kind_of);
+    let kind = kinds.next().flatten().filter(|first| kinds.all(|other| other == Some(*first)));
+    let mut built = kind.map(of_type).unwrap_or_default();
+    built.insert("enum".to_owned(), Value::Array(distinct));
+    built
+}
+
+fn kind_of(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(_) => Some("string"),
+        Value::Number(number) if number.is_f64() => Some("number"),
+        Value::Number(_) => Some("integer"),
+        Value::Bool(_) => Some("boolean"),
+        _ => None,
+    }
+}
+
+/// More than any person's types become, for one function or class; direct hints are counted elsewhere.
+pub(super) const MOST_COPIED: usize = 20_000;
+
+/// Enough for a hundred functions that each mention fifty classes of ten fields.
+const MOST_IN_FILE: usize = 500_000;
+
+/// Characters of text that weigh as much as one value.
+const TEXT: usize = 64;
+
+/// What is left for one file. Behind a cell: readers of hints share the module.
+pub(super) struct Budget(Cell<usize>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Cell::new(MOST_IN_FILE))
+    }
+}
+
+impl Budget {
+    /// Takes a part of what is left; says whether there was so much.
+    pub(super) fn spend(&self, size: usize) -> bool {
+        let left = self.0.get().checked_sub(size);
+        left.inspect(|left| self.0.set(*left)).is_some()
+    }
+}
+
+/// How many values a schema is made of.
+pub(super) fn size_of(schema: &Schema) -> usize {
+    schema.values().map(size_of_value).sum::<usize>() + 1
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => size_of(members),
+        Value::Array(items) => items.iter().map(size_of_value).sum::<usize>() + 1,
+        Value::String(text) => 1 + text.len() / TEXT,
+        _ => 1,
+    }
+}
 
 /// Something that is defined once and referred to by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,13 +1,13 @@
-//! What live types told of themselves: the schemas of names that a file mentions and reading it cannot follow. A worker
-//! that runs the file describes them (`docs/protocol.md`), and the file is read once more with that in hand.
+//! Schemas that live types describe: of names that a file mentions and that reading it cannot resolve. A worker that runs
+//! the file describes them (`docs/protocol.md`), and the file is read again with them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::known_types::Side;
 use super::schema::Schema;
-use super::side::Side;
 
 /// The names in a file's hints that are not known, by the side they stand on.
 pub type OpenNames = BTreeMap<Side, BTreeSet<String>>;

@@ -1,9 +1,38 @@
-//! The types that are known by name, and what each of them is in JSON.
+//! The types of the standard library and of pydantic that are known by name, with their JSON forms.
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::schema::{Schema, of_type, schema};
-use super::side::Side;
+
+/// Where a value comes from or goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// An argument, converted by the worker.
+    Given,
+    /// A part of an argument that pydantic converts, which has rules of its own (bytes are text, unknown keys pass).
+    Validated,
+    /// A result, as the worker writes it.
+    Returned,
+    /// A part of a result that pydantic writes.
+    Dumped,
+}
+
+impl Side {
+    pub(super) fn is_input(self) -> bool {
+        matches!(self, Self::Given | Self::Validated)
+    }
+
+    pub(super) fn is_in_model(self) -> bool {
+        matches!(self, Self::Validated | Self::Dumped)
+    }
+
+    /// The same direction, inside a pydantic model.
+    pub(super) fn in_model(self) -> Self {
+        if self.is_input() { Self::Validated } else { Self::Dumped }
+    }
+}
 
 /// A type or a type form of the standard library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,4 +202,39 @@ impl Known {
             _ => of_type("string"),
         }
     }
+}
+
+/// The schema of a type of pydantic's by its full dotted name.
+pub(super) fn pydantic_type(full: &str, side: Side) -> Option<Schema> {
+    let name = full.strip_prefix("pydantic.")?;
+    let name = name.strip_prefix("types.").or_else(|| name.strip_prefix("networks.")).unwrap_or(name);
+    let known = match name {
+        "StrictStr" | "SecretStr" => of_type("string"),
+        "StrictInt" => of_type("integer"),
+        "StrictFloat" | "FiniteFloat" => of_type("number"),
+        "StrictBool" => of_type("boolean"),
+        "PositiveInt" => schema(json!({"type": "integer", "exclusiveMinimum": 0})),
+        "NegativeInt" => schema(json!({"type": "integer", "exclusiveMaximum": 0})),
+        "NonNegativeInt" => schema(json!({"type": "integer", "minimum": 0})),
+        "NonPositiveInt" => schema(json!({"type": "integer", "maximum": 0})),
+        "PositiveFloat" => schema(json!({"type": "number", "exclusiveMinimum": 0})),
+        "NegativeFloat" => schema(json!({"type": "number", "exclusiveMaximum": 0})),
+        "NonNegativeFloat" => schema(json!({"type": "number", "minimum": 0})),
+        "NonPositiveFloat" => schema(json!({"type": "number", "maximum": 0})),
+        "UUID1" | "UUID3" | "UUID4" | "UUID5" | "UUID6" | "UUID7" | "UUID8" => text(&name.to_ascii_lowercase()),
+        "AnyUrl" | "AnyHttpUrl" | "HttpUrl" | "FileUrl" | "FtpUrl" | "WebsocketUrl" | "AnyWebsocketUrl" => text("uri"),
+        "EmailStr" => text("email"),
+        "IPvAnyAddress" => text("ipvanyaddress"),
+        "FilePath" => text("file-path"),
+        "DirectoryPath" => text("directory-path"),
+        "NewPath" => text("path"),
+        "PastDate" | "FutureDate" => text("date"),
+        "AwareDatetime" | "NaiveDatetime" | "PastDatetime" | "FutureDatetime" => text("date-time"),
+        _ => return None,
+    };
+    Some(if side.is_input() { known } else { of_type(known.get("type")?.as_str()?) })
+}
+
+fn text(format: &str) -> Schema {
+    schema(json!({"type": "string", "format": format}))
 }

@@ -3,11 +3,9 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 
 use super::classes::{ClassKind, Lineage, class_keyword};
-use super::defaults::literal;
-use super::facts::keyword;
-use super::module::{Module, name_of};
-use super::names::Named;
-use super::side::Side;
+use super::fields::{keyword, literal};
+use super::known_types::Side;
+use super::module::{Module, Named, name_of};
 
 /// How a model names and guards its fields.
 pub(super) struct Config {

@@ -1,22 +1,22 @@
-//! Type hints to JSON Schema: names, aliases, unions. What stands in brackets is in [`super::generics`].
+//! Type hints to JSON Schema: names, aliases, unions, generic types.
 
-use ruff_python_ast::{Expr, Operator, StmtClassDef};
-use ruff_python_parser::parse_expression;
-use serde_json::Value;
 use std::rc::Rc;
 
-use super::annotated::called_type;
-use super::budget::{MOST_COPIED, size_of};
+use ruff_python_ast::{Expr, ExprSubscript, Operator, StmtClassDef};
+use ruff_python_parser::parse_expression;
+use serde_json::{Value, json};
+
 use super::classes::ClassKind;
-use super::definitions::{Definition, Reference, Target};
-use super::known::Known;
+use super::constraints::called_type;
+use super::fields::literal;
+use super::functions::file_result;
+use super::known_types::{Known, Side, pydantic_type};
 use super::live::means_anything;
 use super::model::is_readable;
-use super::module::Module;
-use super::names::{Named, dotted};
-use super::schema::{Schema, admits_anything, any_of};
-use super::side::Side;
-use super::{pydantic, result};
+use super::module::{Module, Named, dotted};
+use super::schema::{
+    Definition, MOST_COPIED, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
+};
 
 /// Reads the hints of one function or class; what they refer to gathers in `references`.
 pub(super) struct Hints<'m, 'a> {
@@ -94,8 +94,8 @@ impl<'m, 'a> Hints<'m, 'a> {
         match self.module.resolve(hint) {
             Named::Outside(name) => Known::named(&name)
                 .map(|known| known.bare(self.side))
-                .or_else(|| pydantic::named(&name, self.side))
-                .or_else(|| result::file(&name, self.side))
+                .or_else(|| pydantic_type(&name, self.side))
+                .or_else(|| file_result(&name, self.side))
                 .or_else(|| if means_anything(&name) { None } else { self.live(hint) })
                 .unwrap_or_default(),
             // What a class inherits from elsewhere only the live one knows.
@@ -227,5 +227,161 @@ impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn further_arguments(&mut self, hint: Option<&Expr>) -> Value {
         let schema = hint.map(|hint| self.hint(hint)).unwrap_or_default();
         if admits_anything(&schema) { Value::Bool(true) } else { Value::Object(schema) }
+    }
+}
+
+/// Literals of literals of literals end somewhere.
+const DEEPEST_LITERALS: usize = 8;
+/// And so do the values that they are of, looked at one by one.
+const MOST_LITERALS: usize = 10_000;
+
+impl Hints<'_, '_> {
+    pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
+        match self.module.resolve(&generic.value) {
+            // What a type parameter stands for is left open.
+            Named::Class(class) => return self.class(class),
+            Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
+            _ => {}
+        }
+        let Some(name) = self.module.outside_name(&generic.value) else { return Schema::new() };
+        let arguments = elements(&generic.slice);
+        let Some(known) = Known::named(&name) else {
+            return match (name.as_str(), arguments) {
+                ("pydantic.RootModel", [inner]) => self.in_model(inner),
+                _ => Schema::new(),
+            };
+        };
+        match (known, arguments) {
+            (Known::List | Known::Set, [item]) => self.with_inner(known, "items", item),
+            (Known::Sequence, [item]) => self.sequence(item),
+            (Known::Tuple, _) => self.tuple(arguments),
+            (Known::Mapping, [key, value]) => self.mapping(key, value),
+            (Known::Optional, [inner]) => nullable(self.hint(inner)),
+            (Known::Union, _) => {
+                let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
+                any_of(schemas)
+            }
+            (Known::Literal, _) => self.values(arguments).map(one_of).unwrap_or_default(),
+            (Known::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
+            (Known::Qualifier, [inner]) => self.hint(inner),
+            (Known::Format("path" | "regex") | Known::Counter, _) => known.bare(self.side),
+            _ => Schema::new(),
+        }
+    }
+
+    /// A hint whose values pydantic makes and writes.
+    pub(super) fn in_model(&mut self, hint: &Expr) -> Schema {
+        let outside = self.side;
+        self.side = outside.in_model();
+        let schema = self.hint(hint);
+        self.side = outside;
+        schema
+    }
+
+    fn with_inner(&mut self, outer: Known, key: &str, inner: &Expr) -> Schema {
+        let mut schema = outer.bare(self.side);
+        let inner = self.inner(inner);
+        // What is not known as a whole (a set in a result) is not known by its parts.
+        if !inner.is_empty() && !schema.is_empty() {
+            schema.insert(key.to_owned(), Value::Object(inner));
+        }
+        schema
+    }
+
+    /// A text is a sequence of texts too, so a result said to be one may be a text.
+    fn sequence(&mut self, item: &Expr) -> Schema {
+        let list = self.with_inner(Known::List, "items", item);
+        let kind = list.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
+        let may_be_text = self.side == Side::Returned && kind.is_none_or(|kind| kind == "string");
+        if may_be_text { Schema::new() } else { list }
+    }
+
+    fn mapping(&mut self, key: &Expr, value: &Expr) -> Schema {
+        let mut schema = self.with_inner(Known::Mapping, "additionalProperties", value);
+        // Keys are text in JSON: what is said about texts holds for them, anything else is converted.
+        let names = match self.module.resolve(key) {
+            Named::Class(class) if self.module.is_of_texts(class) => self.class(class),
+            Named::Class(_) => Schema::new(),
+            _ => self.inner(key),
+        };
+        let is_text = names.get("type").is_some_and(|kind| kind == "string");
+        if is_text && names.len() > 1 || names.contains_key("$ref") && self.module.is_class(key) {
+            schema.insert("propertyNames".to_owned(), Value::Object(names));
+        }
+        schema
+    }
+
+    fn tuple(&mut self, items: &[Expr]) -> Schema {
+        if let [item, Expr::EllipsisLiteral(_)] = items {
+            return self.with_inner(Known::List, "items", item);
+        }
+        let (fixed, rest) = match items.iter().position(|item| self.rest_of_tuple(item).is_some()) {
+            Some(at) if at + 1 == items.len() => (&items[..at], self.rest_of_tuple(&items[at])),
+            Some(_) => return of_type("array"),
+            None => (items, None),
+        };
+        if fixed.iter().any(Expr::is_starred_expr) {
+            return of_type("array");
+        }
+        let schemas: Vec<Value> = fixed.iter().map(|item| Value::Object(self.inner(item))).collect();
+        let length = schemas.len();
+        let mut schema = of_type("array");
+        if length > 0 {
+            schema.insert("prefixItems".to_owned(), Value::Array(schemas));
+        }
+        schema.insert("minItems".to_owned(), json!(length));
+        match rest {
+            Some(item) => {
+                let item = self.inner(item);
+                schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
+            }
+            None => drop(schema.insert("maxItems".to_owned(), json!(length))),
+        }
+        schema
+    }
+
+    /// The `X` of `*tuple[X, ...]` or `Unpack[tuple[X, ...]]`.
+    fn rest_of_tuple<'e>(&self, item: &'e Expr) -> Option<&'e Expr> {
+        let inner = match item {
+            Expr::Starred(starred) => &*starred.value,
+            Expr::Subscript(generic) if self.known(&generic.value) == Some(Known::Unpack) => &*generic.slice,
+            _ => return None,
+        };
+        let generic = inner.as_subscript_expr().filter(|generic| self.known(&generic.value) == Some(Known::Tuple))?;
+        if let [item, Expr::EllipsisLiteral(_)] = elements(&generic.slice) { Some(item) } else { None }
+    }
+
+    /// The values of `Literal[…]`, those of literals inside it and of aliases of literals included.
+    fn values(&self, arguments: &[Expr]) -> Option<Vec<Value>> {
+        let (mut values, mut left) = (Vec::new(), MOST_LITERALS);
+        self.literals(arguments, DEEPEST_LITERALS, &mut left, &mut values)?;
+        Some(values)
+    }
+
+    fn literals(&self, arguments: &[Expr], depth: usize, left: &mut usize, values: &mut Vec<Value>) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        for argument in arguments {
+            *left = left.checked_sub(1)?;
+            let alias = match self.module.resolve(argument) {
+                Named::Value { value, .. } => Some(value),
+                _ => None,
+            };
+            match alias.unwrap_or(argument) {
+                Expr::Subscript(inner) if self.known(&inner.value) == Some(Known::Literal) => {
+                    self.literals(elements(&inner.slice), depth, left, values)?;
+                }
+                _ if alias.is_some() => return None,
+                _ => values.push(literal(argument, self.module)?),
+            }
+        }
+        Some(())
+    }
+}
+
+/// What stands between brackets, one or several.
+pub(super) fn elements(slice: &Expr) -> &[Expr] {
+    match slice {
+        Expr::Tuple(tuple) => tuple.elts.as_slice(),
+        single => std::slice::from_ref(single),
     }
 }

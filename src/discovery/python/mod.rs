@@ -1,4 +1,23 @@
-//! One tool file: bytes in, description out. A file that cannot be read is described as broken, never skipped.
+//! One Python tool file: bytes in, description out. A file that cannot be read is described as broken, never skipped.
+
+mod classes;
+mod constraints;
+mod docstring;
+mod fields;
+mod functions;
+mod known_types;
+mod live;
+mod model;
+mod module;
+mod schema;
+mod syntax;
+mod types;
+
+pub use docstring::documented_arguments;
+pub use known_types::Side;
+pub use live::{Live, OpenNames};
+pub use module::docstring_of;
+pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
 use std::fs;
 use std::io::Read;
@@ -10,15 +29,11 @@ use ruff_python_ast::{ModModule, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
-use super::docstring::Docstring;
-use super::exports::public_functions;
-use super::lines::Lines;
-use super::live::{Live, OpenNames};
-use super::module::Module;
-use super::nesting::{Nesting, dispose, too_many_brackets};
-use super::signature::describe;
-use super::syntax::syntax_error;
-use super::{Kind, Status, ToolFile, Warning, Wishes};
+use self::docstring::Docstring;
+use self::functions::{describe, public_functions};
+use self::module::Module;
+use self::syntax::{Nesting, dispose, too_many_brackets};
+use crate::discovery::{DeclaredSettings, Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are data; one that is this large takes the parser a tenth of a second.
@@ -225,7 +240,7 @@ fn kind_meant(bytes: &[u8]) -> Kind {
     if is_python { Kind::Python } else { Kind::Internal }
 }
 
-pub(super) fn blank(path: &Path, kind: Kind) -> ToolFile {
+pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
     ToolFile {
         path: path.to_owned(),
         pack: stem(path),
@@ -241,6 +256,6 @@ pub(super) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
-        wishes: Wishes::default(),
+        declared: DeclaredSettings::default(),
     }
 }

@@ -1,17 +1,14 @@
-//! The fields of dataclasses, typed dictionaries, named tuples and pydantic models.
+//! The fields of dataclasses, typed dictionaries, named tuples and pydantic models, with their defaults.
 
-use ruff_python_ast::{Expr, Stmt, StmtClassDef};
-use serde_json::Value;
+use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
+use serde_json::{Map, Value, json};
 
 use super::classes::{ClassKind, Lineage, class_keyword};
-use super::defaults::literal;
+use super::constraints::{Limits, call_of};
 use super::docstring::Docstring;
-use super::facts::{Facts, Hidden};
-use super::known::Known;
-use super::limits::call_of;
+use super::known_types::{Known, Side};
 use super::model::{Config, overruled_fields};
-use super::module::{Module, docstring_of, name_of};
-use super::side::Side;
+use super::module::{Module, Named, docstring_of, name_of};
 
 /// Everything a class says about its fields.
 pub(super) struct Fields<'a> {
@@ -183,4 +180,162 @@ fn must_be_there(module: &Module<'_>, class: &StmtClassDef, annotation: &Expr) -
     let may_be_absent = at.as_string_literal_expr().is_some_and(|text| text.value.to_str().contains("NotRequired"));
     let is_total = class_keyword(class, "total").is_none_or(|total| literal(total, module) != Some(Value::Bool(false)));
     is_total && !may_be_absent
+}
+
+/// Facts about one field, or about a parameter whose default is a `Field(…)`.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub(super) is_required: bool,
+    pub(super) default: Option<Value>,
+    pub(super) description: Option<String>,
+    pub(super) alias: Option<String>,
+    /// Whether it goes by a name that cannot be told.
+    pub(super) is_renamed: bool,
+    /// Whether a caller may give it, and whether a result shows it.
+    pub(super) is_hidden_from: Hidden,
+    pub(super) limits: Limits,
+}
+
+/// Where a field is left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    #[default]
+    Nowhere,
+    /// `field(init=False)`: no caller can give it.
+    Arguments,
+    /// `Field(exclude=True)`: no result shows it.
+    Results,
+}
+
+impl Facts {
+    /// Of a field with nothing after its type.
+    pub(super) fn required() -> Self {
+        Self { is_required: true, ..Self::default() }
+    }
+
+    /// Reads `field(…)` and `Field(…)`.
+    pub(super) fn of_call(module: &Module<'_>, call: &ExprCall) -> Self {
+        let value = call.arguments.args.first().or_else(|| keyword(call, "default"));
+        let text = |name: &str| {
+            let text = keyword(call, name)?;
+            literal(text, module)?.as_str().map(str::to_owned)
+        };
+        let factory = keyword(call, "default_factory");
+        let says = |name: &str, wanted: bool| {
+            keyword(call, name).and_then(|value| literal(value, module)) == Some(Value::Bool(wanted))
+        };
+        let names = ["validation_alias", "alias"];
+        let given = names.iter().find(|name| keyword(call, name).is_some_and(|value| !value.is_none_literal_expr()));
+        let alias = given.and_then(|name| text(name));
+        let is_hidden_from = match () {
+            () if says("init", false) => Hidden::Arguments,
+            () if says("exclude", true) => Hidden::Results,
+            () => Hidden::Nowhere,
+        };
+        Self {
+            is_required: value.is_none_or(Expr::is_ellipsis_literal_expr) && factory.is_none(),
+            default: value
+                .and_then(|value| literal(value, module))
+                .or_else(|| factory.and_then(|factory| made(module, factory))),
+            description: text("description"),
+            is_renamed: alias.is_none() && given.is_some(),
+            alias,
+            is_hidden_from,
+            limits: Limits::of_keywords(module, call),
+        }
+    }
+
+    /// These, and what `noted` (in `Annotated`) says besides.
+    pub(super) fn or(mut self, noted: Self) -> Self {
+        self.is_renamed |= self.alias.is_none() && noted.is_renamed;
+        self.alias = self.alias.or(noted.alias);
+        self.description = self.description.or(noted.description);
+        if self.is_hidden_from == Hidden::Nowhere {
+            self.is_hidden_from = noted.is_hidden_from;
+        }
+        self
+    }
+}
+
+/// What a factory makes, when that is plain to see.
+fn made(module: &Module<'_>, factory: &Expr) -> Option<Value> {
+    if let Expr::Lambda(lambda) = factory {
+        return literal(&lambda.body, module);
+    }
+    Some(match module.outside_name(factory)?.as_str() {
+        "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.frozenset" => json!([]),
+        "builtins.dict" => json!({}),
+        "builtins.str" => json!(""),
+        "builtins.int" => json!(0),
+        "builtins.float" => json!(0.0),
+        "builtins.bool" => json!(false),
+        _ => return None,
+    })
+}
+
+/// The keyword argument of a call.
+pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
+    let mut keywords = call.arguments.keywords.iter();
+    keywords.find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)).map(|found| &found.value)
+}
+
+const DEEPEST_LITERAL: usize = 32;
+
+/// The value of a literal expression, also of a member of one of the file's enumerations; `None` when it is computed.
+pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
+    literal_within(expression, module, DEEPEST_LITERAL)
+}
+
+fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
+    let depth = depth.checked_sub(1)?;
+    let all = |items: &[Expr]| -> Option<Vec<Value>> {
+        items.iter().map(|item| literal_within(item, module, depth)).collect()
+    };
+    match expression {
+        Expr::NoneLiteral(_) => Some(Value::Null),
+        Expr::BooleanLiteral(literal) => Some(Value::Bool(literal.value)),
+        Expr::StringLiteral(literal) => Some(Value::String(literal.value.to_str().to_owned())),
+        Expr::NumberLiteral(literal) => number(&literal.value),
+        Expr::UnaryOp(operation) => negative(operation.op, &operation.operand),
+        Expr::List(list) => all(&list.elts).map(Value::Array),
+        Expr::Tuple(tuple) => all(&tuple.elts).map(Value::Array),
+        Expr::Dict(dict) => {
+            let mut object = Map::new();
+            for item in &dict.items {
+                let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
+                object.insert(key.to_owned(), literal_within(&item.value, module, depth)?);
+            }
+            Some(Value::Object(object))
+        }
+        Expr::Attribute(_) => module.enum_member(expression),
+        // A constant of the file. A list could have been added to by the time it is looked at.
+        Expr::Name(_) => match module.resolve(expression) {
+            Named::Value { value, is_alias: false, .. } => {
+                literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn number(number: &Number) -> Option<Value> {
+    match number {
+        Number::Int(integer) => integer.as_u64().map(Value::from),
+        // An infinite one has no place in JSON, and `from_f64` says so.
+        Number::Float(float) => serde_json::Number::from_f64(*float).map(Value::Number),
+        Number::Complex { .. } => None,
+    }
+}
+
+fn negative(operator: UnaryOp, operand: &Expr) -> Option<Value> {
+    let value = number(&operand.as_number_literal_expr()?.value)?;
+    match operator {
+        UnaryOp::UAdd => Some(value),
+        UnaryOp::USub => match value.as_u64() {
+            Some(whole) => 0_i64.checked_sub_unsigned(whole).map(Value::from),
+            None => serde_json::Number::from_f64(-value.as_f64()?).map(Value::Number),
+        },
+        UnaryOp::Not | UnaryOp::Invert => None,
+    }
 }
