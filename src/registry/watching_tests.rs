@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use super::watching::{Begin, Watching, begin, is_change};
+use super::watching::{StartWatcher, Watching, begin, is_change};
 use super::{Catalogue, Registry};
 use crate::config::{Config, Wanted};
 
@@ -21,7 +21,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn by(means: Begin, folder: &Path) -> Self {
+    fn by(means: StartWatcher, folder: &Path) -> Self {
         let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
         let registry = Arc::new(Registry::open(Arc::new(Config::load(&wanted, Path::new("/")).unwrap())));
         let (told, catalogues) = channel();
@@ -52,7 +52,7 @@ fn tool(name: &str) -> String {
     format!("def {name}(): ...\n")
 }
 
-fn both(test: impl Fn(Begin)) {
+fn both(test: impl Fn(StartWatcher)) {
     test(begin);
     test(|_, _| Err(notify::Error::generic("the limit is reached")));
 }
