@@ -183,9 +183,9 @@ impl<'a> Section<'a> {
                 (None, Some(place), _) => (MISPLACED, place),
                 (None, None, Some(near)) => ("unknown key", format!("did you mean `{near}`?")),
                 (None, None, None) => {
-                    let mut names = known.clone();
-                    names.sort_unstable();
-                    ("unknown key", format!("remove it; the keys here are {}", names.join(", ")))
+                    let mut keys = known.clone();
+                    keys.sort_unstable();
+                    ("unknown key", format!("remove it; the keys here are {}", keys.join(", ")))
                 }
             };
             self.report(key.span().start, self.full_key(name), what.to_owned(), fix);

@@ -1,6 +1,6 @@
-//! Tool folders read statically: which files hold tools, and what a client may know about them before anything runs.
+//! Static reading of tools folders: which files hold tools, and their schemas before anything runs.
 //!
-//! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
+//! Nothing here imports or runs a tool's code. A type that cannot be determined from the text admits anything (`{}`).
 
 mod cache;
 mod collisions;
@@ -21,7 +21,7 @@ use crate::config::origin::{Origin, Setting};
 use crate::config::tool::{Protocol, ToolLayer};
 use crate::pep723::Metadata;
 
-pub use cache::{Cache, Stamp, Unsaved};
+pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
@@ -29,15 +29,15 @@ pub use python::{
     Lines, Live, OpenNames, Side, SyntaxError, docstring_of, documented_arguments, enough_for, read_bytes,
     read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
 };
-pub use reader::Asked;
+pub use reader::Answers;
 pub use scan::{FolderProblem, Scan, scan, scan_all};
 
-/// One Python tool file, as its text describes it.
+/// One tool file.
 #[derive(Debug, Clone)]
 pub struct ToolFile {
-    /// Where it lies, as the folder was named.
+    /// Its path, below the tools folder as it is configured.
     pub path: PathBuf,
-    /// The name its functions live under. When it cannot be a pack's name, the status says so.
+    /// The name of its pack. An invalid one makes the file broken.
     pub pack: String,
     /// Which interpreter and environment it gets.
     pub kind: Kind,
@@ -45,40 +45,40 @@ pub struct ToolFile {
     pub header: Option<Metadata>,
     /// The summary of its module docstring.
     pub description: Option<String>,
-    /// Its tools, in the order they stand in the file. Known as far as possible for a broken file too, so that a call
-    /// of one of them can be answered with what is wrong.
+    /// Its tools, in the order of their lines. A broken file has them as far as possible too, so that a call of one can be
+    /// answered with what is wrong.
     pub functions: Vec<Function>,
     /// Whether it can be called.
     pub status: Status,
     /// SHA-256 of its bytes; zeros when they could not be read.
     pub fingerprint: [u8; 32],
-    /// What `check` has to say about it besides its status.
+    /// Warnings for `check`.
     pub warnings: Vec<Warning>,
-    /// The modules it imports anywhere, dotted, sorted.
+    /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
-    /// The names in its hints that only a live type could tell about.
+    /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
-    /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
+    /// The neighbouring files it imports, directly or through one another. A change of one is a change of this file.
     pub helpers: Vec<PathBuf>,
-    /// Its folder's place among the tools folders, from 1: what lies in a later one takes the place of its namesakes, and
-    /// what lies in any that of built-in ones.
+    /// The place of its folder among the tools folders, from 1; 0 for built-in tools. A file overrides those of the same name
+    /// and lower rank.
     pub rank: usize,
-    /// The files whose place it takes.
+    /// The files that it overrides.
     pub overrides: Vec<PathBuf>,
-    /// What it asks for as a whole, where it has no header to say so in.
+    /// The settings that it declares, if it is an executable.
     pub declared: DeclaredSettings,
 }
 
 /// Which interpreter and environment a tool file gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// It has a header (or was meant to have one): an environment of its own.
+    /// A Python file with a header, or a broken one: it has an environment of its own.
     Python,
-    /// It has none: the house interpreter, no dependencies.
+    /// A Python file without a header: it has no dependencies.
     Internal,
-    /// It is a program, asked with `--schema` and run once for each call.
+    /// A program that prints its schema with `--schema`.
     Executable,
-    /// It is part of this program and runs inside it.
+    /// A part of hostler.
     Builtin,
 }
 
@@ -87,38 +87,38 @@ pub enum Kind {
 pub enum Status {
     /// It can.
     Ready,
-    /// It can, and nobody knows what it takes: it did not say, for this reason.
+    /// It can, but its arguments are unknown.
     SchemaUnknown {
         /// Why.
         reason: String,
     },
-    /// It is an executable that has not been asked yet.
+    /// An executable that has not been asked yet.
     Unasked,
-    /// It is not there.
+    /// It does not exist.
     Missing {
         /// What is missing and what to do.
         reason: String,
     },
-    /// It cannot until somebody mends it.
+    /// It cannot until it is repaired.
     Broken {
-        /// The line that is wrong, when it is one line.
+        /// The line that is wrong, if it is one line.
         line: Option<usize>,
         /// What is wrong and what to do.
         reason: String,
     },
 }
 
-/// The rules that reading alone can find broken.
+/// The rules of `check` that reading a file applies.
 const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
 
-/// Something worth a word that does not stop a file from working.
+/// Something that is wrong but does not keep a file from working.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The 1-based line; 0 where it stands in none.
+    /// The 1-based line; 0 without one.
     pub line: usize,
-    /// The rule of `check` that it breaks.
+    /// The rule of `check`.
     pub rule: &'static str,
-    /// What it is and what to do.
+    /// What is wrong and what to do.
     pub text: String,
 }
 
@@ -131,28 +131,28 @@ pub struct Function {
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
     pub description: Option<String>,
-    /// What it takes: a JSON Schema (2020-12) object.
+    /// The schema of its arguments: a JSON Schema (2020-12) of an object.
     pub input_schema: JsonSchema,
-    /// What it returns, when that is certain: a JSON Schema of what clients get as structured content, which is the result
-    /// when that is an object, and `{"result": …}` when it is not.
+    /// The schema of its structured content, where it is certain: of the result when that is an object, of
+    /// `{"result": …}` when it is not.
     pub output_schema: Option<JsonSchema>,
     /// Whether it is an `async def`.
     pub is_async: bool,
     /// The 1-based line of its `def`.
     pub line: usize,
-    /// What it asks for, where there is no header to say so in.
+    /// What it declares, if it is not a Python function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<Declared>>,
 }
 
-/// Reads one file as it would be listed: an executable without asking it anything.
+/// Reads one file as it would be listed, without asking an executable.
 pub fn read_tool(path: &Path) -> ToolFile {
     let is_python = path.extension().is_some_and(|end| end == "py");
     if !is_python && is_executable_tool(path) { executable::unasked(path) } else { read_file(path) }
 }
 
 impl Function {
-    /// A tool of which nobody knows what it takes.
+    /// A tool with unknown arguments.
     pub fn unknown(name: &str) -> Self {
         let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
         Self {
@@ -169,7 +169,7 @@ impl Function {
 }
 
 impl ToolFile {
-    /// Has exactly these tools: those that are known as they are, the others as tools of which nobody knows what they take.
+    /// Keeps these tools only, and adds unknown ones with unknown arguments.
     pub fn serve_only(&mut self, names: &[String]) {
         let known = std::mem::take(&mut self.functions);
         let function = |name: &String| {
@@ -178,7 +178,7 @@ impl ToolFile {
         self.functions = names.iter().map(function).collect();
     }
 
-    /// A tool that is part of this program, and lies in no folder.
+    /// A built-in tool.
     pub fn built_in(path: &Path, function: Function) -> Self {
         Self {
             pack: function.name.clone(),
@@ -188,7 +188,7 @@ impl ToolFile {
         }
     }
 
-    /// A tool of it by its full name, and as MCP clients know it, which accept no dot. Only Python files are packs.
+    /// The full name of one of its tools, and the name for MCP clients, which accept no dot. Only Python files are packs.
     pub fn names_of(&self, function: &str) -> (String, String) {
         match self.kind {
             Kind::Executable | Kind::Builtin => (function.to_owned(), function.to_owned()),
@@ -196,12 +196,12 @@ impl ToolFile {
         }
     }
 
-    /// An executable as it would be listed if it did not say what it is.
+    /// An executable whose schema is unknown.
     pub fn as_one_tool(&self) -> Function {
         Function::unknown(&self.pack)
     }
 
-    /// Whether it can be called. One that is asked again can, when that is done; meanwhile its tools stay listed.
+    /// Whether it can be called. An executable that is asked again keeps its tools meanwhile.
     pub fn is_ready(&self) -> bool {
         match self.status {
             Status::Ready | Status::SchemaUnknown { .. } => true,
@@ -219,7 +219,7 @@ impl ToolFile {
         }
     }
 
-    /// Marks the file broken, unless it already is: the first reason is the one to mend first.
+    /// Marks the file broken. A file keeps its first reason.
     fn break_with(&mut self, line: Option<usize>, reason: String) {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
@@ -227,33 +227,34 @@ impl ToolFile {
     }
 }
 
-/// What it asks for. Whoever operates hostler has the last word.
+/// Settings that an executable declares for all of its tools. The operator's settings override them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredSettings {
-    /// That it be kept as a worker, and how it is spoken to.
+    /// The protocol, if it is a worker.
     pub protocol: Option<Protocol>,
-    /// The secrets it wants, by name.
+    /// The secrets it needs, by name.
     pub secrets: Option<Vec<String>>,
 }
 
 impl DeclaredSettings {
-    /// The same as a layer of declared.
+    /// The same as a layer of settings.
     pub fn layer(&self) -> ToolLayer {
-        ToolLayer { protocol: said(self.protocol), secrets: said(self.secrets.clone()), ..ToolLayer::default() }
+        ToolLayer { protocol: declared(self.protocol), secrets: declared(self.secrets.clone()), ..ToolLayer::default() }
     }
 }
 
-fn said<T>(value: Option<T>) -> Option<Setting<T>> {
+fn declared<T>(value: Option<T>) -> Option<Setting<T>> {
     value.map(|value| Setting { value, origin: Origin::Tool })
 }
 
-/// A JSON Schema that is an object, as JSON text.
+/// A JSON Schema as JSON text. As values, the schemas of a catalogue would take many times the memory, and most are never
+/// needed as such.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonSchema(Box<RawValue>);
 
 impl JsonSchema {
-    /// A schema as text. Every map has one; were there none, what admits everything would be right.
+    /// A schema as text.
     pub fn of(schema: &Map<String, Value>) -> Self {
         Self(to_raw_value(schema).unwrap_or_else(|_| RawValue::TRUE.to_owned()))
     }
@@ -268,7 +269,7 @@ impl JsonSchema {
         &self.0
     }
 
-    /// The schema as values. Empty, which admits everything, should it nest too deeply to be read.
+    /// The schema as values; empty, which admits anything, if it nests too deeply.
     pub fn read(&self) -> Map<String, Value> {
         serde_json::from_str(self.text()).unwrap_or_default()
     }

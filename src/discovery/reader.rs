@@ -9,21 +9,21 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::cache::{Cache, Known, Stamp, Unsaved, line};
+use super::cache::{Cache, CachedFiles, PendingWrite, Stamp, line};
 use super::executable::{self, Answer};
 use super::{DeclaredSettings, Function, Kind, OpenNames, RULES, Status, ToolFile, Warning, read_file};
 use crate::pep723::Metadata;
 
-/// Answers, each with what the file looked like when it was asked.
+/// What executables answered in this run, each with the stamp of the file.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct Answers {
     answers: HashMap<PathBuf, (Stamp, Answer)>,
-    /// Whether what earlier runs were told counts for nothing.
-    anew: bool,
+    /// Whether the answers of earlier runs are ignored.
+    ignores_earlier: bool,
 }
 
-impl Asked {
-    /// Notes an answer.
+impl Answers {
+    /// Adds an answer.
     pub fn note(&mut self, path: PathBuf, stamp: Stamp, answer: Answer) {
         self.answers.insert(path, (stamp, answer));
     }
@@ -31,116 +31,116 @@ impl Asked {
     /// Forgets all answers, of earlier runs too.
     pub fn forget(&mut self) {
         self.answers.clear();
-        self.anew = true;
+        self.ignores_earlier = true;
     }
 
-    pub(super) fn is_anew(&self) -> bool {
-        self.anew
+    pub(super) fn ignores_earlier(&self) -> bool {
+        self.ignores_earlier
     }
 
-    /// The file with its answer, as long as it looks as it did.
-    pub(super) fn told(&self, path: &Path, stamp: Stamp) -> Option<ToolFile> {
+    /// The file with its answer, if it did not change since.
+    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<ToolFile> {
         let (seen, answer) = self.answers.get(path)?;
-        (*seen == stamp).then(|| executable::told(path, answer))
+        (*seen == stamp).then(|| executable::with_answer(path, answer))
     }
 }
 
-/// Reads tool files, those that have changed since an earlier run and those that no earlier run knew.
+/// Reads tool files that the cache does not hold.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    /// What executables answered; none are looked at where nobody asks them.
-    asked: Option<&'a Asked>,
+    /// What executables answered; `None` to leave executables out.
+    answers: Option<&'a Answers>,
     cache: Option<(Cache, Vec<PathBuf>)>,
-    known: Known,
+    known: CachedFiles,
     began: SystemTime,
 }
 
-/// A file, and the line to keep of it.
+/// A file and its line in the cache.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ReadFile {
     pub file: ToolFile,
-    line: Line,
+    line: CacheLine,
 }
 
 #[derive(Debug)]
-enum Line {
-    /// Of the earlier run, by its place in the text.
+enum CacheLine {
+    /// A line of the earlier run, by its place in the text.
     Kept(Range<usize>),
     New(String),
-    /// Not to be kept.
+    /// The file is not cached.
     None,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(cache: Option<&Cache>, asked: Option<&'a Asked>, folders: &[PathBuf], now: SystemTime) -> Self {
+    pub fn new(cache: Option<&Cache>, answers: Option<&'a Answers>, folders: &[PathBuf], now: SystemTime) -> Self {
         let known = cache.map(|cache| cache.load(folders)).unwrap_or_default();
-        Self { asked, cache: cache.map(|cache| (cache.clone(), folders.to_vec())), known, began: now }
+        Self { answers, cache: cache.map(|cache| (cache.clone(), folders.to_vec())), known, began: now }
     }
 
-    /// Whether executables are wanted.
-    pub fn asks(&self) -> bool {
-        self.asked.is_some()
+    /// Whether executables are read.
+    pub fn reads_executables(&self) -> bool {
+        self.answers.is_some()
     }
 
-    pub fn read(&self, path: &Path) -> Found {
+    pub fn read(&self, path: &Path) -> ReadFile {
         if path.extension().is_none_or(|end| end != "py") {
             return self.read_executable(path);
         }
         if self.cache.is_none() {
-            return Found { file: read_file(path), line: Line::None };
+            return ReadFile { file: read_file(path), line: CacheLine::None };
         }
-        // Looked at before it is read: a change in between is then seen the next time.
+        // Taken before reading, so that a change in between is seen the next time.
         let stamp = Stamp::of(path);
         if let Some((file, place)) = stamp.and_then(|stamp| self.known.file(path, stamp)) {
-            return Found { file, line: Line::Kept(place) };
+            return ReadFile { file, line: CacheLine::Kept(place) };
         }
         self.found(read_file(path), stamp)
     }
 
-    fn read_executable(&self, path: &Path) -> Found {
+    fn read_executable(&self, path: &Path) -> ReadFile {
         let stamp = Stamp::of(path);
-        if let Some(file) = stamp.and_then(|stamp| self.asked?.told(path, stamp)) {
+        if let Some(file) = stamp.and_then(|stamp| self.answers?.file(path, stamp)) {
             return self.found(file, stamp);
         }
-        let is_believed = self.asked.is_none_or(|asked| !asked.is_anew());
+        let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
         match known {
-            Some((file, place)) => Found { file, line: Line::Kept(place) },
-            None => Found { file: executable::unasked(path), line: Line::None },
+            Some((file, place)) => ReadFile { file, line: CacheLine::Kept(place) },
+            None => ReadFile { file: executable::unasked(path), line: CacheLine::None },
         }
     }
 
-    fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> Found {
+    fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {
         let settled = stamp.filter(|stamp| stamp.is_settled_at(self.began));
-        let line = settled.and_then(|stamp| line(&file, stamp)).map_or(Line::None, Line::New);
-        Found { file, line }
+        let line = settled.and_then(|stamp| line(&file, stamp)).map_or(CacheLine::None, CacheLine::New);
+        ReadFile { file, line }
     }
 }
 
-/// The lines of all files that were read, to be kept if one of them is new.
+/// The lines of all files that were read.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Vec<Line>);
+pub(super) struct CacheLines(Vec<CacheLine>);
 
-impl Lines {
-    /// Takes the line from what was found.
-    pub fn take(&mut self, found: Found) -> ToolFile {
+impl CacheLines {
+    /// Adds the line of a file.
+    pub fn take(&mut self, found: ReadFile) -> ToolFile {
         self.0.push(found.line);
         found.file
     }
 
-    pub fn unsaved(&self, reader: &Reader<'_>) -> Option<Unsaved> {
+    pub fn unsaved(&self, reader: &Reader<'_>) -> Option<PendingWrite> {
         let (cache, folders) = reader.cache.as_ref()?;
-        let is_news = self.0.iter().any(|line| matches!(line, Line::New(_)));
-        let text = |line: &'_ Line| match line {
-            Line::Kept(place) => reader.known.text(place.clone()).to_owned(),
-            Line::New(text) => text.clone(),
-            Line::None => String::new(),
+        let is_new = self.0.iter().any(|line| matches!(line, CacheLine::New(_)));
+        let text = |line: &'_ CacheLine| match line {
+            CacheLine::Kept(place) => reader.known.text(place.clone()).to_owned(),
+            CacheLine::New(text) => text.clone(),
+            CacheLine::None => String::new(),
         };
-        is_news.then(|| cache.unsaved(folders, self.0.iter().map(text)))
+        is_new.then(|| cache.unsaved(folders, self.0.iter().map(text)))
     }
 }
 
-/// Counts up with every change to what is stored or to what it means.
+/// Increased with every change to what is stored or to its meaning.
 pub(super) const FORMAT: u32 = 10;
 
 #[derive(Serialize, Deserialize)]
@@ -148,13 +148,13 @@ pub(super) const FORMAT: u32 = 10;
 struct Stored<'a> {
     pack: Cow<'a, str>,
     kind: Kind,
-    /// As its text: reading it again is quicker than storing what it says with the place of every word.
+    /// Its text: parsing it again is faster than storing every value with its place.
     header: Option<Header<'a>>,
     description: Cow<'a, Option<String>>,
     functions: Cow<'a, [Function]>,
     status: Cow<'a, Status>,
     fingerprint: [u8; 32],
-    warnings: Vec<Remark<'a>>,
+    warnings: Vec<StoredWarning<'a>>,
     imports: Cow<'a, [String]>,
     open: Cow<'a, OpenNames>,
     declared: Cow<'a, DeclaredSettings>,
@@ -166,17 +166,16 @@ struct Header<'a> {
     first_line: usize,
 }
 
-/// A warning.
 #[derive(Serialize, Deserialize)]
-struct Remark<'a> {
+struct StoredWarning<'a> {
     line: usize,
     rule: Cow<'a, str>,
     text: Cow<'a, str>,
 }
 
-/// A file as JSON on one line. Nothing for one that could not be read: why not may be over at any time, unseen.
+/// A file as JSON on one line. `None` for one that could not be read: it may become readable without a change.
 pub(super) fn to_json(file: &ToolFile) -> Option<String> {
-    // Named one by one, so that a new field must be thought of here. The path is the key; helpers are told by neighbours.
+    // Named one by one, so that the compiler reports a new field here. What depends on other files is not stored.
     let ToolFile {
         path: _,
         pack,
@@ -207,7 +206,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
         functions: Cow::Borrowed(functions),
         status: Cow::Borrowed(status),
         fingerprint: *fingerprint,
-        warnings: warnings.iter().map(Remark::of).collect(),
+        warnings: warnings.iter().map(StoredWarning::of).collect(),
         imports: Cow::Borrowed(imports),
         open: Cow::Borrowed(open),
         declared: Cow::Borrowed(declared),
@@ -215,7 +214,7 @@ pub(super) fn to_json(file: &ToolFile) -> Option<String> {
     serde_json::to_string(&stored).ok()
 }
 
-/// The file at that path, as it was stored.
+/// The stored file.
 pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
     let stored: Stored<'_> = serde_json::from_str(json).ok()?;
     let header = match stored.header {
@@ -231,7 +230,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
         functions: stored.functions.into_owned(),
         status: stored.status.into_owned(),
         fingerprint: stored.fingerprint,
-        warnings: stored.warnings.into_iter().map(Remark::warning).collect::<Option<_>>()?,
+        warnings: stored.warnings.into_iter().map(StoredWarning::warning).collect::<Option<_>>()?,
         imports: stored.imports.into_owned(),
         open: stored.open.into_owned(),
         helpers: Vec::new(),
@@ -241,7 +240,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
     })
 }
 
-impl<'a> Remark<'a> {
+impl<'a> StoredWarning<'a> {
     fn of(warning: &'a Warning) -> Self {
         Self { line: warning.line, rule: Cow::Borrowed(warning.rule), text: Cow::Borrowed(&warning.text) }
     }

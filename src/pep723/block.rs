@@ -150,10 +150,10 @@ fn why_no_block(lines: &[&str], blocks: &[Block<'_>], at: usize) -> HeaderError 
         return HeaderError::new(number, reason, fix);
     }
     let below = &lines[number..];
-    let is_closing = |line: &&str| line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///");
+    let is_closing = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///");
     let interruption = below.iter().position(|line| !is_comment(line));
     let closing =
-        below.iter().take_while(|line| line.is_empty() || line.starts_with('#')).position(|line| is_closing(&line));
+        below.iter().take_while(|line| line.is_empty() || line.starts_with('#')).position(|line| is_closing(line));
     match (closing, interruption) {
         (Some(0), _) if below[0] == CLOSING => {
             HeaderError::new(number, "the header is empty", "add at least one line: `# dependencies = []`")
@@ -163,7 +163,7 @@ fn why_no_block(lines: &[&str], blocks: &[Block<'_>], at: usize) -> HeaderError 
             let reason = format!("this line ends the header of line {number} without closing it");
             let fix = match below[first] {
                 "" => "write `#`, or delete the line".to_owned(),
-                line if is_closing(&line) => format!("write exactly `{CLOSING}`"),
+                line if is_closing(line) => format!("write exactly `{CLOSING}`"),
                 _ => "put a space after the `#`".to_owned(),
             };
             HeaderError::new(number + 1 + first, reason, fix)

@@ -15,7 +15,7 @@ use super::last_good::LastGood;
 use super::lookup::NotFound;
 use super::refined::{Refined, Saving};
 use crate::config::Config;
-use crate::discovery::{Answer, Asked, Cache, Stamp, Status, ToolFile, scan_all};
+use crate::discovery::{Answer, Answers, Cache, Stamp, Status, ToolFile, scan_all};
 use crate::process::Withheld;
 
 /// Holds the snapshot in force.
@@ -34,7 +34,7 @@ pub struct Registry {
     last_good: Mutex<LastGood>,
     refined: Refined,
     /// What executables answered in this run.
-    asked: Mutex<Asked>,
+    asked: Mutex<Answers>,
     asking: Arc<AskSignal>,
     /// Counts the changes that clients see in a list of the tools.
     announced: watch::Sender<u64>,

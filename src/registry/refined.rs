@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::catalogue::FileEntry;
-use crate::discovery::{Cache, Function, Live, ToolFile, Unsaved, read_bytes_with};
+use crate::discovery::{Cache, Function, Live, PendingWrite, ToolFile, read_bytes_with};
 
 /// The completed functions by version; `None` for a version that was not completed. Locked only to look up or insert.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    pub fn begin(&self, unsaved: Unsaved) {
+    pub fn begin(&self, unsaved: PendingWrite) {
         let (over, is_over) = channel::<()>();
         // One after the other: of two at once, one would not get the lock and not write.
         let mut last = self.last.lock();

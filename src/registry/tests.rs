@@ -52,7 +52,7 @@ fn a_file_that_offers_nothing_is_named_and_one_that_offers_something_tells_what(
         assert_eq!(told(name), "client.py has no public function; see `hostler check`", "{name}");
     }
     for name in ["greet", "greet.py", "tools/greet.py"] {
-        let right = "a tool is called by its name, FILE.FUNCTION: greet.hello";
+        let right = "use the name of a tool, FILE.FUNCTION: greet.hello";
         assert_eq!(told(name), right, "{name}");
     }
     assert_eq!(told("client_well.hello"), "did you mean greet.hello?", "another file may be meant");

@@ -142,14 +142,13 @@ impl WatchThread {
         }
     }
 
-    /// Repeats until nothing is new: a new folder may hold new files.
+    /// Reads what changed, and again while there are new folders, which may hold new files. Folders are watched before they
+    /// are read, so that a change in between notifies again.
     fn keep_up(&mut self, registry: &Registry) {
-        loop {
-            // Watched before reading, so that a change in between notifies again.
-            let is_new = self.watch(registry);
-            if !registry.refresh_if_changed() && !is_new {
-                return;
-            }
+        self.watch(registry);
+        registry.refresh_if_changed();
+        while self.watch(registry) {
+            registry.refresh_if_changed();
         }
     }
 

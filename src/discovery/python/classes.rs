@@ -24,37 +24,37 @@ pub(super) enum ClassKind {
     Other,
 }
 
-/// What a class inherits.
+/// The ancestors of a class.
 #[derive(Debug)]
-pub(super) struct Lineage<'a> {
+pub(super) struct Ancestry<'a> {
     pub(super) kind: ClassKind,
     /// The class and its ancestors in this file, furthest first.
     pub(super) classes: Vec<&'a StmtClassDef>,
     /// The full names of ancestors outside the file.
     pub(super) outside: Vec<String>,
-    /// Whether every ancestor is one whose fields are known.
+    /// Whether the fields of every ancestor are known.
     pub(super) is_complete: bool,
-    /// Whether pydantic makes it, also when it is a dataclass.
+    /// Whether it is a model or a dataclass of pydantic's.
     pub(super) is_pydantic: bool,
     /// The type that `RootModel[…]` stands for.
     pub(super) root: Option<&'a Expr>,
 }
 
-impl Lineage<'_> {
+impl Ancestry<'_> {
     pub(super) fn inherits(&self, names: &[&str]) -> bool {
         self.outside.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// Whether it has one form for each direction, wherever it stands.
+    /// Whether its JSON form is the same inside and outside of a model.
     pub(super) fn is_same_everywhere(&self) -> bool {
         self.is_pydantic || self.kind == ClassKind::Enumeration
     }
 }
 
-/// Longer than any chain of base classes; ends a circle of them.
-const LONGEST_LINEAGE: usize = 16;
+/// The longest chain of base classes, which ends a cycle.
+const LONGEST_ANCESTRY: usize = 16;
 
-/// Bases that say nothing about the form of a value.
+/// Bases that do not affect the JSON form.
 const FORMLESS: [&str; 6] = [
     "builtins.object",
     "abc.ABC",
@@ -65,13 +65,13 @@ const FORMLESS: [&str; 6] = [
 ];
 
 impl<'a> Module<'a> {
-    /// What a class inherits, found out once.
-    pub(super) fn lineage(&self, class: &'a StmtClassDef) -> Rc<Lineage<'a>> {
+    /// The ancestors of a class, determined once.
+    pub(super) fn ancestry(&self, class: &'a StmtClassDef) -> Rc<Ancestry<'a>> {
         let place = std::ptr::from_ref(class).addr();
-        if let Some(known) = self.lineages.borrow().get(&place) {
+        if let Some(known) = self.ancestries.borrow().get(&place) {
             return Rc::clone(known);
         }
-        let mut lineage = Lineage {
+        let mut ancestry = Ancestry {
             kind: ClassKind::Other,
             classes: Vec::new(),
             outside: Vec::new(),
@@ -79,47 +79,48 @@ impl<'a> Module<'a> {
             is_pydantic: false,
             root: None,
         };
-        self.climb(class, &mut lineage, LONGEST_LINEAGE);
-        let lineage = Rc::new(lineage);
-        self.lineages.borrow_mut().insert(place, Rc::clone(&lineage));
-        lineage
+        self.climb(class, &mut ancestry, LONGEST_ANCESTRY);
+        let ancestry = Rc::new(ancestry);
+        self.ancestries.borrow_mut().insert(place, Rc::clone(&ancestry));
+        ancestry
     }
 
-    fn climb(&self, class: &'a StmtClassDef, lineage: &mut Lineage<'a>, left: usize) {
+    fn climb(&self, class: &'a StmtClassDef, ancestry: &mut Ancestry<'a>, left: usize) {
         let bases = class.arguments.as_ref().map(|arguments| &*arguments.args).unwrap_or_default();
         for written in bases {
-            // `Generic[T]` and `Box[int]` inherit as `Generic` and `Box` do.
             let base = written.as_subscript_expr().map_or(written, |generic| &generic.value);
             match self.resolve(base) {
-                Named::Class(parent) if left > 0 && !lineage.classes.iter().any(|seen| std::ptr::eq(*seen, parent)) => {
-                    self.climb(parent, lineage, left - 1);
+                Named::Class(parent)
+                    if left > 0 && !ancestry.classes.iter().any(|seen| std::ptr::eq(*seen, parent)) =>
+                {
+                    self.climb(parent, ancestry, left - 1);
                 }
                 Named::Outside(name) => {
                     match kind_of_base(&name) {
                         Some(kind) => {
-                            lineage.kind = kind;
-                            lineage.is_pydantic = kind == ClassKind::Model;
+                            ancestry.kind = kind;
+                            ancestry.is_pydantic = kind == ClassKind::Model;
                         }
-                        None => lineage.is_complete &= FORMLESS.contains(&name.as_str()),
+                        None => ancestry.is_complete &= FORMLESS.contains(&name.as_str()),
                     }
                     if name == "pydantic.RootModel" {
-                        lineage.root = written.as_subscript_expr().map(|generic| &*generic.slice);
+                        ancestry.root = written.as_subscript_expr().map(|generic| &*generic.slice);
                     }
-                    lineage.outside.push(name);
+                    ancestry.outside.push(name);
                 }
-                _ => lineage.is_complete = false,
+                _ => ancestry.is_complete = false,
             }
         }
         if let Some(name) = self.dataclass_decorator(class)
-            && matches!(lineage.kind, ClassKind::Other | ClassKind::Dataclass)
+            && matches!(ancestry.kind, ClassKind::Other | ClassKind::Dataclass)
         {
-            lineage.kind = ClassKind::Dataclass;
-            lineage.is_pydantic = name.starts_with("pydantic.");
+            ancestry.kind = ClassKind::Dataclass;
+            ancestry.is_pydantic = name.starts_with("pydantic.");
         }
-        lineage.classes.push(class);
+        ancestry.classes.push(class);
     }
 
-    /// Whether a class itself carries the dataclass decorator, which is what makes its annotations fields.
+    /// Whether a class itself has the dataclass decorator, which makes its annotations fields.
     pub(super) fn is_dataclass(&self, class: &StmtClassDef) -> bool {
         self.dataclass_decorator(class).is_some()
     }
@@ -132,11 +133,11 @@ impl<'a> Module<'a> {
         })
     }
 
-    /// Whether a class is an enumeration of texts, which can be keys of an object.
+    /// Whether a class is an enumeration of strings.
     pub(super) fn is_of_texts(&self, class: &'a StmtClassDef) -> bool {
-        let lineage = self.lineage(class);
-        lineage.kind == ClassKind::Enumeration
-            && self.members(&lineage).is_some_and(|all| all.iter().all(|(_, value)| value.is_string()))
+        let ancestry = self.ancestry(class);
+        ancestry.kind == ClassKind::Enumeration
+            && self.members(&ancestry).is_some_and(|all| all.iter().all(|(_, value)| value.is_string()))
     }
 }
 
@@ -157,17 +158,17 @@ pub(super) fn class_keyword<'a>(class: &'a StmtClassDef, name: &str) -> Option<&
 }
 
 impl<'a> Module<'a> {
-    /// Every member with its value, or `None` when they cannot all be told.
-    pub(super) fn members(&self, lineage: &Lineage<'a>) -> Option<Vec<(&'a str, Value)>> {
-        let inherits = |name: &str| lineage.outside.iter().any(|outside| outside == name);
-        // The members of a flag combine into values that no list holds.
+    /// Every member with its value; `None` where one is unknown.
+    pub(super) fn members(&self, ancestry: &Ancestry<'a>) -> Option<Vec<(&'a str, Value)>> {
+        let inherits = |name: &str| ancestry.outside.iter().any(|outside| outside == name);
+        // The members of a flag combine into further values.
         if inherits("enum.Flag") || inherits("enum.IntFlag") {
             return None;
         }
         let must_be_text = inherits("enum.StrEnum") || inherits("builtins.str");
         let must_be_whole = inherits("enum.IntEnum") || inherits("builtins.int");
         let mut members: Vec<(&str, Value)> = Vec::new();
-        for statement in lineage.classes.iter().flat_map(|class| &class.body) {
+        for statement in ancestry.classes.iter().flat_map(|class| &class.body) {
             let Some((name, value)) = member(statement)? else { continue };
             let value = if self.is_auto(value) {
                 automatic(name, &members, inherits("enum.StrEnum"), must_be_text)?
@@ -189,10 +190,9 @@ impl<'a> Module<'a> {
         let inner = attribute.value.as_attribute_expr().filter(|_| attribute.attr.as_str() == "value");
         let attribute = inner.unwrap_or(attribute);
         let Named::Class(class) = self.resolve(&attribute.value) else { return None };
-        let lineage = self.lineage(class);
-        // Only an enumeration's attributes are values a caller can send.
-        (lineage.kind == ClassKind::Enumeration).then_some(())?;
-        let members = self.members(&lineage)?;
+        let ancestry = self.ancestry(class);
+        (ancestry.kind == ClassKind::Enumeration).then_some(())?;
+        let members = self.members(&ancestry)?;
         members.into_iter().find(|(name, _)| *name == attribute.attr.as_str()).map(|(_, value)| value)
     }
 
@@ -201,7 +201,7 @@ impl<'a> Module<'a> {
     }
 }
 
-/// The member a statement of the body makes: `Some(None)` for none, `None` when the values are no longer certain.
+/// The member that a statement of the body defines: `Some(None)` for none, `None` where the values become unknown.
 #[expect(clippy::option_option, reason = "the outer one ends the reading, the inner one goes on")]
 fn member(statement: &Stmt) -> Option<Option<(&str, &Expr)>> {
     match statement {
@@ -213,7 +213,7 @@ fn member(statement: &Stmt) -> Option<Option<(&str, &Expr)>> {
             let name = name_of(&assign.target).filter(|name| !name.starts_with('_'));
             Some(name.zip(assign.value.as_deref()))
         }
-        // These decide what a value is, or which others are taken for one.
+        // These change what the values are.
         Stmt::FunctionDef(function) => {
             let decides =
                 matches!(function.name.as_str(), "__new__" | "__init__" | "_missing_" | "_generate_next_value_");
@@ -224,7 +224,7 @@ fn member(statement: &Stmt) -> Option<Option<(&str, &Expr)>> {
     }
 }
 
-/// The value of `auto()`: the name in lower case, or one more than the last number.
+/// The value of `auto()`: the name in lower case, or the last number plus one.
 fn automatic(name: &str, before: &[(&str, Value)], names: bool, must_be_text: bool) -> Option<Value> {
     if names {
         return Some(Value::String(name.to_lowercase()));
@@ -234,26 +234,26 @@ fn automatic(name: &str, before: &[(&str, Value)], names: bool, must_be_text: bo
     }
     let numbers: Option<Vec<i64>> = before.iter().map(|(_, value)| value.as_i64()).collect();
     let numbers = numbers?;
-    // Python 3.11 goes on from the highest, older ones from the last; where the two differ nothing is certain.
+    // Python 3.11 continues from the highest value, older versions from the last one.
     let last = numbers.last().copied().unwrap_or(0);
     (last == numbers.iter().copied().max().unwrap_or(0)).then(|| last.checked_add(1)).flatten().map(Value::from)
 }
 
 impl<'a> Hints<'_, 'a> {
-    /// What stands under `$defs` for a class.
+    /// The definition of a class, for `$defs`.
     pub(super) fn definition_of(&mut self, class: &'a StmtClassDef) -> Schema {
-        let lineage = self.module.lineage(class);
-        let mut built = match lineage.kind {
+        let ancestry = self.module.ancestry(class);
+        let mut built = match ancestry.kind {
             ClassKind::Other => Schema::new(),
-            ClassKind::Enumeration => self.enumeration(&lineage),
-            ClassKind::NamedTuple => self.named_tuple(&lineage),
-            ClassKind::Dataclass | ClassKind::TypedDict | ClassKind::Model => match lineage.root {
-                // A validator that comes first takes anything, a serializer writes anything.
-                Some(_) if overruled_fields(&lineage, self.side).iter().any(|name| matches!(*name, "root" | "*")) => {
+            ClassKind::Enumeration => self.enumeration(&ancestry),
+            ClassKind::NamedTuple => self.named_tuple(&ancestry),
+            ClassKind::Dataclass | ClassKind::TypedDict | ClassKind::Model => match ancestry.root {
+                // An early validator accepts anything, a serializer writes anything.
+                Some(_) if overruled_fields(&ancestry, self.side).iter().any(|name| matches!(*name, "root" | "*")) => {
                     Schema::new()
                 }
                 Some(root) => self.root(root),
-                None => self.object(&lineage),
+                None => self.object(&ancestry),
             },
         };
         if let Some(text) = docstring_of(&class.body).and_then(|text| Docstring::parse(text).description) {
@@ -262,45 +262,45 @@ impl<'a> Hints<'_, 'a> {
         built
     }
 
-    /// What a root model stands for. One that stands for another, or for an alias, could stand for itself in the end.
+    /// The type of a root model. One of another root model or of an alias may be of itself, and is left open.
     fn root(&mut self, hint: &Expr) -> Schema {
         let schema = self.inner(hint);
         let is_pointer = |schema: &Value| schema.get("$ref").is_some();
         let branches = schema.get("anyOf").and_then(Value::as_array);
         let leads_on = schema.contains_key("$ref") || branches.is_some_and(|all| all.iter().any(is_pointer));
         let is_endless = |reference: &Reference<'a>| match reference.target {
-            Target::Class(class) => self.module.lineage(class).root.is_some(),
+            Target::Class(class) => self.module.ancestry(class).root.is_some(),
             Target::Alias(..) | Target::Live(_) => true,
         };
         if leads_on && self.references.iter().any(is_endless) { Schema::new() } else { schema }
     }
 
-    fn enumeration(&self, lineage: &Lineage<'a>) -> Schema {
-        if let Some(members) = self.module.members(lineage) {
+    fn enumeration(&self, ancestry: &Ancestry<'a>) -> Schema {
+        if let Some(members) = self.module.members(ancestry) {
             return one_of(members.into_iter().map(|(_, value)| value).collect());
         }
-        if lineage.inherits(&["enum.StrEnum", "builtins.str"]) {
+        if ancestry.inherits(&["enum.StrEnum", "builtins.str"]) {
             of_type("string")
-        } else if lineage.inherits(&["enum.IntEnum", "enum.Flag", "enum.IntFlag", "builtins.int"]) {
+        } else if ancestry.inherits(&["enum.IntEnum", "enum.Flag", "enum.IntFlag", "builtins.int"]) {
             of_type("integer")
         } else {
             Schema::new()
         }
     }
 
-    fn object(&mut self, lineage: &Lineage<'a>) -> Schema {
-        let found = fields::of_class(self.module, lineage, self.side);
+    fn object(&mut self, ancestry: &Ancestry<'a>) -> Schema {
+        let found = fields::of_class(self.module, ancestry, self.side);
         if !found.is_known {
             return of_type("object");
         }
-        self.object_of(found, lineage.is_complete)
+        self.object_of(found, ancestry.is_complete)
     }
 
     fn object_of(&mut self, found: Fields<'a>, is_complete: bool) -> Schema {
         let mut built = of_type("object");
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for field in found.all {
-            if field.facts.is_required {
+            if field.info.is_required {
                 required.push(Value::String(field.name.clone()));
             }
             let property = self.field(&field);
@@ -317,26 +317,26 @@ impl<'a> Hints<'_, 'a> {
     }
 
     fn field(&mut self, field: &Field<'a>) -> Schema {
-        let facts = &field.facts;
+        let info = &field.info;
         let mut property = if field.is_overruled { Schema::new() } else { self.inner(field.annotation) };
-        facts.limits.constrain(&mut property, self.side);
-        if facts.default == Some(Value::Null) && self.side.is_input() {
+        info.constraints.constrain(&mut property, self.side);
+        if info.default == Some(Value::Null) && self.side.is_input() {
             property = nullable(property);
         }
-        if let Some(text) = &facts.description {
+        if let Some(text) = &info.description {
             property.insert("description".to_owned(), Value::String(text.clone()));
         }
         if self.side.is_input() {
-            property.extend(facts.default.clone().map(|value| ("default".to_owned(), value)));
+            property.extend(info.default.clone().map(|value| ("default".to_owned(), value)));
         }
         property
     }
 
-    /// An array, as it is written; as an argument also an object, which says what is what.
-    fn named_tuple(&mut self, lineage: &Lineage<'a>) -> Schema {
-        let found = fields::of_class(self.module, lineage, self.side);
+    /// An array; as an argument, an object too.
+    fn named_tuple(&mut self, ancestry: &Ancestry<'a>) -> Schema {
+        let found = fields::of_class(self.module, ancestry, self.side);
         let items: Vec<Value> = found.all.iter().map(|field| Value::Object(self.field(field))).collect();
-        let least = found.all.iter().take_while(|field| field.facts.is_required).count();
+        let least = found.all.iter().take_while(|field| field.info.is_required).count();
         let array = json!({"type": "array", "prefixItems": items, "minItems": least, "maxItems": items.len()});
         if !found.is_known || items.is_empty() {
             return if self.side.is_input() { Schema::new() } else { of_type("array") };
@@ -344,6 +344,6 @@ impl<'a> Hints<'_, 'a> {
         if !self.side.is_input() {
             return schema(array);
         }
-        schema(json!({"anyOf": [self.object_of(found, lineage.is_complete), array]}))
+        schema(json!({"anyOf": [self.object_of(found, ancestry.is_complete), array]}))
     }
 }

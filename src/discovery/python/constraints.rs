@@ -3,26 +3,26 @@
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use serde_json::{Value, json};
 
-use super::fields::{Facts, keyword, literal};
-use super::known_types::{Known, Side};
+use super::fields::{FieldInfo, keyword, literal};
+use super::known_types::{KnownType, Side};
 use super::module::{Module, Named};
 use super::schema::Schema;
 use super::types::Hints;
 
-/// Limits by their names in pydantic.
+/// Constraints by their names in pydantic.
 #[derive(Default)]
-pub(super) struct Limits(Vec<(&'static str, Value)>);
+pub(super) struct Constraints(Vec<(&'static str, Value)>);
 
 const NAMES: [&str; 9] = ["ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern", "regex"];
 
-impl Limits {
-    /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and their like.
+impl Constraints {
+    /// Reads the keywords of `Field(…)`, `StringConstraints(…)`, `conint(…)` and similar calls.
     pub(super) fn of_keywords(module: &Module<'_>, call: &ExprCall) -> Self {
-        let limits = NAMES.iter().filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
-        Self(limits.collect())
+        let constraints = NAMES.iter().filter_map(|name| Some((*name, literal(keyword(call, name)?, module)?)));
+        Self(constraints.collect())
     }
 
-    /// Reads a note of `Annotated` by its full name: `annotated_types.Ge(0)`, `StringConstraints(pattern="…")`.
+    /// Reads an argument of `Annotated` by its full name: `annotated_types.Ge(0)`, `StringConstraints(pattern="…")`.
     pub(super) fn of_note(module: &Module<'_>, name: &str, call: &ExprCall) -> Self {
         let Some(note) = name.strip_prefix("annotated_types.") else {
             let is_known = matches!(name, "pydantic.StringConstraints" | "pydantic.types.StringConstraints");
@@ -50,17 +50,17 @@ impl Limits {
         })
     }
 
-    /// Writes the limits that have a meaning for the type of a schema into it. A result is not held to them: the
-    /// annotation does not stop a function from returning more.
+    /// Adds the constraints that apply to the type of a schema. Results have none: an annotation does not keep a function from
+    /// returning other values.
     pub(super) fn constrain(&self, schema: &mut Schema, side: Side) {
         if !side.is_input() || self.0.is_empty() {
             return;
         }
-        let is_decimal = *schema == Known::Decimal.bare(side);
+        let is_decimal = *schema == KnownType::Decimal.bare(side);
         if let Some(Value::Array(branches)) = schema.get_mut("anyOf") {
             let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
             let mut others: Vec<&mut Value> = branches.iter_mut().filter(|branch| !is_null(branch)).collect();
-            // Of several types it is not certain which one a limit is for.
+            // With several types, it is unknown which one a constraint is for.
             if others.len() > 1 && !is_decimal {
                 return;
             }
@@ -71,7 +71,7 @@ impl Limits {
     }
 
     fn write(&self, schema: &mut Schema) {
-        // The characters of base64 are not the bytes that are counted.
+        // The length counts bytes, not the characters of base64.
         if schema.contains_key("contentEncoding") {
             return;
         }
@@ -99,10 +99,10 @@ impl Limits {
     }
 }
 
-/// Whether a keyword may have this value: one that does not compile would leave the whole tool unchecked.
+/// Whether a keyword may have this value. An invalid one would leave the whole tool without validation.
 fn is_sound(key: &str, value: &Value) -> bool {
     match key {
-        // Python's expressions and those of JSON Schema are not quite the same language.
+        // Regular expressions of Python and of JSON Schema differ.
         "pattern" => value.is_string() && jsonschema::validator_for(&json!({ "pattern": value })).is_ok(),
         "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
         _ if key.starts_with("min") && key != "minimum" || key.starts_with("max") && key != "maximum" => value.is_u64(),
@@ -116,14 +116,14 @@ pub(super) fn call_of<'e>(module: &Module<'_>, expression: &'e Expr, name: &str)
     (module.outside_name(&call.func)? == name).then_some(call)
 }
 
-/// pydantic's notes that take a value before its type does, so that anything may come.
+/// Annotations of pydantic that read a value before its type does, so that it may be anything.
 const COME_FIRST: [&str; 4] =
     ["pydantic.BeforeValidator", "pydantic.PlainValidator", "pydantic.WrapValidator", "pydantic.WithJsonSchema"];
-/// pydantic's notes after which a value is written as nobody here knows.
+/// Annotations of pydantic after which the written form is unknown.
 const WRITE_ANYHOW: [&str; 3] = ["pydantic.PlainSerializer", "pydantic.WrapSerializer", "pydantic.WithJsonSchema"];
 
 impl Hints<'_, '_> {
-    /// `Annotated[X, …]`: a text describes; limits of pydantic and of `annotated_types` count for arguments.
+    /// `Annotated[X, …]`: a string is the description; constraints of pydantic and of `annotated_types` apply to arguments.
     pub(super) fn annotated(&mut self, inner: &Expr, notes: &[Expr]) -> Schema {
         let mut schema = self.hint(inner);
         for note in notes {
@@ -132,7 +132,7 @@ impl Hints<'_, '_> {
                 continue;
             }
             let call = note.as_call_expr();
-            if self.goes_its_own_way(call.map_or(note, |call| &call.func)) {
+            if self.defines_its_own_form(call.map_or(note, |call| &call.func)) {
                 return Schema::new();
             }
             let Some(name) = self.module.outside_name(call.map_or(note, |call| &call.func)) else { continue };
@@ -146,8 +146,8 @@ impl Hints<'_, '_> {
         schema
     }
 
-    /// Whether a note is of a class of the file that tells pydantic itself what it takes and writes.
-    fn goes_its_own_way(&self, note: &Expr) -> bool {
+    /// Whether an annotation is of a class of the file that defines its own form for pydantic.
+    fn defines_its_own_form(&self, note: &Expr) -> bool {
         let Named::Class(class) = self.module.resolve(note) else { return false };
         let mut functions = class.body.iter().filter_map(Stmt::as_function_def_stmt);
         functions.any(|function| function.name.as_str() == "__get_pydantic_core_schema__")
@@ -164,16 +164,16 @@ impl Hints<'_, '_> {
     fn note(&self, name: &str, call: &ExprCall, schema: &mut Schema) {
         let description = match name {
             "pydantic.Field" => {
-                let facts = Facts::of_call(self.module, call);
-                facts.limits.constrain(schema, self.side);
-                facts.description
+                let info = FieldInfo::of_call(self.module, call);
+                info.constraints.constrain(schema, self.side);
+                info.description
             }
             "typing_extensions.Doc" | "annotated_doc.Doc" => {
                 let text = call.arguments.args.first().and_then(|text| text.as_string_literal_expr());
                 text.map(|text| text.value.to_str().to_owned())
             }
             _ => {
-                Limits::of_note(self.module, name, call).constrain(schema, self.side);
+                Constraints::of_note(self.module, name, call).constrain(schema, self.side);
                 None
             }
         };
@@ -186,14 +186,14 @@ pub(super) fn called_type(hints: &mut Hints<'_, '_>, call: &ExprCall) -> Schema 
     let Some(name) = hints.module.outside_name(&call.func) else { return Schema::new() };
     let first = call.arguments.args.first();
     let mut schema = match (name.as_str(), &*call.arguments.args) {
-        ("pydantic.conint", []) => Known::Integer.bare(hints.side),
-        ("pydantic.confloat", []) => Known::Number.bare(hints.side),
-        ("pydantic.constr", []) => Known::Text.bare(hints.side),
-        ("pydantic.condecimal", []) => Known::Decimal.bare(hints.side),
-        ("pydantic.conlist", [_]) => Known::List.bare(hints.side),
-        ("pydantic.conset" | "pydantic.confrozenset", [_]) => Known::Set.bare(hints.side),
-        _ => match (Known::named(&name), &*call.arguments.args) {
-            (Some(Known::NewType | Known::MadeAlias), [_, inner]) => return hints.hint(inner),
+        ("pydantic.conint", []) => KnownType::Integer.bare(hints.side),
+        ("pydantic.confloat", []) => KnownType::Number.bare(hints.side),
+        ("pydantic.constr", []) => KnownType::Text.bare(hints.side),
+        ("pydantic.condecimal", []) => KnownType::Decimal.bare(hints.side),
+        ("pydantic.conlist", [_]) => KnownType::List.bare(hints.side),
+        ("pydantic.conset" | "pydantic.confrozenset", [_]) => KnownType::Set.bare(hints.side),
+        _ => match (KnownType::named(&name), &*call.arguments.args) {
+            (Some(KnownType::NewType | KnownType::MadeAlias), [_, inner]) => return hints.hint(inner),
             _ => return Schema::new(),
         },
     };
@@ -201,6 +201,6 @@ pub(super) fn called_type(hints: &mut Hints<'_, '_>, call: &ExprCall) -> Schema 
         let item = hints.inner(item);
         schema.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
     }
-    Limits::of_keywords(hints.module, call).constrain(&mut schema, hints.side);
+    Constraints::of_keywords(hints.module, call).constrain(&mut schema, hints.side);
     schema
 }

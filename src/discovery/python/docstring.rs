@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A docstring, taken apart.
+/// The parts of a docstring.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Docstring {
     /// The first paragraph, on one line.
@@ -15,14 +15,14 @@ pub(super) struct Docstring {
     pub(super) returns: Option<String>,
 }
 
-/// The arguments that a docstring explains, sorted.
+/// The arguments that a docstring documents, sorted.
 pub fn documented_arguments(docstring: &str) -> Vec<String> {
     let mut names: Vec<String> = Docstring::parse(docstring).parameters.into_keys().collect();
     names.sort_unstable();
     names
 }
 
-/// What a section is about.
+/// The topic of a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Topic {
     Parameters,
@@ -81,7 +81,7 @@ impl Docstring {
         self.describe(&names, &text);
     }
 
-    /// A text, or `type: text`; with an underlined heading the type stands on a line of its own.
+    /// A text, or `type: text`. With an underlined heading the type is on a line of its own.
     fn returned(&mut self, lines: &[&str], style: Style) {
         let base = lines.iter().find(|line| !line.is_empty()).map_or(0, |line| indent(line));
         let is_text = |line: &&&str| !line.is_empty() && (style == Style::Google || indent(line) > base);
@@ -156,8 +156,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(char::is_numeric) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// `int`, `list[str]`, `dict of int`: what a person writes as a type before the text. A sentence begins with a capital and
-/// goes on; the name of a class is one word.
+/// Whether words before the text are a type: `int`, `list[str]`, `dict of int`. A sentence begins with a capital and has
+/// more words than the name of a class.
 fn is_type(words: &str) -> bool {
     let outer = words.split('[').next().unwrap_or_default();
     let is_short = outer.split(' ').count() <= 3;
@@ -172,7 +172,7 @@ fn section(lines: &[&str], at: usize) -> Option<(Topic, Style, usize)> {
     if underline.len() >= 3 && underline.bytes().all(|byte| byte == b'-') {
         return topic(line).map(|topic| (topic, Style::Numpy, at + 2));
     }
-    // A heading of this style owns the deeper lines below it; "Returns:" in running text does not.
+    // Deeper lines follow a heading of this style, but not "Returns:" in running text.
     let heading = line.strip_suffix(':')?;
     let below = lines[at + 1..].iter().find(|next| !next.is_empty())?;
     let owns_lines = indent(below) > indent(lines[at]);
@@ -202,7 +202,7 @@ fn is_underlined(lines: &[&str], at: usize) -> bool {
     !lines[at].is_empty() && underline.len() >= 3 && underline.bytes().all(|byte| byte == b'-')
 }
 
-/// `:param int count: text`, and `@param count: text` of older files.
+/// `:param int count: text`, or `@param count: text`.
 struct Field<'l> {
     topic: Topic,
     name: &'l str,
@@ -223,13 +223,13 @@ impl<'l> Field<'l> {
     }
 }
 
-/// The text of a field goes on until the next field or an empty line.
+/// The text of a field ends at the next field or an empty line.
 fn field_end(lines: &[&str], at: usize) -> usize {
     let ends = |next: &usize| lines[*next].is_empty() || Field::read(lines[*next]).is_some();
     (at + 1..lines.len()).find(ends).unwrap_or(lines.len())
 }
 
-/// The lines of a docstring without their common indentation, as `inspect.cleandoc` has them.
+/// The lines of a docstring without their common indentation, as `inspect.cleandoc` does it.
 fn clean(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let common = lines.iter().skip(1).filter(|line| !line.is_empty()).map(|line| indent(line)).min().unwrap_or(0);

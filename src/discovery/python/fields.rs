@@ -3,19 +3,19 @@
 use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
 use serde_json::{Map, Value, json};
 
-use super::classes::{ClassKind, Lineage, class_keyword};
-use super::constraints::{Limits, call_of};
+use super::classes::{Ancestry, ClassKind, class_keyword};
+use super::constraints::{Constraints, call_of};
 use super::docstring::Docstring;
-use super::known_types::{Known, Side};
-use super::model::{Config, overruled_fields};
+use super::known_types::{KnownType, Side};
+use super::model::{ModelConfig, overruled_fields};
 use super::module::{Module, Named, docstring_of, name_of};
 
-/// Everything a class says about its fields.
+/// The fields of a class.
 pub(super) struct Fields<'a> {
     pub(super) all: Vec<Field<'a>>,
-    /// Whether other names are refused.
+    /// Whether other names are rejected.
     pub(super) is_closed: bool,
-    /// Whether the fields can be told at all.
+    /// Whether the fields are known.
     pub(super) is_known: bool,
 }
 
@@ -24,76 +24,76 @@ pub(super) struct Field<'a> {
     pub(super) name: String,
     written: &'a str,
     pub(super) annotation: &'a Expr,
-    pub(super) facts: Facts,
-    /// Whether some function makes its value of anything.
+    pub(super) info: FieldInfo,
+    /// Whether a validator or serializer replaces the form of its type.
     pub(super) is_overruled: bool,
 }
 
 /// The fields of a class, those of its ancestors first.
-pub(super) fn of_class<'a>(module: &Module<'a>, lineage: &Lineage<'a>, side: Side) -> Fields<'a> {
+pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> Fields<'a> {
     let mut found = Fields { all: Vec::new(), is_closed: false, is_known: true };
-    for class in &lineage.classes {
-        let has_fields = lineage.kind != ClassKind::Dataclass || module.is_dataclass(class);
+    for class in &ancestry.classes {
+        let has_fields = ancestry.kind != ClassKind::Dataclass || module.is_dataclass(class);
         if has_fields {
-            add_fields(module, class, lineage, side, &mut found);
+            add_fields(module, class, ancestry, side, &mut found);
         }
-        // A hand-written constructor takes what it likes.
+        // A constructor of its own may take other arguments.
         let own_constructor = |it: &Stmt| it.as_function_def_stmt().is_some_and(|f| f.name.as_str() == "__init__");
         found.is_known &= !side.is_input() || !class.body.iter().any(own_constructor);
     }
     if side.is_input() {
-        found.is_closed = is_closed(module, lineage, side);
-        found.all.retain(|field| field.facts.is_hidden_from != Hidden::Arguments);
+        found.is_closed = is_closed(module, ancestry, side);
+        found.all.retain(|field| field.info.is_hidden_from != Hidden::Arguments);
     } else {
-        found.all.retain(|field| field.facts.is_hidden_from != Hidden::Results || !side.is_in_model());
+        found.all.retain(|field| field.info.is_hidden_from != Hidden::Results || !side.is_in_model());
     }
-    if lineage.is_pydantic {
-        name_fields(module, lineage, side, &mut found);
+    if ancestry.is_pydantic {
+        name_fields(module, ancestry, side, &mut found);
     }
-    if !side.is_input() && lineage.kind != ClassKind::TypedDict {
-        // What is written is written whole.
-        found.all.iter_mut().for_each(|field| field.facts.is_required = true);
+    if !side.is_input() && ancestry.kind != ClassKind::TypedDict {
+        // Results have every field.
+        found.all.iter_mut().for_each(|field| field.info.is_required = true);
     }
     found
 }
 
-fn is_closed<'a>(module: &Module<'a>, lineage: &Lineage<'a>, side: Side) -> bool {
+fn is_closed<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> bool {
     let says_closed = |class: &&'a StmtClassDef| {
         class_keyword(class, "closed").and_then(|value| literal(value, module)) == Some(Value::Bool(true))
     };
-    match lineage.kind {
-        ClassKind::TypedDict => lineage.classes.iter().any(says_closed),
+    match ancestry.kind {
+        ClassKind::TypedDict => ancestry.classes.iter().any(says_closed),
         ClassKind::NamedTuple => true,
-        // pydantic overlooks keys that the class does not know.
-        _ => !lineage.is_pydantic && side == Side::Given,
+        // pydantic ignores unknown keys.
+        _ => !ancestry.is_pydantic && side == Side::Given,
     }
 }
 
-fn name_fields<'a>(module: &Module<'a>, lineage: &Lineage<'a>, side: Side, found: &mut Fields<'a>) {
-    let config = Config::of(module, lineage);
+fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, found: &mut Fields<'a>) {
+    let config = ModelConfig::of(module, ancestry);
     found.is_known &= config.is_known;
     found.is_closed = config.is_closed && side.is_input();
     if !side.is_input() {
         found.is_known &= !config.writes_aliases;
     }
-    let overruled = overruled_fields(lineage, side);
+    let overruled = overruled_fields(ancestry, side);
     for field in &mut found.all {
         field.is_overruled = overruled.iter().any(|name| *name == "*" || *name == field.written);
         if !side.is_input() {
             continue;
         }
-        match field.facts.alias.take().or_else(|| config.naming.apply(field.written)) {
+        match field.info.alias.take().or_else(|| config.naming.apply(field.written)) {
             Some(name) => field.name = name,
             None => found.is_known = false,
         }
-        found.is_known &= !field.facts.is_renamed;
+        found.is_known &= !field.info.is_renamed;
     }
 }
 
 fn add_fields<'a>(
     module: &Module<'a>,
     class: &'a StmtClassDef,
-    lineage: &Lineage<'a>,
+    ancestry: &Ancestry<'a>,
     side: Side,
     found: &mut Fields<'a>,
 ) {
@@ -101,17 +101,17 @@ fn add_fields<'a>(
     for (index, statement) in class.body.iter().enumerate() {
         let Some(assign) = statement.as_ann_assign_stmt() else { continue };
         let Some(name) = name_of(&assign.target) else { continue };
-        let is_private = lineage.is_pydantic && (name.starts_with('_') || name == "model_config");
+        let is_private = ancestry.is_pydantic && (name.starts_with('_') || name == "model_config");
         if is_private || is_no_field(module, &assign.annotation, side) {
             continue;
         }
-        let mut facts = facts_of(module, class, lineage, &assign.annotation, assign.value.as_deref());
+        let mut info = field_info(module, class, ancestry, &assign.annotation, assign.value.as_deref());
         let text_below =
             class.body.get(index + 1..).and_then(docstring_of).map(|text| Docstring::parse(text).description);
         let described = || documented.parameters.get(name).cloned();
-        facts.description = facts.description.or_else(|| text_below.flatten()).or_else(described);
+        info.description = info.description.or_else(|| text_below.flatten()).or_else(described);
         let field =
-            Field { name: name.to_owned(), written: name, annotation: &assign.annotation, facts, is_overruled: false };
+            Field { name: name.to_owned(), written: name, annotation: &assign.annotation, info, is_overruled: false };
         match found.all.iter_mut().find(|earlier| earlier.written == name) {
             Some(earlier) => *earlier = field,
             None => found.all.push(field),
@@ -119,7 +119,7 @@ fn add_fields<'a>(
     }
 }
 
-/// `ClassVar[…]` belongs to the class, `_: KW_ONLY` only marks what follows, and `InitVar[…]` is not kept.
+/// `ClassVar[…]` and `_: KW_ONLY` are not fields, and results have no `InitVar[…]`.
 fn is_no_field(module: &Module<'_>, annotation: &Expr, side: Side) -> bool {
     let outer = annotation.as_subscript_expr().map_or(annotation, |generic| &generic.value);
     if let Expr::StringLiteral(text) = outer {
@@ -129,38 +129,38 @@ fn is_no_field(module: &Module<'_>, annotation: &Expr, side: Side) -> bool {
     match name.as_str() {
         "dataclasses.KW_ONLY" => true,
         "dataclasses.InitVar" => !side.is_input(),
-        _ => Known::named(&name) == Some(Known::ClassVariable),
+        _ => KnownType::named(&name) == Some(KnownType::ClassVariable),
     }
 }
 
-fn facts_of<'a>(
+fn field_info<'a>(
     module: &Module<'a>,
     class: &StmtClassDef,
-    lineage: &Lineage<'a>,
+    ancestry: &Ancestry<'a>,
     annotation: &Expr,
     value: Option<&'a Expr>,
-) -> Facts {
-    if lineage.kind == ClassKind::TypedDict {
-        return Facts { is_required: must_be_there(module, class, annotation), ..Facts::default() };
+) -> FieldInfo {
+    if ancestry.kind == ClassKind::TypedDict {
+        return FieldInfo { is_required: must_be_there(module, class, annotation), ..FieldInfo::default() };
     }
-    let noted = if lineage.is_pydantic { noted_field(module, annotation) } else { None };
-    let Some(value) = value else { return noted.unwrap_or_else(Facts::required) };
+    let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
+    let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
     let call = call_of(module, value, "dataclasses.field").or_else(|| call_of(module, value, "pydantic.Field"));
     let own = match call {
-        Some(call) => Facts::of_call(module, call),
-        None if value.is_ellipsis_literal_expr() && lineage.is_pydantic => Facts::required(),
-        None => Facts { default: literal(value, module), ..Facts::default() },
+        Some(call) => FieldInfo::of_call(module, call),
+        None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
+        None => FieldInfo { default: literal(value, module), ..FieldInfo::default() },
     };
     own.or(noted.unwrap_or_default())
 }
 
-/// The `Field(…)` in `Annotated[X, Field(…)]`. Its limits are read with the type.
-fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<Facts> {
+/// The `Field(…)` in `Annotated[X, Field(…)]`. Its constraints are read with the type.
+fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<FieldInfo> {
     let generic = annotation.as_subscript_expr()?;
-    let is_annotated = Known::named(&module.outside_name(&generic.value)?) == Some(Known::Annotated);
+    let is_annotated = KnownType::named(&module.outside_name(&generic.value)?) == Some(KnownType::Annotated);
     let notes = generic.slice.as_tuple_expr().filter(|_| is_annotated)?;
     let call = notes.elts.iter().find_map(|note| call_of(module, note, "pydantic.Field"))?;
-    Some(Facts::of_call(module, call))
+    Some(FieldInfo::of_call(module, call))
 }
 
 /// Whether a key of a typed dictionary is required: by its own qualifier, else by the class's `total`.
@@ -176,24 +176,23 @@ fn must_be_there(module: &Module<'_>, class: &StmtClassDef, annotation: &Expr) -
         }
         at = generic.slice.as_tuple_expr().and_then(|tuple| tuple.elts.first()).unwrap_or(&generic.slice);
     }
-    // In quotes it is not worth a second parse: where a key might be left out, it may be.
+    // A quoted hint is not parsed for this: a key that may be optional is optional.
     let may_be_absent = at.as_string_literal_expr().is_some_and(|text| text.value.to_str().contains("NotRequired"));
     let is_total = class_keyword(class, "total").is_none_or(|total| literal(total, module) != Some(Value::Bool(false)));
     is_total && !may_be_absent
 }
 
-/// Facts about one field, or about a parameter whose default is a `Field(…)`.
+/// The default and the `Field(…)` of a field or a parameter.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct FieldInfo {
     pub(super) is_required: bool,
     pub(super) default: Option<Value>,
     pub(super) description: Option<String>,
     pub(super) alias: Option<String>,
-    /// Whether it goes by a name that cannot be told.
+    /// Whether its name in JSON is unknown.
     pub(super) is_renamed: bool,
-    /// Whether a caller may give it, and whether a result shows it.
     pub(super) is_hidden_from: Hidden,
-    pub(super) limits: Limits,
+    pub(super) constraints: Constraints,
 }
 
 /// Where a field is left out.
@@ -201,14 +200,14 @@ pub(super) struct Facts {
 pub(super) enum Hidden {
     #[default]
     Nowhere,
-    /// `field(init=False)`: no caller can give it.
+    /// `field(init=False)`: callers cannot set it.
     Arguments,
-    /// `Field(exclude=True)`: no result shows it.
+    /// `Field(exclude=True)`: results do not have it.
     Results,
 }
 
-impl Facts {
-    /// Of a field with nothing after its type.
+impl FieldInfo {
+    /// For a field without a default.
     pub(super) fn required() -> Self {
         Self { is_required: true, ..Self::default() }
     }
@@ -241,11 +240,11 @@ impl Facts {
             is_renamed: alias.is_none() && given.is_some(),
             alias,
             is_hidden_from,
-            limits: Limits::of_keywords(module, call),
+            constraints: Constraints::of_keywords(module, call),
         }
     }
 
-    /// These, and what `noted` (in `Annotated`) says besides.
+    /// Completed with the `Field(…)` in `Annotated`.
     pub(super) fn or(mut self, noted: Self) -> Self {
         self.is_renamed |= self.alias.is_none() && noted.is_renamed;
         self.alias = self.alias.or(noted.alias);
@@ -257,7 +256,7 @@ impl Facts {
     }
 }
 
-/// What a factory makes, when that is plain to see.
+/// What a default factory returns, where that is obvious.
 fn made(module: &Module<'_>, factory: &Expr) -> Option<Value> {
     if let Expr::Lambda(lambda) = factory {
         return literal(&lambda.body, module);
@@ -281,7 +280,7 @@ pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
 
 const DEEPEST_LITERAL: usize = 32;
 
-/// The value of a literal expression, also of a member of one of the file's enumerations; `None` when it is computed.
+/// The value of a literal or of a member of an enumeration; `None` when it is computed.
 pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
     literal_within(expression, module, DEEPEST_LITERAL)
 }
@@ -308,7 +307,7 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
             Some(Value::Object(object))
         }
         Expr::Attribute(_) => module.enum_member(expression),
-        // A constant of the file. A list could have been added to by the time it is looked at.
+        // A constant of the file. A list may change at run time.
         Expr::Name(_) => match module.resolve(expression) {
             Named::Value { value, is_alias: false, .. } => {
                 literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
@@ -322,7 +321,7 @@ fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Optio
 fn number(number: &Number) -> Option<Value> {
     match number {
         Number::Int(integer) => integer.as_u64().map(Value::from),
-        // An infinite one has no place in JSON, and `from_f64` says so.
+        // `from_f64` rejects infinite values.
         Number::Float(float) => serde_json::Number::from_f64(*float).map(Value::Number),
         Number::Complex { .. } => None,
     }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::classes::ClassKind;
 use super::constraints::call_of;
 use super::docstring::Docstring;
-use super::fields::{Facts, literal};
-use super::known_types::{Known, Side};
+use super::fields::{FieldInfo, literal};
+use super::known_types::{KnownType, Side};
 use super::module::{Module, Named, docstring_of, name_of};
 use super::schema::{Schema, admits_anything, nullable, of_type, schema};
 use super::syntax::Lines;
@@ -17,11 +17,11 @@ use super::types::{Hints, elements};
 use crate::discovery::{Function, JsonSchema};
 use crate::pep723::is_identifier;
 
-/// What the module says about its public names.
+/// The public names of a module.
 #[derive(Default)]
 pub(super) struct Exports<'a> {
     names: Option<Vec<(&'a str, usize)>>,
-    /// The line of a part that is computed, so that it cannot be read.
+    /// The line of a part that is computed, and therefore unknown.
     computed: Option<usize>,
 }
 
@@ -71,16 +71,12 @@ fn literal_names(value: &Expr) -> Option<Vec<(&Expr, &str)>> {
     items.iter().map(|item| Some((item, item.as_string_literal_expr()?.value.to_str()))).collect()
 }
 
-/// The functions that are tools, in the order of their lines. What is odd about the choice becomes a warning.
+/// The functions that are tools, in the order of their lines, with warnings about `__all__` and names.
 pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunctionDef> {
     let functions = module.functions();
     if let Some(line) = module.exports.computed {
-        let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is not used" };
-        module.warn(
-            line,
-            "exports",
-            format!("`__all__` is computed here, so {rest}; write the names as a list of strings"),
-        );
+        let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
+        module.warn(line, "exports", format!("`__all__` is computed, so {rest}; write the names as a list of strings"));
     }
     let public = match module.exports.names.clone() {
         None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
@@ -88,7 +84,7 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     };
     let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
     for function in strange {
-        let text = format!("`{}` is not offered: use letters a-z, digits and _ in its name", function.name);
+        let text = format!("`{}` is not a valid tool name; use letters a-z, digits and _", function.name);
         module.warn(module.lines.of_node(&function.name), "name", text);
     }
     callable
@@ -102,7 +98,8 @@ fn listed<'a>(
     for (name, line) in names {
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
         if !is_function {
-            let text = format!("`__all__` names `{name}`, which is no function of this file; define it or remove it");
+            let text =
+                format!("`__all__` names `{name}`, which is not a function of this file; define it or remove it");
             module.warn(*line, "exports", text);
         }
     }
@@ -110,11 +107,11 @@ fn listed<'a>(
     functions.iter().filter(is_listed).copied().collect()
 }
 
-/// Describes a public function; what cannot be called by name becomes a warning.
+/// Describes a public function, with a warning about `*args`.
 pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Function {
     if let Some(rest) = &function.parameters.vararg {
         let text = format!(
-            "`{}` takes *{}, which cannot be given by name and stays empty; take a list instead",
+            "`{}` has the parameter *{}, which stays empty: arguments are passed by name; use a list instead",
             function.name, rest.name
         );
         module.warn(module.lines.of_node(&**rest), "star-args", text);
@@ -160,7 +157,7 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
         None => Value::Bool(false),
     };
     schema.insert("properties".to_owned(), Value::Object(properties));
-    // A name that stands there twice is no Python, but is parsed.
+    // Duplicate names are parsed, although Python rejects them.
     let mut seen = HashSet::new();
     required.retain(|name: &Value| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
     if !required.is_empty() {
@@ -177,50 +174,50 @@ fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &D
 /// The schema of a parameter, and whether it must be given.
 fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: Option<&String>) -> (Schema, bool) {
     let mut schema = parameter.parameter.annotation().map(|hint| hints.hint(hint)).unwrap_or_default();
-    let facts = match parameter.default() {
-        None => Facts::required(),
-        // As FastMCP has it: `count: int = Field(10, ge=1)`. The worker puts the default in its place.
+    let info = match parameter.default() {
+        None => FieldInfo::required(),
+        // As in FastMCP: `count: int = Field(10, ge=1)`. The worker replaces it by the default.
         Some(value) => match call_of(hints.module, value, "pydantic.Field") {
-            Some(call) => Facts::of_call(hints.module, call),
-            None => Facts { default: literal(value, hints.module), ..Facts::default() },
+            Some(call) => FieldInfo::of_call(hints.module, call),
+            None => FieldInfo { default: literal(value, hints.module), ..FieldInfo::default() },
         },
     };
-    facts.limits.constrain(&mut schema, Side::Given);
-    // `x: int = None` is how many people write an optional one.
+    info.constraints.constrain(&mut schema, Side::Given);
+    // `x: int = None` is a common way to write an optional parameter.
     if parameter.default().is_some_and(Expr::is_none_literal_expr) {
         schema = nullable(schema);
     }
-    schema.extend(facts.description.map(|text| ("description".to_owned(), Value::String(text))));
+    schema.extend(info.description.map(|text| ("description".to_owned(), Value::String(text))));
     if let Some(text) = text {
         schema.entry("description").or_insert_with(|| Value::String(text.clone()));
     }
-    schema.extend(facts.default.map(|value| ("default".to_owned(), value)));
-    (schema, facts.is_required)
+    schema.extend(info.default.map(|value| ("default".to_owned(), value)));
+    (schema, info.is_required)
 }
 
 /// `**options: Unpack[Options]`: the keys of a typed dictionary, as arguments.
 fn unpacked(hints: &mut Hints<'_, '_>, hint: Option<&Expr>) -> Option<Schema> {
     let generic = hint?.as_subscript_expr()?;
-    if hints.known(&generic.value) != Some(Known::Unpack) {
+    if hints.known(&generic.value) != Some(KnownType::Unpack) {
         return None;
     }
     let Named::Class(class) = hints.module.resolve(&generic.slice) else { return None };
-    let is_dictionary = hints.module.lineage(class).kind == ClassKind::TypedDict;
+    let is_dictionary = hints.module.ancestry(class).kind == ClassKind::TypedDict;
     is_dictionary.then(|| hints.definition_of(class)).filter(|schema| schema.contains_key("properties"))
 }
 
 /// Decorators that return what the function returns.
 const TRANSPARENT: [&str; 2] = ["functools.cache", "functools.lru_cache"];
-/// What a generator is annotated as. The worker collects what it yields in a list.
+/// The annotations of generators, whose values the worker collects in a list.
 const GENERATORS: [&str; 4] = ["Iterator", "Generator", "AsyncIterator", "AsyncGenerator"];
 /// Types that the worker returns as a file.
 const FILES: [&str; 4] = ["hostler.File", "hostler.Image", "PIL.Image.Image", "matplotlib.figure.Figure"];
-/// Definitions that only lead to others end somewhere.
+/// The longest chain of references that is followed.
 const LONGEST_WAY: usize = 16;
 const POINTER: &str = "#/$defs/";
 
-/// The schema of what clients get as structured content: an object as it is, anything else under `result`. `None` where
-/// the annotation says nothing, says something that has no certain form in JSON, or could be either.
+/// The schema of the structured content: an object as it is, anything else under `result`. `None` where the annotation
+/// does not determine it.
 pub(super) fn output_schema(module: &Module<'_>, function: &StmtFunctionDef, text: Option<&str>) -> Option<Schema> {
     let hint = function.returns.as_deref().filter(|_| is_called_itself(module, function))?;
     let mut hints = Hints::new(module, Side::Returned);
@@ -244,7 +241,7 @@ pub(super) fn output_schema(module: &Module<'_>, function: &StmtFunctionDef, tex
     Some(whole)
 }
 
-/// Whether the name still means this function when it is called, and not what somebody made of it.
+/// Whether no decorator or assignment replaces the function.
 fn is_called_itself(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     let mut decorators = function.decorator_list.iter().map(|decorator| &decorator.expression);
     let is_transparent = |decorator: &Expr| {
@@ -254,20 +251,20 @@ fn is_called_itself(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
     !module.wrapped.contains(function.name.as_str()) && decorators.all(is_transparent)
 }
 
-/// `Annotated[bytes, "image/png"]`: what becomes of it depends on how it came into the annotation.
+/// `Annotated[bytes, "image/png"]`: the worker may return it as a file.
 fn is_file_or_text(result: &Schema) -> bool {
     let text = result.get("description").and_then(Value::as_str);
     let says_kind = text.is_some_and(|text| text.contains('/') && !text.contains(char::is_whitespace));
     says_kind && result.contains_key("contentEncoding")
 }
 
-/// An object with these members is a file, and clients get its bytes elsewhere.
+/// An object with these members is a file, whose bytes are not in the structured content.
 fn holds_bytes_of_files(schema: &Schema) -> bool {
     let has = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
     has("mime_type") && has("base64")
 }
 
-/// What clients get of a file in a result: its bytes are content of their own.
+/// The structured content of a file in a result. Its bytes are separate content.
 pub(super) fn file_result(full: &str, side: Side) -> Option<Schema> {
     let is_file = FILES.contains(&full) && side == Side::Returned;
     let text = json!({"type": "string"});
@@ -294,7 +291,7 @@ fn yielded(hints: &mut Hints<'_, '_>, hint: &Expr) -> Option<Schema> {
     Some(list)
 }
 
-/// Whether every value of a schema is an object, or none is; `None` when it may be either.
+/// Whether every value of a schema is an object, or none is; `None` if it may be either.
 fn is_object(schema: &Schema, definitions: &Map<String, Value>, left: usize) -> Option<bool> {
     let left = left.checked_sub(1)?;
     if let Some(definition) = definition(schema, definitions) {
@@ -315,7 +312,7 @@ fn definition<'d>(schema: &Schema, definitions: &'d Map<String, Value>) -> Optio
     definitions.get(schema.get("$ref")?.as_str()?.strip_prefix(POINTER)?)
 }
 
-/// An object schema that says so at its root, where MCP wants it: a reference is replaced by what it refers to.
+/// A schema with `type: object` at its root, as MCP requires: a reference is replaced by its definition.
 fn written_out(result: Schema, definitions: &mut Map<String, Value>) -> Schema {
     let Some(target) = definition(&result, definitions).and_then(Value::as_object).cloned() else {
         let mut whole = of_type("object");

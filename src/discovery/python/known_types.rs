@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::schema::{Schema, of_type, schema};
 
-/// Where a value comes from or goes to.
+/// Where a type occurs: the same type has different JSON forms as an argument and as a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// An argument, converted by the worker.
     Given,
-    /// A part of an argument that pydantic converts, which has rules of its own (bytes are text, unknown keys pass).
+    /// A part of an argument that pydantic converts, with its own rules: bytes are text, unknown keys are ignored.
     Validated,
     /// A result, as the worker writes it.
     Returned,
@@ -34,9 +34,9 @@ impl Side {
     }
 }
 
-/// A type or a type form of the standard library.
+/// A type or type form of the standard library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownType {
     Text,
     Integer,
     Number,
@@ -44,23 +44,22 @@ pub(super) enum Known {
     Null,
     Bytes,
     Decimal,
-    /// Text of a certain form, by the name JSON Schema has for it.
+    /// A string of this format.
     Format(&'static str),
     List,
-    /// A list, or something else that has items one after another.
+    /// A list or another sequence.
     Sequence,
     Set,
     Tuple,
     Mapping,
-    /// A mapping from values to how often they occur.
     Counter,
     Optional,
     Union,
     Literal,
     Annotated,
-    /// A qualifier that says nothing about the value: `Final[X]`, `Required[X]`.
+    /// A qualifier that does not affect the value: `Final[X]`, `Required[X]`.
     Qualifier,
-    /// `ClassVar[X]`: no field at all.
+    /// `ClassVar[X]`: not a field.
     ClassVariable,
     NewType,
     /// `TypeAliasType("Name", X)`
@@ -69,8 +68,8 @@ pub(super) enum Known {
     Unpack,
 }
 
-impl Known {
-    /// The type of a full dotted name.
+impl KnownType {
+    /// The type of this full dotted name.
     pub(super) fn named(full: &str) -> Option<Self> {
         let (module, name) = full.rsplit_once('.')?;
         match module {
@@ -156,7 +155,7 @@ impl Known {
         }))
     }
 
-    /// The type when it stands alone, without anything in brackets.
+    /// The schema of the type without arguments.
     pub(super) fn bare(self, side: Side) -> Schema {
         match self {
             Self::Text => of_type("string"),
@@ -166,7 +165,7 @@ impl Known {
             Self::Null => of_type("null"),
             Self::Mapping => of_type("object"),
             Self::Counter => schema(json!({"type": "object", "additionalProperties": {"type": "integer"}})),
-            // A set does not become JSON, and many things are sequences.
+            // A set has no JSON form, and many types are sequences.
             Self::Sequence | Self::Set if side == Side::Returned => Schema::new(),
             Self::List | Self::Tuple | Self::Sequence => of_type("array"),
             Self::Set => schema(json!({"type": "array", "uniqueItems": true})),
@@ -183,18 +182,18 @@ impl Known {
         }
     }
 
-    /// Types that are written as text of some form.
+    /// Types that are strings in JSON.
     fn text(self, side: Side) -> Schema {
         match self {
-            // pydantic's bytes are the text in UTF-8.
+            // pydantic reads and writes bytes as UTF-8.
             Self::Bytes if side == Side::Validated => schema(json!({"type": "string", "format": "binary"})),
             Self::Bytes if side != Side::Dumped => schema(json!({"type": "string", "contentEncoding": "base64"})),
             Self::Format("uuid") => schema(json!({"type": "string", "format": "uuid"})),
-            // Python writes times without a zone, and durations with fractions or a sign: the formats have neither.
+            // Python writes times without a zone, and durations with fractions or a sign, which the formats do not allow.
             _ if !side.is_input() => of_type("string"),
-            // A decimal is written as text where its digits matter, and as a number where they do not.
+            // Both a string and a number are accepted.
             Self::Decimal => schema(json!({"anyOf": [{"type": "string"}, {"type": "number"}]})),
-            // As the worker takes it: PT90S, or a number of seconds.
+            // The worker accepts PT90S, or a number of seconds.
             Self::Format("duration") => {
                 schema(json!({"anyOf": [{"type": "string", "format": "duration"}, {"type": "number"}]}))
             }
@@ -204,7 +203,7 @@ impl Known {
     }
 }
 
-/// The schema of a type of pydantic's by its full dotted name.
+/// The schema of a pydantic type by its full dotted name.
 pub(super) fn pydantic_type(full: &str, side: Side) -> Option<Schema> {
     let name = full.strip_prefix("pydantic.")?;
     let name = name.strip_prefix("types.").or_else(|| name.strip_prefix("networks.")).unwrap_or(name);

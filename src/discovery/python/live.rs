@@ -9,21 +9,21 @@ use serde_json::{Map, Value};
 use super::known_types::Side;
 use super::schema::Schema;
 
-/// The names in a file's hints that are not known, by the side they stand on.
+/// The unknown names in a file's hints, by side.
 pub type OpenNames = BTreeMap<Side, BTreeSet<String>>;
 
-/// More than any types become that a person wrote for tools.
+/// Longer descriptions are ignored.
 const LONGEST: usize = 1 << 20;
 const POINTER: &str = "#/$defs/";
 
-/// What a worker described.
+/// The description of a worker.
 #[derive(Debug, Default)]
 pub struct Live {
     names: HashMap<Side, HashMap<String, Schema>>,
     definitions: Vec<LiveDefinition>,
 }
 
-/// What stands under `$defs` for a live class.
+/// A definition of a live class, for `$defs`.
 #[derive(Debug)]
 pub(super) struct LiveDefinition {
     side: Side,
@@ -33,7 +33,7 @@ pub(super) struct LiveDefinition {
 
 /// One side of a description, as it is on the wire.
 #[derive(Deserialize)]
-struct Told {
+struct SideDescription {
     #[serde(default)]
     names: HashMap<String, Schema>,
     #[serde(default)]
@@ -41,16 +41,17 @@ struct Told {
 }
 
 impl Live {
-    /// Reads a description. What does not make schemas is left out: a worker is not believed more than a tool file.
+    /// Reads a description. Invalid schemas are left out: a worker is trusted no more than a tool file.
     pub fn read(text: &str) -> Self {
-        let told: HashMap<Side, Told> =
+        let sides_read: HashMap<Side, SideDescription> =
             if text.len() > LONGEST { HashMap::new() } else { serde_json::from_str(text).unwrap_or_default() };
         let mut live = Self::default();
-        let mut sides: Vec<(Side, Told)> = told.into_iter().filter(|(_, told)| told.is_sound()).collect();
+        let mut sides: Vec<(Side, SideDescription)> =
+            sides_read.into_iter().filter(|(_, sides_read)| sides_read.is_sound()).collect();
         sides.sort_by_key(|(side, _)| *side);
-        for (side, told) in sides {
-            live.names.insert(side, told.names);
-            live.definitions.extend(told.defs.into_iter().filter_map(|(key, schema)| match schema {
+        for (side, sides_read) in sides {
+            live.names.insert(side, sides_read.names);
+            live.definitions.extend(sides_read.defs.into_iter().filter_map(|(key, schema)| match schema {
                 Value::Object(schema) => Some(LiveDefinition { side, key, schema }),
                 _ => None,
             }));
@@ -58,7 +59,7 @@ impl Live {
         live
     }
 
-    /// The same, with other keys for definitions that the file's own classes have names of.
+    /// The same, with other keys for definitions that have the name of one of the file's own classes.
     pub(super) fn beside(mut self, is_taken: impl Fn(&str) -> bool) -> Self {
         let is_live = |key: &str| self.names.values().any(|names| names.contains_key(key));
         let keys = self.definitions.iter().map(|definition| definition.key.as_str());
@@ -95,8 +96,8 @@ impl Live {
     }
 }
 
-impl Told {
-    /// Whether it compiles, and refers to nothing but what it defines: a schema that does not would leave a tool unchecked.
+impl SideDescription {
+    /// Whether it compiles and refers only to its own definitions. Otherwise the tool would not be validated.
     fn is_sound(&self) -> bool {
         let mut keys = BTreeSet::new();
         self.names.values().flatten().for_each(|(key, value)| mentioned_at(key, value, &mut keys));
@@ -142,7 +143,7 @@ fn rename_at(key: &str, value: &mut Value, taken: &BTreeSet<String>) {
     }
 }
 
-/// Names that stand for anything, which no live type could tell more about.
+/// Names for any type, which no live type can describe better.
 pub(super) fn means_anything(full: &str) -> bool {
     matches!(full, "typing.Any" | "typing_extensions.Any" | "builtins.object")
 }

@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use sha2::{Digest, Sha256};
 
@@ -36,12 +36,12 @@ use self::syntax::{Nesting, dispose, too_many_brackets};
 use crate::discovery::{DeclaredSettings, Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
-/// Larger files are data; one that is this large takes the parser a tenth of a second.
+/// Larger files are not parsed: this takes a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
 
-const TOO_DEEP: &str = "the code nests too deeply here for any interpreter; take it apart";
+const TOO_DEEP: &str = "the code nests too deeply for Python; split it";
 
-/// Reads one file, whatever it is. [`ToolFile::helpers`] stays empty: neighbours are known to [`super::scan()`] only.
+/// Reads one file. [`ToolFile::helpers`] stays empty: only [`crate::discovery::scan()`] knows the neighbours.
 pub fn read_file(path: &Path) -> ToolFile {
     match bytes_of(path) {
         Ok(bytes) => read_bytes(path, &bytes),
@@ -58,12 +58,12 @@ pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
     read_bytes_with(path, bytes, Live::default())
 }
 
-/// The same, with what live types told of themselves.
-pub fn read_bytes_with(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
-    // The parser is someone else's and the text is foreign: if it gives up, one file is broken, not hostler.
-    let read = catch_unwind(AssertUnwindSafe(|| described(path, bytes, told)));
+/// The same with a description of live types.
+pub fn read_bytes_with(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
+    // A panic of the parser makes one file broken.
+    let read = catch_unwind(AssertUnwindSafe(|| describe_file(path, bytes, described)));
     let mut file = read.unwrap_or_else(|_| {
-        let mut file = blank(path, kind_meant(bytes));
+        let mut file = blank(path, kind_of_undecodable(bytes));
         file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
         file
     });
@@ -73,27 +73,27 @@ pub fn read_bytes_with(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     let cannot =
-        |error: std::io::Error| format!("the file cannot be read: {error}; check that it exists and may be read");
-    // Asked before it is opened: opening a pipe would wait for somebody to write.
+        |error: std::io::Error| format!("the file cannot be read: {error}; check that it exists, and its permissions");
+    // Checked before it is opened: opening a pipe would block.
     let metadata = fs::metadata(path).map_err(cannot)?;
     if !metadata.is_file() {
-        return Err("this is no regular file; put a Python file here or rename it".to_owned());
+        return Err("this is not a regular file; replace it by a Python file, or rename it".to_owned());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default() + 1);
     let file = fs::File::open(path).map_err(cannot)?;
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("the file is larger than {} MB; move its data into another file", LARGEST_FILE >> 20));
+        return Err(format!("the file is larger than {} MB; move its data to another file", LARGEST_FILE >> 20));
     }
     Ok(bytes)
 }
 
-fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
+fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
     let mut file = blank(path, Kind::Internal);
     let source = match pep723::decode(bytes) {
         Ok(source) => source,
         Err(error) => {
-            file.kind = kind_meant(bytes);
+            file.kind = kind_of_undecodable(bytes);
             break_header(&mut file, &error);
             return file;
         }
@@ -113,7 +113,7 @@ fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
             file.break_with(Some(line), TOO_DEEP.to_owned());
             false
         }
-        None => read_module(&mut file, &source, told),
+        None => read_module(&mut file, &source, described),
     };
     if !names_its_pack {
         name_pack(&mut file);
@@ -121,8 +121,8 @@ fn described(path: &Path, bytes: &[u8], told: Live) -> ToolFile {
     file
 }
 
-/// Whether the module names its pack itself.
-fn read_module(file: &mut ToolFile, source: &str, told: Live) -> bool {
+/// Returns whether the module sets `pack`.
+fn read_module(file: &mut ToolFile, source: &str, described: Live) -> bool {
     let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
         return false;
     };
@@ -132,7 +132,7 @@ fn read_module(file: &mut ToolFile, source: &str, told: Live) -> bool {
             file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
             false
         }
-        None => describe_module(file, source, &parsed, told),
+        None => describe_module(file, source, &parsed, described),
     };
     if nesting.is_deep {
         dispose(parsed);
@@ -140,8 +140,7 @@ fn read_module(file: &mut ToolFile, source: &str, told: Live) -> bool {
     names_its_pack
 }
 
-/// The syntax tree of a Python text, for whoever wants more of it than [`ToolFile`] tells. `None` for what nests so
-/// deeply that walking it would take the stack of the walker.
+/// The syntax tree of a Python text. `None` for a text that nests too deeply to be walked.
 pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     if too_many_brackets(source).is_some() {
         return None;
@@ -156,8 +155,8 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
     Some(parsed)
 }
 
-fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, told: Live) -> bool {
-    let mut module = Module::read(source, parsed.suite()).with_live(told);
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
+    let mut module = Module::read(source, parsed.suite()).with_live(described);
     let public = public_functions(&mut module);
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
@@ -170,27 +169,19 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             names_its_pack = true;
             name.clone_into(&mut file.pack);
             if !is_identifier(name) {
-                file.break_with(Some(line), unfit(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))));
+                file.break_with(
+                    Some(line),
+                    invalid_pack(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))),
+                );
             }
         }
         Some((line, None)) => {
-            module.warn(line, "exports", "`pack` is no literal text, so it names no pack; write it in quotes");
+            module.warn(line, "exports", "`pack` is not a literal string and is ignored; write it in quotes");
         }
         None => {}
     }
     if file.functions.is_empty() && file.is_ready() {
-        let text = match first_method(parsed.suite()) {
-            Some(method) => format!(
-                "no public functions: methods of a class, such as `{method}`, are no tools; define a function outside of \
-                 the class, without a leading underscore, that calls it"
-            ),
-            None if source.starts_with("#!") && source.contains("--schema") => {
-                "no public functions; if this is a program that answers `--schema`, `.py` files are read and not run: leave that out of \
-                 its name"
-                    .to_owned()
-            }
-            None => "no public functions; define one without a leading underscore, or name it in `__all__`".to_owned(),
-        };
+        let text = "no public functions; define one without a leading underscore, or name it in `__all__`";
         module.warn(1, "no-tools", text);
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
@@ -200,16 +191,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     names_its_pack
 }
 
-/// The first public method of a file's classes, as it would be called.
-fn first_method(suite: &[Stmt]) -> Option<String> {
-    suite.iter().filter_map(Stmt::as_class_def_stmt).find_map(|class| {
-        let mut methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
-        let method = methods.find(|method| !method.name.starts_with('_'))?;
-        Some(format!("{}.{}", class.name, method.name))
-    })
-}
-
-/// The pack of a file that does not name one itself: the header's word, else the file's name.
+/// The pack of a file that does not set one: the header's, else the file's name.
 fn name_pack(file: &mut ToolFile) {
     if let Some(pack) = file.header.as_ref().and_then(|header| header.pack.as_ref()) {
         file.pack.clone_from(&pack.value);
@@ -217,12 +199,12 @@ fn name_pack(file: &mut ToolFile) {
     }
     if !is_identifier(&file.pack) {
         let fix = format!("rename the file, or write `pack = \"{}\"` in it", nearest_identifier(&file.pack));
-        file.break_with(None, unfit(&file.pack, &fix));
+        file.break_with(None, invalid_pack(&file.pack, &fix));
     }
 }
 
-fn unfit(name: &str, fix: &str) -> String {
-    format!("`{name}` cannot be a pack's name (letters, digits and _ only, and no digit first); {fix}")
+fn invalid_pack(name: &str, fix: &str) -> String {
+    format!("`{name}` is not a valid pack name: use letters, digits and _, and no digit first; {fix}")
 }
 
 fn stem(path: &Path) -> String {
@@ -233,8 +215,8 @@ fn break_header(file: &mut ToolFile, error: &HeaderError) {
     file.break_with(Some(error.line), error.sentence());
 }
 
-/// What a file was meant to be, when its text cannot be had.
-fn kind_meant(bytes: &[u8]) -> Kind {
+/// The kind of a file whose text cannot be decoded.
+fn kind_of_undecodable(bytes: &[u8]) -> Kind {
     let opening = b"/// script";
     let is_python = bytes.windows(opening.len()).any(|window| window == opening);
     if is_python { Kind::Python } else { Kind::Internal }

@@ -2,16 +2,16 @@
 
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef};
 
-use super::classes::{ClassKind, Lineage, class_keyword};
+use super::classes::{Ancestry, ClassKind, class_keyword};
 use super::fields::{keyword, literal};
 use super::known_types::Side;
 use super::module::{Module, Named, name_of};
 
-/// How a model names and guards its fields.
-pub(super) struct Config {
-    /// Whether other names are refused.
+/// The configuration of a model.
+pub(super) struct ModelConfig {
+    /// Whether other names are rejected.
     pub(super) is_closed: bool,
-    /// Whether what a reader needs of it can be told.
+    /// Whether it could be read.
     pub(super) is_known: bool,
     /// Whether results are written by aliases.
     pub(super) writes_aliases: bool,
@@ -28,12 +28,12 @@ pub(super) enum Naming {
 }
 
 impl Naming {
-    /// The name in JSON; `None` where it cannot be told.
+    /// The name in JSON; `None` where it is unknown.
     pub(super) fn apply(self, name: &str) -> Option<String> {
         if self == Self::AsWritten {
             return Some(name.to_owned());
         }
-        // Digits and capitals have rules of their own there.
+        // pydantic has special rules for digits and capitals.
         let is_plain = name.split('_').all(|word| !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase()));
         if self == Self::Unknown || !is_plain {
             return None;
@@ -48,10 +48,10 @@ impl Naming {
     }
 }
 
-impl Config {
-    pub(super) fn of<'a>(module: &Module<'a>, lineage: &Lineage<'a>) -> Self {
+impl ModelConfig {
+    pub(super) fn of<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>) -> Self {
         let mut config = Self { is_closed: false, is_known: true, writes_aliases: false, naming: Naming::AsWritten };
-        for class in &lineage.classes {
+        for class in &ancestry.classes {
             for statement in &class.body {
                 match statement {
                     Stmt::Assign(assign) if assign.targets.iter().any(|it| name_of(it) == Some("model_config")) => {
@@ -128,9 +128,9 @@ impl Config {
 
 const KEYS: [&str; 3] = ["extra", "alias_generator", "serialize_by_alias"];
 
-/// Functions of a model after which its fields say nothing about a whole value.
-fn is_overruled(lineage: &Lineage<'_>, side: Side) -> bool {
-    let mut functions = lineage.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt);
+/// Whether a function of a model replaces the form that its fields define.
+fn is_overruled(ancestry: &Ancestry<'_>, side: Side) -> bool {
+    let mut functions = ancestry.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt);
     functions.any(|function| {
         let is_own_way = match function.name.as_str() {
             "__get_pydantic_core_schema__" => true,
@@ -147,16 +147,16 @@ fn is_overruled(lineage: &Lineage<'_>, side: Side) -> bool {
     })
 }
 
-/// Whether the fields of a class tell its form on a side.
-pub(super) fn is_readable(lineage: &Lineage<'_>, side: Side) -> bool {
-    // A class that is a dict, or a list, besides is written as that.
-    let is_as_written = side.is_input() || lineage.is_complete || lineage.kind == ClassKind::Enumeration;
-    is_as_written && !(lineage.is_pydantic && is_overruled(lineage, side))
+/// Whether the fields of a class define its form on a side.
+pub(super) fn is_readable(ancestry: &Ancestry<'_>, side: Side) -> bool {
+    // A class that also inherits from another type, such as `dict`, is written as that.
+    let is_as_written = side.is_input() || ancestry.is_complete || ancestry.kind == ClassKind::Enumeration;
+    is_as_written && !(ancestry.is_pydantic && is_overruled(ancestry, side))
 }
 
-/// The fields whose values some function of the model makes or writes in its own way; `*` are all of them.
-pub(super) fn overruled_fields<'a>(lineage: &Lineage<'a>, side: Side) -> Vec<&'a str> {
-    let functions = lineage.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt);
+/// The fields whose form a function of the model replaces; `*` for all.
+pub(super) fn overruled_fields<'a>(ancestry: &Ancestry<'a>, side: Side) -> Vec<&'a str> {
+    let functions = ancestry.classes.iter().flat_map(|class| &class.body).filter_map(Stmt::as_function_def_stmt);
     let decorators = functions.flat_map(|function| &function.decorator_list);
     let overruling = decorators.filter_map(|decorator| {
         let call = decorator.expression.as_call_expr()?;
@@ -168,7 +168,7 @@ pub(super) fn overruled_fields<'a>(lineage: &Lineage<'a>, side: Side) -> Vec<&'a
         is_it.then_some(call)
     });
     let names = |call: &'a ExprCall| call.arguments.args.iter().map(|name| name.as_string_literal_expr());
-    // A name that is no literal may be any.
+    // A computed name may be any.
     overruling.flat_map(|call| names(call).map(|name| name.map_or("*", |text| text.value.to_str()))).collect()
 }
 

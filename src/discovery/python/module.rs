@@ -7,14 +7,14 @@ use std::rc::Rc;
 use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
 use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
 
-use super::classes::Lineage;
+use super::classes::Ancestry;
 use super::functions::Exports;
 use super::live::{Live, OpenNames};
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
 use crate::discovery::{RULES, Warning};
 
-/// What a top-level name stands for when the module has been run.
+/// What a top-level name is bound to after the module has run.
 #[derive(Debug, Clone)]
 pub(super) enum Binding<'a> {
     /// Something imported, by its dotted name.
@@ -25,34 +25,33 @@ pub(super) enum Binding<'a> {
     Class(&'a StmtClassDef),
     /// The value of its only assignment.
     Value(&'a Expr),
-    /// A type, by the author's word.
+    /// An explicit type alias.
     Alias(&'a Expr),
-    /// Something that cannot be told statically.
+    /// Unknown.
     Unknown,
 }
 
-/// A module, read from top to bottom once.
+/// The top level of a module.
 pub(super) struct Module<'a> {
     pub(super) bindings: HashMap<&'a str, Binding<'a>>,
     /// Modules imported with `*`, dotted.
     pub(super) star_imports: Vec<String>,
     pub(super) exports: Exports<'a>,
-    /// `pack = …` and its line; `None` inside when it is no literal text.
+    /// `pack = …` and its line; `None` inside when it is not a literal.
     pub(super) pack: Option<(usize, Option<&'a str>)>,
     pub(super) docstring: Option<&'a str>,
     pub(super) imports: BTreeSet<String>,
     pub(super) warnings: Vec<Warning>,
     pub(super) lines: Lines,
-    /// Functions whose name was assigned to after their `def`, so that something else is called.
+    /// Functions that an assignment replaces.
     pub(super) wrapped: BTreeSet<&'a str>,
-    /// What was found out about types so far.
     pub(super) definitions: Definitions<'a>,
-    /// How much more may be made of this file.
+    /// How much more schema this file may have.
     pub(super) budget: Budget,
-    pub(super) lineages: RefCell<HashMap<usize, Rc<Lineage<'a>>>>,
-    /// What live types told of themselves.
+    pub(super) ancestries: RefCell<HashMap<usize, Rc<Ancestry<'a>>>>,
+    /// The description of live types.
     pub(super) live: Live,
-    /// The names that only a live type could tell about. Behind a cell: readers of hints share the module.
+    /// The names that only live types can resolve.
     pub(super) open: RefCell<OpenNames>,
 }
 
@@ -70,7 +69,7 @@ impl<'a> Module<'a> {
             wrapped: BTreeSet::new(),
             definitions: Definitions::default(),
             budget: Budget::default(),
-            lineages: RefCell::default(),
+            ancestries: RefCell::default(),
             live: Live::default(),
             open: RefCell::default(),
         };
@@ -79,13 +78,13 @@ impl<'a> Module<'a> {
         module
     }
 
-    /// The same, knowing what live types told.
+    /// The same with a description of live types.
     pub(super) fn with_live(mut self, live: Live) -> Self {
         self.live = live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
         self
     }
 
-    /// The top-level functions that exist once the module has been run, in the order of their lines.
+    /// The top-level functions after the module has run, in the order of their lines.
     pub(super) fn functions(&self) -> Vec<&'a StmtFunctionDef> {
         let mut functions: Vec<_> = self.bindings.values().filter_map(Binding::as_function).collect();
         functions.sort_by_key(|function| function.range.start());
@@ -186,7 +185,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// An assignment to a function's name wraps it (`f = cached(f)`); a second assignment of a value makes it uncertain.
+    /// An assignment to a function's name wraps it (`f = cached(f)`). A second assignment makes a value unknown.
     fn rebind(&mut self, name: &'a str, binding: Binding<'a>) {
         match self.bindings.get(name) {
             Some(Binding::Function(_)) => drop(self.wrapped.insert(name)),
@@ -234,13 +233,13 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// Whether a block is run when a worker imports the file.
+/// Whether a block runs when a worker imports the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Runs,
-    /// Only a type checker sees it: its types help to read hints, its functions do not exist.
+    /// Under `TYPE_CHECKING`: its types count, its functions do not exist.
     TypesOnly,
-    /// Only the command line does, or nobody.
+    /// Under `if __name__ == "__main__"` or `if False`.
     Never,
 }
 
@@ -261,7 +260,7 @@ impl Reach {
     }
 }
 
-/// Every import of a file, also those inside functions: they decide which neighbours belong to it.
+/// Every import of a file, also inside functions.
 struct Imports<'m>(&'m mut BTreeSet<String>);
 
 impl<'a> StatementVisitor<'a> for Imports<'_> {
@@ -299,7 +298,7 @@ fn says_alias(annotation: &Expr) -> bool {
     }
 }
 
-/// `@overload` stubs are signatures for a type checker; the function is the definition after them.
+/// `@overload` stubs are for type checkers; the function is the definition after them.
 fn is_overload(function: &StmtFunctionDef) -> bool {
     function.decorator_list.iter().any(|decorator| match &decorator.expression {
         Expr::Name(name) => name.id.as_str() == "overload",
@@ -308,24 +307,24 @@ fn is_overload(function: &StmtFunctionDef) -> bool {
     })
 }
 
-/// What an expression names.
+/// What a name in a hint means.
 pub(super) enum Named<'a> {
     /// Something from outside the file, by its full dotted name (`builtins.int`, `typing.Optional`).
     Outside(String),
     /// A class of the file.
     Class(&'a StmtClassDef),
-    /// A name that was given a value once: perhaps an alias of a type.
+    /// A name with one value, which may be an alias of a type.
     Value {
         name: &'a str,
         value: &'a Expr,
-        /// Whether the author says that it is a type: `type X = …`, `X: TypeAlias = …`.
+        /// Whether it is an explicit alias: `type X = …`, `X: TypeAlias = …`.
         is_alias: bool,
     },
-    /// Nothing that can be told.
+    /// Unknown.
     Nothing,
 }
 
-/// A name, or names with dots between them, as it is written.
+/// A dotted name as it is written.
 pub(super) fn dotted(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Name(name) => Some(name.id.to_string()),
@@ -335,7 +334,7 @@ pub(super) fn dotted(expression: &Expr) -> Option<String> {
 }
 
 impl<'a> Module<'a> {
-    /// Follows a name or a dotted name to what it stands for.
+    /// Resolves a dotted name.
     pub(super) fn resolve(&self, expression: &Expr) -> Named<'a> {
         let mut parts = Vec::new();
         let mut at = expression;
@@ -366,10 +365,10 @@ impl<'a> Module<'a> {
         if let Named::Outside(name) = self.resolve(expression) { Some(name) } else { None }
     }
 
-    /// A name nobody bound is a builtin, or came with a star.
+    /// An unbound name is a builtin, or imported with `*`.
     fn unbound(&self, name: &str) -> String {
         let mut from_stars = self.star_imports.iter().map(|module| format!("{module}.{name}"));
-        let known = from_stars.find(|full| super::known_types::Known::named(full).is_some());
+        let known = from_stars.find(|full| super::known_types::KnownType::named(full).is_some());
         known.unwrap_or_else(|| format!("builtins.{name}"))
     }
 }

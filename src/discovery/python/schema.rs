@@ -25,7 +25,7 @@ pub(super) fn of_type(name: &str) -> Schema {
     schema(json!({ "type": name }))
 }
 
-/// Whether a schema says nothing about the value itself.
+/// Whether a schema does not restrict the value.
 pub(super) fn admits_anything(schema: &Schema) -> bool {
     schema.keys().all(|key| matches!(key.as_str(), "description" | "default" | "title"))
 }
@@ -39,7 +39,7 @@ fn admits_null(schema: &Schema) -> bool {
     admits_anything(schema) || is_null || in_enum || in_branch
 }
 
-/// Any of several schemas; one unknown among them makes the whole unknown.
+/// Any of several schemas. One unknown schema makes the whole unknown.
 pub(super) fn any_of(branches: impl IntoIterator<Item = Schema>) -> Schema {
     let mut distinct: Vec<Value> = Vec::new();
     for mut branch in branches {
@@ -67,7 +67,7 @@ pub(super) fn any_of(branches: impl IntoIterator<Item = Schema>) -> Schema {
     }
 }
 
-/// The same schema, or `null`. What is said about the value (its description) stays on the outside.
+/// The same schema, or `null`. The description stays on the outside.
 pub(super) fn nullable(mut inner: Schema) -> Schema {
     if admits_null(&inner) {
         return inner;
@@ -78,7 +78,7 @@ pub(super) fn nullable(mut inner: Schema) -> Schema {
     outer
 }
 
-/// One of a few values; all of one type are given that type too, which some clients need.
+/// One of a few values, with their type if it is the same, which some clients need.
 pub(super) fn one_of(values: Vec<Value>) -> Schema {
     let mut distinct: Vec<Value> = Vec::new();
     for value in values {
@@ -103,16 +103,17 @@ fn kind_of(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// More than any person's types become, for one function or class; direct hints are counted elsewhere.
+/// The most values of aliases that are copied into one function or class.
 pub(super) const MOST_COPIED: usize = 20_000;
 
-/// Enough for a hundred functions that each mention fifty classes of ten fields.
+/// The most values for one file. Aliases are copied and definitions repeated for every function that mentions them, so a few
+/// lines could become gigabytes. Beyond the budget, schemas are left open.
 const MOST_IN_FILE: usize = 500_000;
 
-/// Characters of text that weigh as much as one value.
+/// Characters of text that count as one value.
 const TEXT: usize = 64;
 
-/// What is left for one file. Behind a cell: readers of hints share the module.
+/// What is left of the budget of one file.
 pub(super) struct Budget(Cell<usize>);
 
 impl Default for Budget {
@@ -122,14 +123,14 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes a part of what is left; says whether there was so much.
+    /// Takes a part of the budget. Returns false if less is left.
     pub(super) fn spend(&self, size: usize) -> bool {
         let left = self.0.get().checked_sub(size);
         left.inspect(|left| self.0.set(*left)).is_some()
     }
 }
 
-/// How many values a schema is made of.
+/// The number of values in a schema.
 pub(super) fn size_of(schema: &Schema) -> usize {
     schema.values().map(size_of_value).sum::<usize>() + 1
 }
@@ -143,19 +144,19 @@ fn size_of_value(value: &Value) -> usize {
     }
 }
 
-/// Something that is defined once and referred to by its key.
+/// A reference to a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Reference<'a> {
     pub(super) side: Side,
     pub(super) target: Target<'a>,
 }
 
-/// Nodes of one tree, told apart by where they are: a name may stand for several.
+/// A definition, identified by its node: several may have one name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Target<'a> {
     Class(&'a StmtClassDef),
     Alias(&'a str, &'a Expr),
-    /// A live class, by its place among the definitions.
+    /// A live class, by its place among the live definitions.
     Live(usize),
 }
 
@@ -184,7 +185,7 @@ impl std::hash::Hash for Target<'_> {
 }
 
 impl Reference<'_> {
-    /// Its name under `$defs`. In a model a class has another form, and a name that no class can have.
+    /// Its name under `$defs`. The form inside a model has a name that no class can have.
     fn key(&self, is_shared: bool) -> String {
         let name = match self.target {
             Target::Class(class) => class.name.as_str(),
@@ -196,31 +197,31 @@ impl Reference<'_> {
     }
 }
 
-/// A name as it may stand in an address, which a reference is: other letters by their numbers.
+/// A name as a URI reference may contain it.
 fn in_ascii(name: &str) -> String {
     let letter = |c: char| if c.is_ascii() { c.to_string() } else { format!("_u{:04x}", u32::from(c)) };
     name.chars().map(letter).collect()
 }
 
-/// A schema with what it refers to.
+/// A schema with its references.
 #[derive(Debug, Default)]
 pub(super) struct Definition<'a> {
     pub(super) key: String,
     pub(super) schema: Schema,
     pub(super) references: Vec<Reference<'a>>,
-    /// How many hints were read for it.
+    /// The number of hints that were read for it.
     pub(super) read: usize,
-    /// How many values its schema is made of.
+    /// The number of values in its schema.
     pub(super) size: usize,
-    /// Whether an alias mentions itself, so that it can only be referred to.
+    /// Whether it is an alias that mentions itself, which has to be a reference.
     pub(super) is_recursive: bool,
 }
 
-/// Every definition of a file that was needed so far. Behind a cell: readers of hints share the module.
+/// The definitions of a file, each read once for each side.
 pub(super) type Definitions<'a> = RefCell<HashMap<Reference<'a>, Rc<Definition<'a>>>>;
 
 impl<'a> Module<'a> {
-    /// The definition behind a reference, read at the first question.
+    /// The definition of a reference, read at its first use.
     fn definition(&self, reference: Reference<'a>) -> Rc<Definition<'a>> {
         if let Some(known) = self.definitions.borrow().get(&reference) {
             return Rc::clone(known);
@@ -228,7 +229,7 @@ impl<'a> Module<'a> {
         let mut hints = Hints::new(self, reference.side);
         let (key, schema) = match reference.target {
             Target::Class(class) => (self.key_of(reference), hints.definition_of(class)),
-            // Aliases are filed when they are met.
+            // Aliases are inserted by the reader of hints.
             Target::Alias(..) => (reference.key(false), Schema::new()),
             Target::Live(place) => {
                 let Some(live) = self.live.definition(place) else { return Rc::default() };
@@ -243,10 +244,10 @@ impl<'a> Module<'a> {
         made
     }
 
-    /// A class whose form depends on the side only through itself keeps its name on both.
+    /// The key of a definition. A class with the same form inside and outside of models has one key.
     pub(super) fn key_of(&self, reference: Reference<'a>) -> String {
         let is_shared = match reference.target {
-            Target::Class(class) => self.lineage(class).is_same_everywhere(),
+            Target::Class(class) => self.ancestry(class).is_same_everywhere(),
             Target::Alias(..) => false,
             Target::Live(place) => return self.live.definition(place).map(|live| live.key.clone()).unwrap_or_default(),
         };
@@ -258,7 +259,7 @@ impl<'a> Module<'a> {
         schema(json!({ "$ref": format!("#/$defs/{}", self.key_of(reference)) }))
     }
 
-    /// Everything that is referred to from somewhere, directly or through one another.
+    /// All definitions that are referred to, directly or through one another.
     pub(super) fn gather(&self, from: Vec<Reference<'a>>) -> Map<String, Value> {
         let mut gathered = Map::new();
         let mut left = std::collections::VecDeque::from(from);

@@ -93,14 +93,14 @@ pub fn enough_for(source: &str, after: u64) -> Option<u64> {
     (after + 1..=NEWEST).find(|minor| unknown_to(source, *minor).is_none())
 }
 
-/// Where the lines of a text begin.
+/// Converts byte offsets of a text to lines.
 #[derive(Debug, Clone)]
 pub struct Lines {
     starts: Vec<usize>,
 }
 
 impl Lines {
-    /// Counts the lines of a text.
+    /// Finds the lines of a text.
     pub fn of(source: &str) -> Self {
         let ends = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self { starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
@@ -116,24 +116,24 @@ impl Lines {
         self.starts.partition_point(|start| *start <= offset)
     }
 
-    /// Where a 1-based line begins; nothing for one that is not there.
+    /// The first byte of a 1-based line.
     pub fn start_of(&self, line: usize) -> Option<usize> {
         self.starts.get(line.saturating_sub(1)).copied()
     }
 }
 
-/// `CPython` stops at 200 open brackets; the rest is for brackets in strings, which are not told apart here.
+/// `CPython` accepts 200 open brackets; brackets in strings are counted here too.
 const DEEPEST_BRACKETS: usize = 10_000;
-/// `CPython` stops at 100 levels of indentation.
+/// `CPython` accepts 100 levels of indentation.
 const DEEPEST_BLOCK: usize = 100;
-/// A tree of more levels is not dropped on an ordinary stack.
+/// Trees of more levels are dropped on a larger stack.
 const DEEP_EXPRESSION: usize = 1000;
-/// More than one level of a tree takes to drop, in a build without optimisation.
+/// The stack that dropping one level takes, without optimisation.
 const BYTES_A_LEVEL: usize = 2048;
 
-/// The line on which the brackets of a text become too many to hand it to the parser. A rough count: strings count too.
+/// The line from which on a text has too many open brackets to be parsed.
 pub(super) fn too_many_brackets(source: &str) -> Option<usize> {
-    // Nearly every text is shorter than that, and is not searched.
+    // Most texts are shorter.
     if source.len() <= DEEPEST_BRACKETS {
         return None;
     }
@@ -152,20 +152,19 @@ pub(super) fn too_many_brackets(source: &str) -> Option<usize> {
     None
 }
 
-/// How deep a parsed text may be.
+/// The nesting of a parsed text.
 pub(super) struct Nesting {
-    /// Whether its tree needs room to be dropped ([`dispose`]).
+    /// Whether its tree has to be dropped by [`dispose`].
     pub(super) is_deep: bool,
-    /// Where its blocks become too many to walk.
+    /// Where it has too many blocks to be walked.
     pub(super) too_many_blocks: Option<TextSize>,
 }
 
 impl Nesting {
-    /// The tokens since the last comma, on every bracket level that is open, are at least as many as the levels of the
-    /// expression they make.
+    /// An expression has at most as many levels as there are tokens since the last comma of each open bracket.
     pub(super) fn of(parsed: &Parsed<ModModule>) -> Self {
         let mut nesting = Self { is_deep: false, too_many_blocks: None };
-        // Of the innermost open bracket, and of those around it.
+        // The tokens of the innermost open bracket, and of those around it.
         let (mut level, mut outer) = (0_usize, Vec::new());
         let (mut depth, mut blocks) = (0_usize, 0_usize);
         for token in parsed.tokens() {
@@ -196,7 +195,7 @@ impl Nesting {
     }
 }
 
-/// Drops a tree that is too deep for an ordinary stack; where no larger one is to be had, the memory is given up.
+/// Drops a deep tree on a thread with a larger stack. Without such a thread, its memory leaks.
 pub(super) fn dispose(parsed: Parsed<ModModule>) {
     let room = parsed.tokens().len().saturating_mul(BYTES_A_LEVEL);
     let kept = ManuallyDrop::new(parsed);

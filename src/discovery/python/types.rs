@@ -10,7 +10,7 @@ use super::classes::ClassKind;
 use super::constraints::called_type;
 use super::fields::literal;
 use super::functions::file_result;
-use super::known_types::{Known, Side, pydantic_type};
+use super::known_types::{KnownType, Side, pydantic_type};
 use super::live::means_anything;
 use super::model::is_readable;
 use super::module::{Module, Named, dotted};
@@ -18,47 +18,47 @@ use super::schema::{
     Definition, MOST_COPIED, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
 };
 
-/// Reads the hints of one function or class; what they refer to gathers in `references`.
+/// Reads the hints of one function or class.
 pub(super) struct Hints<'m, 'a> {
     pub(super) module: &'m Module<'a>,
     pub(super) side: Side,
-    /// What goes to `$defs`.
+    /// What `$defs` has to contain.
     pub(super) references: Vec<Reference<'a>>,
     depth: usize,
-    /// How many containers are around the hint: an alias that meets itself inside one has an end.
+    /// The number of containers around the hint. An alias that mentions itself inside one is recursive, not endless.
     pub(super) level: usize,
-    /// How many hints were read, also for the aliases that came ready.
+    /// The number of hints that were read, including those of known aliases.
     read: usize,
-    /// How many values of aliases went into what is being read.
+    /// The number of values that were copied from aliases.
     copied: usize,
-    /// Whether something was left out for its size, so that what was made of it is not the whole.
+    /// Whether something was left out because of its size.
     is_cut: bool,
-    begun: Vec<Begun<'a>>,
+    pending: Vec<PendingAlias<'a>>,
 }
 
 /// An alias that is being read.
-struct Begun<'a> {
+struct PendingAlias<'a> {
     reference: Reference<'a>,
     level: usize,
     is_recursive: bool,
 }
 
-/// Deeper than any hint a person writes.
+/// Deeper hints are left open.
 const DEEPEST_HINT: usize = 48;
 
-/// More than any person writes in one signature; aliases that double with every line reach it soon.
+/// Further hints are left open. Aliases that double with every line reach this soon.
 const MOST_HINTS: usize = 4000;
 
-/// A longer text in quotes is no hint, and its tree could be too deep to touch.
+/// Longer quoted hints are left open.
 const LONGEST_QUOTED_HINT: usize = 2000;
 
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
-        let (references, begun) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, level: 0, read: 0, copied: 0, is_cut: false, begun }
+        let (references, pending) = (Vec::new(), Vec::new());
+        Self { module, side, references, depth: 0, level: 0, read: 0, copied: 0, is_cut: false, pending }
     }
 
-    /// The schema of a hint; the empty one for what cannot be known.
+    /// The schema of a hint; the empty one where it is unknown.
     pub(super) fn hint(&mut self, hint: &Expr) -> Schema {
         if self.depth >= DEEPEST_HINT || self.read >= MOST_HINTS || !self.module.budget.spend(1) {
             self.is_cut = true;
@@ -67,7 +67,7 @@ impl<'m, 'a> Hints<'m, 'a> {
         self.depth += 1;
         self.read += 1;
         let schema = match hint {
-            Expr::NoneLiteral(_) => Known::Null.bare(self.side),
+            Expr::NoneLiteral(_) => KnownType::Null.bare(self.side),
             Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
                 let parsed = parse_expression(text.value.to_str().trim());
                 parsed.map(|parsed| self.hint(parsed.expr())).unwrap_or_default()
@@ -92,14 +92,14 @@ impl<'m, 'a> Hints<'m, 'a> {
 
     fn name(&mut self, hint: &Expr) -> Schema {
         match self.module.resolve(hint) {
-            Named::Outside(name) => Known::named(&name)
+            Named::Outside(name) => KnownType::named(&name)
                 .map(|known| known.bare(self.side))
                 .or_else(|| pydantic_type(&name, self.side))
                 .or_else(|| file_result(&name, self.side))
                 .or_else(|| if means_anything(&name) { None } else { self.live(hint) })
                 .unwrap_or_default(),
-            // What a class inherits from elsewhere only the live one knows.
-            Named::Class(class) if !self.module.lineage(class).is_complete => {
+            // Ancestors in other files are known to the live class only.
+            Named::Class(class) if !self.module.ancestry(class).is_complete => {
                 self.live(hint).unwrap_or_else(|| self.class(class))
             }
             Named::Class(class) => self.class(class),
@@ -111,7 +111,7 @@ impl<'m, 'a> Hints<'m, 'a> {
         }
     }
 
-    /// What the live type of a name has told of itself. A name that nothing is told of yet is noted as open.
+    /// The schema that a live type described for a name. A name without one is added to the open names.
     fn live(&mut self, hint: &Expr) -> Option<Schema> {
         let name = dotted(hint)?;
         if let Some(schema) = self.module.live.named(&name, self.side) {
@@ -122,7 +122,7 @@ impl<'m, 'a> Hints<'m, 'a> {
         None
     }
 
-    /// Notes the live definitions that a schema of theirs needs.
+    /// Adds references to the live definitions that a live schema mentions.
     pub(super) fn refer_to_live(&mut self, schema: &Schema) {
         for place in self.module.live.needs(schema, self.side) {
             let reference = Reference { side: self.side, target: Target::Live(place) };
@@ -132,18 +132,17 @@ impl<'m, 'a> Hints<'m, 'a> {
         }
     }
 
-    /// A reference to a class of the file; the unknown schema for an opaque class.
+    /// A reference to a class of the file; the empty schema for one of unknown form.
     pub(super) fn class(&mut self, class: &'a StmtClassDef) -> Schema {
-        let lineage = self.module.lineage(class);
-        let side = match lineage.kind {
+        let ancestry = self.module.ancestry(class);
+        let side = match ancestry.kind {
             ClassKind::Other => return Schema::new(),
-            // Its values are the same everywhere.
             ClassKind::Enumeration => Side::Given,
             ClassKind::Model => self.side.in_model(),
-            _ if lineage.is_pydantic && self.side.is_input() => self.side.in_model(),
+            _ if ancestry.is_pydantic && self.side.is_input() => self.side.in_model(),
             _ => self.side,
         };
-        if !is_readable(&lineage, side) {
+        if !is_readable(&ancestry, side) {
             return Schema::new();
         }
         self.refer(Reference { side, target: Target::Class(class) })
@@ -156,18 +155,18 @@ impl<'m, 'a> Hints<'m, 'a> {
         self.module.pointer(reference)
     }
 
-    /// A name given to a type: `Vector = list[float]`, `UserId = NewType("UserId", int)`, `type Tree = list[Tree]`.
+    /// An alias: `Vector = list[float]`, `UserId = NewType("UserId", int)`, `type Tree = list[Tree]`.
     pub(super) fn alias(&mut self, name: &'a str, value: &'a Expr, is_alias: bool) -> Schema {
-        // A text may be anything; only where the author says alias, or in a hint, is it certainly a hint.
+        // A string is a hint only in an explicit alias.
         if value.is_string_literal_expr() && !is_alias {
             return Schema::new();
         }
         let reference = Reference { side: self.side, target: Target::Alias(name, value) };
-        if let Some(begun) = self.begun.iter_mut().find(|begun| begun.reference == reference) {
-            if begun.level == self.level {
+        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.reference == reference) {
+            if pending.level == self.level {
                 return Schema::new(); // nothing but itself
             }
-            begun.is_recursive = true;
+            pending.is_recursive = true;
             return self.refer(reference);
         }
         let filed = self.module.definitions.borrow().get(&reference).map(Rc::clone);
@@ -189,15 +188,15 @@ impl<'m, 'a> Hints<'m, 'a> {
         let outer = std::mem::take(&mut self.references);
         let outer_cut = std::mem::take(&mut self.is_cut);
         let (read_before, copied_before) = (self.read, self.copied);
-        self.begun.push(Begun { reference, level: self.level, is_recursive: false });
+        self.pending.push(PendingAlias { reference, level: self.level, is_recursive: false });
         let schema = self.hint(value);
-        let is_recursive = self.begun.pop().is_some_and(|begun| begun.is_recursive);
+        let is_recursive = self.pending.pop().is_some_and(|pending| pending.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
         let (read, size) = (self.read - read_before, size_of(&schema));
         (self.read, self.copied) = (read_before, copied_before);
         let key = self.module.key_of(reference);
         let made = Rc::new(Definition { key, schema, references, read, size, is_recursive });
-        // What was cut for where it stood may be whole elsewhere.
+        // It may be complete in another place.
         if !self.is_cut || is_recursive {
             self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         }
@@ -205,8 +204,8 @@ impl<'m, 'a> Hints<'m, 'a> {
         made
     }
 
-    pub(super) fn known(&self, expression: &Expr) -> Option<Known> {
-        Known::named(&self.module.outside_name(expression)?)
+    pub(super) fn known(&self, expression: &Expr) -> Option<KnownType> {
+        KnownType::named(&self.module.outside_name(expression)?)
     }
 
     /// `A | B | C`, which the parser nests to the left.
@@ -223,53 +222,53 @@ impl<'m, 'a> Hints<'m, 'a> {
         any_of(schemas)
     }
 
-    /// What `**kwargs: X` admits as further arguments.
+    /// The schema of further arguments by `**kwargs: X`.
     pub(super) fn further_arguments(&mut self, hint: Option<&Expr>) -> Value {
         let schema = hint.map(|hint| self.hint(hint)).unwrap_or_default();
         if admits_anything(&schema) { Value::Bool(true) } else { Value::Object(schema) }
     }
 }
 
-/// Literals of literals of literals end somewhere.
+/// The deepest nesting of literals.
 const DEEPEST_LITERALS: usize = 8;
-/// And so do the values that they are of, looked at one by one.
+/// The most values of literals.
 const MOST_LITERALS: usize = 10_000;
 
 impl Hints<'_, '_> {
     pub(super) fn generic(&mut self, generic: &ExprSubscript) -> Schema {
         match self.module.resolve(&generic.value) {
-            // What a type parameter stands for is left open.
+            // Type parameters are left open.
             Named::Class(class) => return self.class(class),
             Named::Value { name, value, is_alias } => return self.alias(name, value, is_alias),
             _ => {}
         }
         let Some(name) = self.module.outside_name(&generic.value) else { return Schema::new() };
         let arguments = elements(&generic.slice);
-        let Some(known) = Known::named(&name) else {
+        let Some(known) = KnownType::named(&name) else {
             return match (name.as_str(), arguments) {
                 ("pydantic.RootModel", [inner]) => self.in_model(inner),
                 _ => Schema::new(),
             };
         };
         match (known, arguments) {
-            (Known::List | Known::Set, [item]) => self.with_inner(known, "items", item),
-            (Known::Sequence, [item]) => self.sequence(item),
-            (Known::Tuple, _) => self.tuple(arguments),
-            (Known::Mapping, [key, value]) => self.mapping(key, value),
-            (Known::Optional, [inner]) => nullable(self.hint(inner)),
-            (Known::Union, _) => {
+            (KnownType::List | KnownType::Set, [item]) => self.with_inner(known, "items", item),
+            (KnownType::Sequence, [item]) => self.sequence(item),
+            (KnownType::Tuple, _) => self.tuple(arguments),
+            (KnownType::Mapping, [key, value]) => self.mapping(key, value),
+            (KnownType::Optional, [inner]) => nullable(self.hint(inner)),
+            (KnownType::Union, _) => {
                 let schemas: Vec<Schema> = arguments.iter().map(|branch| self.hint(branch)).collect();
                 any_of(schemas)
             }
-            (Known::Literal, _) => self.values(arguments).map(one_of).unwrap_or_default(),
-            (Known::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
-            (Known::Qualifier, [inner]) => self.hint(inner),
-            (Known::Format("path" | "regex") | Known::Counter, _) => known.bare(self.side),
+            (KnownType::Literal, _) => self.values(arguments).map(one_of).unwrap_or_default(),
+            (KnownType::Annotated, [inner, notes @ ..]) => self.annotated(inner, notes),
+            (KnownType::Qualifier, [inner]) => self.hint(inner),
+            (KnownType::Format("path" | "regex") | KnownType::Counter, _) => known.bare(self.side),
             _ => Schema::new(),
         }
     }
 
-    /// A hint whose values pydantic makes and writes.
+    /// A hint inside a pydantic model.
     pub(super) fn in_model(&mut self, hint: &Expr) -> Schema {
         let outside = self.side;
         self.side = outside.in_model();
@@ -278,27 +277,27 @@ impl Hints<'_, '_> {
         schema
     }
 
-    fn with_inner(&mut self, outer: Known, key: &str, inner: &Expr) -> Schema {
+    fn with_inner(&mut self, outer: KnownType, key: &str, inner: &Expr) -> Schema {
         let mut schema = outer.bare(self.side);
         let inner = self.inner(inner);
-        // What is not known as a whole (a set in a result) is not known by its parts.
+        // A type of unknown form, such as a set in a result, stays unknown.
         if !inner.is_empty() && !schema.is_empty() {
             schema.insert(key.to_owned(), Value::Object(inner));
         }
         schema
     }
 
-    /// A text is a sequence of texts too, so a result said to be one may be a text.
+    /// A string is a sequence of strings too, so such a result may be a string.
     fn sequence(&mut self, item: &Expr) -> Schema {
-        let list = self.with_inner(Known::List, "items", item);
+        let list = self.with_inner(KnownType::List, "items", item);
         let kind = list.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
         let may_be_text = self.side == Side::Returned && kind.is_none_or(|kind| kind == "string");
         if may_be_text { Schema::new() } else { list }
     }
 
     fn mapping(&mut self, key: &Expr, value: &Expr) -> Schema {
-        let mut schema = self.with_inner(Known::Mapping, "additionalProperties", value);
-        // Keys are text in JSON: what is said about texts holds for them, anything else is converted.
+        let mut schema = self.with_inner(KnownType::Mapping, "additionalProperties", value);
+        // Keys are strings in JSON: constraints on strings apply to them, other types are converted.
         let names = match self.module.resolve(key) {
             Named::Class(class) if self.module.is_of_texts(class) => self.class(class),
             Named::Class(_) => Schema::new(),
@@ -313,7 +312,7 @@ impl Hints<'_, '_> {
 
     fn tuple(&mut self, items: &[Expr]) -> Schema {
         if let [item, Expr::EllipsisLiteral(_)] = items {
-            return self.with_inner(Known::List, "items", item);
+            return self.with_inner(KnownType::List, "items", item);
         }
         let (fixed, rest) = match items.iter().position(|item| self.rest_of_tuple(item).is_some()) {
             Some(at) if at + 1 == items.len() => (&items[..at], self.rest_of_tuple(&items[at])),
@@ -344,14 +343,15 @@ impl Hints<'_, '_> {
     fn rest_of_tuple<'e>(&self, item: &'e Expr) -> Option<&'e Expr> {
         let inner = match item {
             Expr::Starred(starred) => &*starred.value,
-            Expr::Subscript(generic) if self.known(&generic.value) == Some(Known::Unpack) => &*generic.slice,
+            Expr::Subscript(generic) if self.known(&generic.value) == Some(KnownType::Unpack) => &*generic.slice,
             _ => return None,
         };
-        let generic = inner.as_subscript_expr().filter(|generic| self.known(&generic.value) == Some(Known::Tuple))?;
+        let generic =
+            inner.as_subscript_expr().filter(|generic| self.known(&generic.value) == Some(KnownType::Tuple))?;
         if let [item, Expr::EllipsisLiteral(_)] = elements(&generic.slice) { Some(item) } else { None }
     }
 
-    /// The values of `Literal[…]`, those of literals inside it and of aliases of literals included.
+    /// The values of `Literal[…]`, including nested literals and aliases of literals.
     fn values(&self, arguments: &[Expr]) -> Option<Vec<Value>> {
         let (mut values, mut left) = (Vec::new(), MOST_LITERALS);
         self.literals(arguments, DEEPEST_LITERALS, &mut left, &mut values)?;
@@ -367,7 +367,7 @@ impl Hints<'_, '_> {
                 _ => None,
             };
             match alias.unwrap_or(argument) {
-                Expr::Subscript(inner) if self.known(&inner.value) == Some(Known::Literal) => {
+                Expr::Subscript(inner) if self.known(&inner.value) == Some(KnownType::Literal) => {
                     self.literals(elements(&inner.slice), depth, left, values)?;
                 }
                 _ if alias.is_some() => return None,
@@ -378,7 +378,7 @@ impl Hints<'_, '_> {
     }
 }
 
-/// What stands between brackets, one or several.
+/// The arguments in brackets.
 pub(super) fn elements(slice: &Expr) -> &[Expr] {
     match slice {
         Expr::Tuple(tuple) => tuple.elts.as_slice(),

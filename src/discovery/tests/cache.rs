@@ -49,7 +49,7 @@ impl Ground {
         let mut scan = scan_at(&[self.tools()], Some(&self.cache()), None, SystemTime::now() + Duration::from_hours(1));
         let unsaved = scan.unsaved.take();
         let read_anew = unsaved.is_some();
-        unsaved.into_iter().for_each(super::super::Unsaved::save);
+        unsaved.into_iter().for_each(super::super::PendingWrite::save);
         (scan, read_anew)
     }
 

@@ -1,5 +1,13 @@
-use super::super::Kind;
-use super::{broken, file, file_at, names, warnings};
+use super::super::{Kind, ToolFile};
+use super::{broken, file, file_at, names};
+
+fn assert_warnings(file: &ToolFile, expected: &[(usize, &str, &str)]) {
+    assert_eq!(file.warnings.len(), expected.len(), "{:?}", file.warnings);
+    for (warning, (line, rule, words)) in file.warnings.iter().zip(expected) {
+        assert_eq!((warning.line, warning.rule), (*line, *rule));
+        assert!(warning.text.contains(words), "{}", warning.text);
+    }
+}
 
 #[test]
 fn public_functions_are_those_without_an_underscore() {
@@ -58,25 +66,18 @@ fn a_literal_all_decides_what_is_public() {
          def a(): ...\ndef _b(): ...\ndef c(): ...\ndef d(): ...\nclass Klass: ...\n",
     );
     assert_eq!(names(&found), ["a", "_b", "c"]);
-    insta::assert_snapshot!(warnings(&found), @r"
-    line 2: `__all__` names `gone`, which is no function of this file; define it or remove it
-    line 4: `__all__` names `Klass`, which is no function of this file; define it or remove it
-    ");
+    assert_warnings(&found, &[(2, "exports", "`gone`"), (4, "exports", "`Klass`")]);
     let computed = file("__all__ = [f.__name__ for f in tools]\ndef a(): ...\n");
     assert_eq!(names(&computed), ["a"]);
-    insta::assert_snapshot!(warnings(&computed), @"line 1: `__all__` is computed here, so it is not used; write the names as a list of strings");
+    assert_warnings(&computed, &[(1, "exports", "computed")]);
 }
 
 #[test]
 fn oddities_are_warned_about() {
     let found = file("def f(*values: int): ...\ndef größe(): ...\npack = name()\n");
     assert_eq!(names(&found), ["f"]);
-    insta::assert_snapshot!(warnings(&found), @r"
-    line 1: `f` takes *values, which cannot be given by name and stays empty; take a list instead
-    line 2: `größe` is not offered: use letters a-z, digits and _ in its name
-    line 3: `pack` is no literal text, so it names no pack; write it in quotes
-    ");
-    insta::assert_snapshot!(warnings(&file("x = 1\n")), @"line 1: no public functions; define one without a leading underscore, or name it in `__all__`");
+    assert_warnings(&found, &[(1, "star-args", "*values"), (2, "name", "`größe`"), (3, "exports", "`pack`")]);
+    assert_warnings(&file("x = 1\n"), &[(1, "no-tools", "no public functions")]);
 }
 
 #[test]
@@ -86,8 +87,9 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
     assert_eq!(file(header).pack, "from_header");
     assert_eq!(file("pack: str = 'annotated'\n").pack, "annotated");
     assert_eq!(file("").pack, "brave");
-    insta::assert_snapshot!(broken(&file_at("my-tool.py", "")), @r#"`my-tool` cannot be a pack's name (letters, digits and _ only, and no digit first); rename the file, or write `pack = "my_tool"` in it"#);
-    insta::assert_snapshot!(broken(&file("\npack = 'a b'\n")), @r#"line 2: `a b` cannot be a pack's name (letters, digits and _ only, and no digit first); write `pack = "a_b"`"#);
+    assert!(broken(&file_at("my-tool.py", "")).contains("`pack = \"my_tool\"`"));
+    let reason = broken(&file("\npack = 'a b'\n"));
+    assert!(reason.starts_with("line 2: `a b`") && reason.contains("`pack = \"a_b\"`"), "{reason}");
     assert_eq!(broken(&file_at("my-tool.py", "pack = 'fine'")), "ready");
 }
 

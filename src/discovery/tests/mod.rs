@@ -61,9 +61,3 @@ fn broken(file: &ToolFile) -> String {
         Status::Unasked => "unasked".to_owned(),
     }
 }
-
-fn warnings(file: &ToolFile) -> String {
-    let lines: Vec<String> =
-        file.warnings.iter().map(|warning| format!("line {}: {}", warning.line, warning.text)).collect();
-    lines.join("\n")
-}
