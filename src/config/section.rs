@@ -229,7 +229,7 @@ impl<'a> Section<'a> {
     }
 }
 
-const MISPLACED: &str = "this key belongs elsewhere";
+const MISPLACED: &str = "this key is not valid here";
 
 /// Keys of a tool that its header may set, and hostler.toml too.
 const TOOL_KEYS: [&str; 13] = [

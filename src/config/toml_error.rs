@@ -31,7 +31,7 @@ pub(super) fn explain(source: &Source, error: &Error) -> TomlError {
     let at = stopped.min(text.trim_end().len());
     let column = text[line_start(text, at)..at].chars().count() + 1 + if source.is_header { 2 } else { 0 };
     let what = format!("column {column}: {}", error.message().replace('\n', ", "));
-    let fix = "write `key = value`, with strings in quotes, lists in `[…]`, and `true` or `false` in lower case";
+    let fix = "correct this line: TOML has `key = value`, with strings in quotes and lists in brackets";
     TomlError { at, what, fix: fix.to_owned() }
 }
 

@@ -32,16 +32,19 @@ pub use python::{
 pub use reader::Answers;
 pub use scan::{FolderProblem, Scan, scan, scan_all};
 
-/// One tool file.
-#[derive(Debug, Clone)]
+/// One tool file. What depends on its place or on other files is not stored in the cache.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolFile {
     /// Its path, below the tools folder as it is configured.
+    #[serde(skip)]
     pub path: PathBuf,
     /// The name of its pack. An invalid one makes the file broken.
     pub pack: String,
     /// Which interpreter and environment it gets.
     pub kind: Kind,
     /// Its header, when it has a valid one.
+    #[serde(skip)]
     pub header: Option<Metadata>,
     /// The summary of its module docstring.
     pub description: Option<String>,
@@ -59,11 +62,14 @@ pub struct ToolFile {
     /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
     /// The neighbouring files it imports, directly or through one another. A change of one is a change of this file.
+    #[serde(skip)]
     pub helpers: Vec<PathBuf>,
     /// The place of its folder among the tools folders, from 1; 0 for built-in tools. A file overrides those of the same name
     /// and lower rank.
+    #[serde(skip)]
     pub rank: usize,
     /// The files that it overrides.
+    #[serde(skip)]
     pub overrides: Vec<PathBuf>,
     /// The settings that it declares, if it is an executable.
     pub declared: DeclaredSettings,
@@ -112,14 +118,33 @@ pub enum Status {
 const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
 
 /// Something that is wrong but does not keep a file from working.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredWarning")]
 pub struct Warning {
     /// The 1-based line; 0 without one.
     pub line: usize,
     /// The rule of `check`.
+    #[serde(skip_deserializing)] // read by `StoredWarning`
     pub rule: &'static str,
     /// What is wrong and what to do.
     pub text: String,
+}
+
+/// A warning as the cache holds it.
+#[derive(Deserialize)]
+struct StoredWarning {
+    line: usize,
+    rule: String,
+    text: String,
+}
+
+impl TryFrom<StoredWarning> for Warning {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredWarning) -> Result<Self, Self::Error> {
+        let rule = RULES.into_iter().find(|rule| *rule == stored.rule).ok_or("unknown rule")?;
+        Ok(Self { line: stored.line, rule, text: stored.text })
+    }
 }
 
 /// One tool: a public function of a tool file.

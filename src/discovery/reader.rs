@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, CachedFiles, PendingWrite, Stamp, line};
 use super::executable::{self, Answer};
-use super::{DeclaredSettings, Function, Kind, OpenNames, RULES, Status, ToolFile, Warning, read_file};
+use super::{ToolFile, read_file};
 use crate::pep723::Metadata;
 
 /// What executables answered in this run, each with the stamp of the file.
@@ -141,112 +141,32 @@ impl CacheLines {
 }
 
 /// Increased with every change to what is stored or to its meaning.
-pub(super) const FORMAT: u32 = 10;
+pub(super) const FORMAT: u32 = 11;
 
+/// A tool file as it is stored: without what depends on other files.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Stored<'a> {
-    pack: Cow<'a, str>,
-    kind: Kind,
-    /// Its text: parsing it again is faster than storing every value with its place.
-    header: Option<Header<'a>>,
-    description: Cow<'a, Option<String>>,
-    functions: Cow<'a, [Function]>,
-    status: Cow<'a, Status>,
-    fingerprint: [u8; 32],
-    warnings: Vec<StoredWarning<'a>>,
-    imports: Cow<'a, [String]>,
-    open: Cow<'a, OpenNames>,
-    declared: Cow<'a, DeclaredSettings>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Header<'a> {
-    toml: Cow<'a, str>,
-    first_line: usize,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredWarning<'a> {
-    line: usize,
-    rule: Cow<'a, str>,
-    text: Cow<'a, str>,
+    file: Cow<'a, ToolFile>,
+    /// The header's TOML text and its first line: parsing it again is faster than storing every value with its place.
+    header: Option<(Cow<'a, str>, usize)>,
 }
 
 /// A file as JSON on one line. `None` for one that could not be read: it may become readable without a change.
 pub(super) fn to_json(file: &ToolFile) -> Option<String> {
-    // Named one by one, so that the compiler reports a new field here. What depends on other files is not stored.
-    let ToolFile {
-        path: _,
-        pack,
-        kind,
-        header,
-        description,
-        functions,
-        status,
-        fingerprint,
-        warnings,
-        imports,
-        open,
-        helpers: _,
-        rank: _,
-        overrides: _,
-        declared,
-    } = file;
-    if *fingerprint == [0; 32] {
+    if file.fingerprint == [0; 32] {
         return None;
     }
-    let header =
-        header.as_ref().map(|header| Header { toml: Cow::Borrowed(&header.toml), first_line: header.first_line });
-    let stored = Stored {
-        pack: Cow::Borrowed(pack),
-        kind: *kind,
-        header,
-        description: Cow::Borrowed(description),
-        functions: Cow::Borrowed(functions),
-        status: Cow::Borrowed(status),
-        fingerprint: *fingerprint,
-        warnings: warnings.iter().map(StoredWarning::of).collect(),
-        imports: Cow::Borrowed(imports),
-        open: Cow::Borrowed(open),
-        declared: Cow::Borrowed(declared),
-    };
-    serde_json::to_string(&stored).ok()
+    let header = file.header.as_ref().map(|header| (Cow::Borrowed(header.toml.as_str()), header.first_line));
+    serde_json::to_string(&Stored { file: Cow::Borrowed(file), header }).ok()
 }
 
 /// The stored file.
 pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
     let stored: Stored<'_> = serde_json::from_str(json).ok()?;
-    let header = match stored.header {
-        Some(header) => Some(Metadata::from_toml(&header.toml, header.first_line, &Arc::new(path.to_owned())).ok()?),
-        None => None,
-    };
-    Some(ToolFile {
-        path: path.to_owned(),
-        pack: stored.pack.into_owned(),
-        kind: stored.kind,
-        header,
-        description: stored.description.into_owned(),
-        functions: stored.functions.into_owned(),
-        status: stored.status.into_owned(),
-        fingerprint: stored.fingerprint,
-        warnings: stored.warnings.into_iter().map(StoredWarning::warning).collect::<Option<_>>()?,
-        imports: stored.imports.into_owned(),
-        open: stored.open.into_owned(),
-        helpers: Vec::new(),
-        rank: 0,
-        overrides: Vec::new(),
-        declared: stored.declared.into_owned(),
-    })
-}
-
-impl<'a> StoredWarning<'a> {
-    fn of(warning: &'a Warning) -> Self {
-        Self { line: warning.line, rule: Cow::Borrowed(warning.rule), text: Cow::Borrowed(&warning.text) }
+    let mut file = stored.file.into_owned();
+    path.clone_into(&mut file.path);
+    if let Some((toml, first_line)) = stored.header {
+        file.header = Some(Metadata::from_toml(&toml, first_line, &Arc::new(path.to_owned())).ok()?);
     }
-
-    fn warning(self) -> Option<Warning> {
-        let rule = RULES.into_iter().find(|rule| *rule == self.rule)?;
-        Some(Warning { line: self.line, rule, text: self.text.into_owned() })
-    }
+    Some(file)
 }

@@ -140,7 +140,7 @@ fn opens_header(lines: &[&str]) -> bool {
 fn why_no_block(lines: &[&str], blocks: &[Block<'_>], at: usize) -> HeaderError {
     let number = at + 1;
     if lines[at] != OPENING {
-        let reason = "this line is almost the opening of a header";
+        let reason = "malformed opening of a header";
         return HeaderError::new(number, reason, format!("write exactly `{OPENING}`"));
     }
     let around = blocks.iter().find(|block| (block.opening_line..=block.closing_line).contains(&number));

@@ -22,7 +22,10 @@ pub fn decode(bytes: &[u8]) -> Result<String, HeaderError> {
                 return Err(HeaderError::new(line, reason, "remove the encoding line"));
             }
             Some(encoding) => in_encoding(bytes, encoding, name)?,
-            None => return Err(unknown_encoding(bytes, line, name)),
+            None => {
+                let fix = format!("{SAVE_AS_UTF8}, and delete this line");
+                return Err(HeaderError::new(line, format!("unknown encoding {name}"), fix));
+            }
         },
     };
     Ok(if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text })
@@ -53,16 +56,6 @@ fn utf8(bytes: &[u8]) -> Result<String, HeaderError> {
         let fix = format!("{SAVE_AS_UTF8}, or declare its encoding: `# -*- coding: NAME -*-` as the first line");
         HeaderError::new(line_of(bytes, error.valid_up_to()), "this line is not UTF-8", fix)
     })
-}
-
-/// Saving a file as UTF-8 does not help while it declares another encoding.
-fn unknown_encoding(bytes: &[u8], line: usize, name: &str) -> HeaderError {
-    let reason = format!("unknown encoding {name}");
-    let fix = match std::str::from_utf8(bytes) {
-        Ok(_) => format!("delete line {line}: the file is UTF-8"),
-        Err(_) => format!("{SAVE_AS_UTF8}, and delete line {line}"),
-    };
-    HeaderError::new(line, reason, fix)
 }
 
 fn in_encoding(bytes: &[u8], encoding: &'static Encoding, name: &str) -> Result<String, HeaderError> {

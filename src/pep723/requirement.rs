@@ -128,12 +128,10 @@ pub fn is_well_known(module: &str) -> bool {
 /// Why no worker can ever run on the versions that a range allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsupportedPython {
-    /// Its clauses allow no version.
-    Empty,
+    /// It allows no version that exists.
+    NoVersion,
     /// It only allows versions older than workers run on.
     TooOld,
-    /// It only allows versions that do not exist.
-    NotYet,
 }
 
 impl UnsupportedPython {
@@ -148,24 +146,16 @@ impl UnsupportedPython {
             return None;
         }
         let mut older = (0..OLDEST_PYTHON.1).map(|minor| (OLDEST_PYTHON.0, minor)).chain([(2, 7)]);
-        if older.any(|minor| some_patch_fits(minor, range)) {
-            return Some(Self::TooOld);
-        }
-        let mut all = (2..=4).flat_map(|major| (0..MINORS).map(move |minor| (major, minor)));
-        Some(if all.any(|minor| some_patch_fits(minor, range)) { Self::NotYet } else { Self::Empty })
+        Some(if older.any(|minor| some_patch_fits(minor, range)) { Self::TooOld } else { Self::NoVersion })
     }
 
     /// What is wrong with a range, which the message calls by `name`, and what to write instead.
     pub fn explain(self, name: &str) -> (String, &'static str) {
         match self {
-            Self::Empty => (format!("no version of Python satisfies {name}"), "write a range like \">=3.11\""),
+            Self::NoVersion => (format!("no version of Python satisfies {name}"), "write a range like \">=3.11\""),
             Self::TooOld => (
                 format!("{name} only allows versions older than 3.9, the oldest that hostler supports"),
                 "write \">=3.9\" or newer",
-            ),
-            Self::NotYet => (
-                format!("{name} only allows versions that do not exist"),
-                "write the oldest version that works, like \">=3.11\"",
             ),
         }
     }

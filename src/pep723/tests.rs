@@ -196,11 +196,11 @@ fn ranges_that_no_worker_can_run_on() {
     for (text, expected) in [
         (">=3.9", None),
         ("==3.11.4", None),
-        (">=3.11,<3.11.0", Some(UnsupportedPython::Empty)),
-        (">3.12,<3.11", Some(UnsupportedPython::Empty)),
+        (">=3.11,<3.11.0", Some(UnsupportedPython::NoVersion)),
+        (">3.12,<3.11", Some(UnsupportedPython::NoVersion)),
         ("==3.7.*", Some(UnsupportedPython::TooOld)),
         ("<3", Some(UnsupportedPython::TooOld)),
-        (">=4.0", Some(UnsupportedPython::NotYet)),
+        (">=4.0", Some(UnsupportedPython::NoVersion)),
     ] {
         assert_eq!(UnsupportedPython::of(text), expected, "{text}");
     }

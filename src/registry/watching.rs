@@ -196,7 +196,7 @@ impl WatchThread {
         if is_important && !std::mem::replace(&mut self.is_logged, true) {
             tracing::warn!(reason, "tool files cannot be watched; they are checked every {every} ms");
         } else if !self.polls {
-            tracing::debug!(reason, "a folder above a tools folder cannot be watched; it is checked every {every} ms");
+            tracing::debug!(reason, "a folder above a tools folder is not watched, but checked every {every} ms");
         }
         self.polls = true;
     }
