@@ -1,4 +1,4 @@
-//! Layers laid over one another: who wins, what stays of the weaker one, and what holds where nobody said anything.
+//! Stacked layers: which one wins, and the defaults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn a_functions_table_wins_over_its_packs_and_touches_no_other_function() {
 }
 
 #[test]
-fn a_project_is_laid_over_the_persons_file_key_by_key() {
+fn the_projects_file_overrides_the_users_key_by_key() {
     let person = layer(
         "log = \"info\"\n[tool]\ntimeout = 1\nmax_queue = 1\n[tool.a]\ntimeout = 1\nmax_queue = 1\nenv = { X = \"1\", Y = \"1\" }\n\
          [tool.\"a.f\"]\ntimeout = 1\neffects = \"pure\"\n[secrets]\nA = { env = \"PERSON\" }\nB = { env = \"PERSON\" }\n\
@@ -75,7 +75,7 @@ fn a_project_is_laid_over_the_persons_file_key_by_key() {
 }
 
 #[test]
-fn where_nobody_said_anything_it_is_as_the_readme_says() {
+fn defaults_are_as_documented() {
     let config = config("");
     let tool = config.tool("a", None, false);
     assert_eq!((tool.timeout.value, tool.startup_timeout.value), (Duration::from_mins(5), Duration::from_mins(1)));
@@ -120,8 +120,8 @@ fn a_secret_has_one_place_and_a_command_has_a_program() {
     {
         let text = format!("[secrets]\nKEY = {place}\n");
         let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
-        let told = FileLayer::read(&source).unwrap_err();
-        assert!(told[0].to_string().contains("expected the place of a secret"), "{place}: {told:?}");
+        let problems = FileLayer::read(&source).unwrap_err();
+        assert_eq!((problems.len(), problems[0].key.as_str()), (1, "secrets.KEY"), "{place}");
     }
 }
 

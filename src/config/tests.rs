@@ -1,4 +1,4 @@
-//! Configuration as people write it, with the mistakes they make.
+//! Configuration files and the messages about their mistakes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -182,7 +182,7 @@ fn header(text: &str) -> ToolLayer {
 }
 
 #[test]
-fn a_flag_is_the_last_word() {
+fn a_flag_wins_over_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("hostler.toml"), "tools = [\"mine\"]\n[tool.\"a.b\"]\ntimeout = 5\n").unwrap();
     let config = Config::load(&Wanted::default(), folder.path()).unwrap();
@@ -196,7 +196,7 @@ fn a_flag_is_the_last_word() {
 }
 
 #[test]
-fn a_limit_of_nothing_is_refused_and_fractions_of_seconds_are_not() {
+fn a_limit_of_zero_is_refused_and_fractions_of_seconds_are_not() {
     assert_mistakes("[tool]\ntimeout = \"0s\"\n", &[(2, "tool.timeout", "longer than zero")]);
     let layer = read("[tool]\ntimeout = 0.5\nidle_timeout = 0\n").unwrap();
     assert_eq!(layer.every.tool.timeout.unwrap().value, Duration::from_millis(500));

@@ -240,7 +240,7 @@ fn metadata(toml: &str) -> Metadata {
 }
 
 #[test]
-fn a_name_that_is_suggested_is_one_that_is_served() {
+fn suggested_names_are_valid() {
     let near = |name: &str| super::nearest_identifier(name);
     assert_eq!(
         (near("1x"), near("my-tool"), near("_x"), near("ünï"), near("_")),
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_can_be_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(text) = decode(&bytes) {
             let _ = read(&text);
         }

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_returns_is_promised_or_that_it_failed() {
+    fn the_result_schema_allows_an_error() {
         let wanted = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
         let expected = json!({"type": "object", "anyOf": [wanted, failed]});
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_of_itself_is_kept() {
+    fn declarations_are_kept() {
         let printed = json!({
             "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
             "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_told() {
+    fn unusable_output_is_reported() {
         for (printed, words) in [
             ("", "prints nothing"),
             ("\n<html>\n<p>", "begins with `<html>` and is not JSON: expected value at line 2 column 1"),

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn running_text_is_no_section() {
+    fn running_text_is_not_a_section() {
         let text = "Explain the\n    arguments:\n\n    Returns: nothing much.\n    See https://e.org: it helps.\n";
         let docs = Docstring::parse(text);
         assert!(docs.parameters.is_empty());

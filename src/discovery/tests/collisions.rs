@@ -2,7 +2,7 @@ use super::super::resolve_collisions;
 use super::{broken, file_at};
 
 #[test]
-fn the_later_file_by_path_gives_way() {
+fn of_conflicting_files_the_later_by_path_is_broken() {
     let mut files = [
         file_at("z.py", "pack = 'brave'\ndef search(): ...\n"),
         file_at("brave.py", "def search(): ...\n"),

@@ -73,7 +73,7 @@ fn a_literal_all_decides_what_is_public() {
 }
 
 #[test]
-fn oddities_are_warned_about() {
+fn unusable_declarations_are_warned_about() {
     let found = file("def f(*values: int): ...\ndef größe(): ...\npack = name()\n");
     assert_eq!(names(&found), ["f"]);
     assert_warnings(&found, &[(1, "star-args", "*values"), (2, "name", "`größe`"), (3, "exports", "`pack`")]);
@@ -156,7 +156,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn no_text_is_too_strange(text in "(def|class|f|[(]x: |'''|[)]|:|\n| |    |Args:\n|\"\"\"|é|\\||\\[|\\]|,|=|@|Enum|str|\\*\\*|# /// script){0,60}") {
+    fn any_text_can_be_read(text in "(def|class|f|[(]x: |'''|[)]|:|\n| |    |Args:\n|\"\"\"|é|\\||\\[|\\]|,|=|@|Enum|str|\\*\\*|# /// script){0,60}") {
         let _ = file(&text);
         let _ = file(&format!("def f():\n    '''{text}'''\n"));
     }
@@ -170,7 +170,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn whatever_the_hints_say_the_schemas_are_schemas(a in HINTS, b in HINTS, x in HINTS, result in HINTS, default in HINTS) {
+    fn schemas_of_any_hints_are_valid(a in HINTS, b in HINTS, x in HINTS, result in HINTS, default in HINTS) {
         let text = format!(
             "from typing import *\nfrom enum import Enum\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel, Field, BeforeValidator\n\
              type X = {x}\n\nB = {b}\n\n@dataclass\nclass A:\n    x: {a}\n    y: {b} = {default}\n\nclass C(BaseModel):\n    z: {x} = {default}\n\n\
@@ -189,7 +189,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_deep_text_ends_neither_the_reading_nor_the_process() {
+fn deep_texts_do_not_overflow_the_stack() {
     let chains: [(&str, &str, &str); 7] = [
         ("", "-", "1"),
         ("", "not ", "1"),

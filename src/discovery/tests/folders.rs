@@ -27,7 +27,7 @@ fn listed<'s>(scan: &'s Scan, folder: &Path) -> Vec<&'s str> {
 const TOOL: &str = "# /// script\n# dependencies = [\"Mark-Down>=1\"]\n# ///\n";
 
 #[test]
-fn tool_files_lie_in_the_folder_or_one_level_down() {
+fn tool_files_are_in_the_folder_or_one_level_below() {
     let folder = folder(&[
         ("brave.py", ""),
         ("_private.py", ""),
@@ -72,7 +72,7 @@ fn a_file_without_a_header_that_a_tool_file_imports_is_a_helper() {
 }
 
 #[test]
-fn what_cannot_be_read_is_listed_as_broken_without_waiting() {
+fn unreadable_files_are_listed_as_broken_without_blocking() {
     let folder = folder(&[("real.py", "def f(): ...")]);
     let at = |name: &str| folder.path().join(name);
     symlink(at("real.py"), at("link.py")).unwrap();
@@ -107,7 +107,7 @@ fn a_missing_folder_is_named() {
 }
 
 #[test]
-fn of_the_usual_folders_only_those_that_are_some_are_told() {
+fn missing_default_folders_are_not_reported() {
     let folder = folder(&[("tools", "#!/bin/sh\n")]);
     let tools = folder.path().join("tools");
     std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
