@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use imports::report_of;
 
 use super::{Interpreters, Report, Surroundings, check};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::discovery::{Status, read_file};
 
 fn checked(folder: &Path) -> Report {
-    let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.to_owned()], ..ConfigOptions::default() };
     let config = Config::load(&wanted, folder).unwrap();
     let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
     check(

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::options::Completions;
 use super::{exit, signature, style};
 use crate::app::App;
-use crate::config::Wanted;
+use crate::config::ConfigOptions;
 
 /// The variable by which a shell asks for candidates.
 const ASKED_BY: &str = "COMPLETE";
@@ -118,7 +118,7 @@ fn app() -> Option<App> {
         let joined = words.iter().filter_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
         apart.chain(joined).map(PathBuf::from).collect()
     };
-    let wanted = Wanted { config: flag("--config").pop(), tools: flag("--tools"), timeout: None };
+    let wanted = ConfigOptions { config: flag("--config").pop(), tools: flag("--tools"), timeout: None };
     App::open(&wanted, &std::env::current_dir().ok()?).ok()
 }
 

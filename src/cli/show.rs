@@ -157,7 +157,7 @@ pub(super) fn type_word(schema: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use crate::app::App;
-    use crate::config::Wanted;
+    use crate::config::ConfigOptions;
 
     #[test]
     fn a_tool_is_shown_with_what_it_takes_and_who_decided_what() {
@@ -170,7 +170,7 @@ mod tests {
         std::fs::write(tools.join("brave.py"), tool).unwrap();
         let config = "[tool.brave]\ntimeout = \"20s\"\nsecrets = [\"KEY\"]\n";
         std::fs::write(folder.path().join("hostler.toml"), config).unwrap();
-        let app = App::open(&Wanted::default(), folder.path()).unwrap();
+        let app = App::open(&ConfigOptions::default(), folder.path()).unwrap();
         let catalogue = app.dispatcher.registry.catalogue();
         let shown = super::as_text(catalogue.resolve("brave_search").unwrap(), None);
         insta::assert_snapshot!(shown.replace(&folder.path().display().to_string(), "FOLDER"));

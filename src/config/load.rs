@@ -15,7 +15,7 @@ pub const FILE_NAME: &str = "hostler.toml";
 
 /// The command line's options about configuration.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ConfigOptions {
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--tools`, which replaces every other folder.
@@ -73,8 +73,8 @@ fn list(problems: &[Problem]) -> String {
 
 impl Config {
     /// Reads the configuration of a directory.
-    pub fn load(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
-        let project = project_file(wanted, directory);
+    pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
+        let project = project_file(options, directory);
         let mut files = Vec::new();
         let mut layer = FileLayer::default();
         let user = paths::user_config();
@@ -90,7 +90,7 @@ impl Config {
         if let Some(problem) = layer.builtin.problem() {
             return Err(ConfigError::Problems(vec![problem]));
         }
-        Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
+        Ok(Self::stack(layer, files, project.as_deref(), options, directory))
     }
 
     /// The tools folders, without those default ones that do not exist.
@@ -98,19 +98,25 @@ impl Config {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
     }
 
-    fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {
+    fn stack(
+        layer: FileLayer,
+        files: Vec<PathBuf>,
+        project: Option<&Path>,
+        options: &ConfigOptions,
+        directory: &Path,
+    ) -> Self {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let environment_log = std::env::var("HOSTLER_LOG").ok().filter(|level| !level.is_empty());
         let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
         Self {
-            tools: tool_folders(&layer, project, wanted, directory),
+            tools: tool_folders(&layer, project, options, directory),
             log: log.or_else(|| layer.log.clone()).unwrap_or(Setting::default_value("warn".to_owned())),
             uv: layer.uv.clone(),
             python: layer.python.clone(),
             build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
             keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
             limits: Limits::of(&layer),
-            call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
+            call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             files,
             layer,
         }
@@ -118,16 +124,21 @@ impl Config {
 }
 
 /// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
-fn project_file(wanted: &Wanted, directory: &Path) -> Option<PathBuf> {
+fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
     let from_environment = || std::env::var_os("HOSTLER_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
-    let named = wanted.config.clone().or_else(from_environment).map(|path| directory.join(path));
+    let named = options.config.clone().or_else(from_environment).map(|path| directory.join(path));
     named.or_else(nearest)
 }
 
-fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Setting<Vec<PathBuf>> {
-    if !wanted.tools.is_empty() {
-        let value = wanted.tools.iter().map(|path| directory.join(path)).collect();
+fn tool_folders(
+    layer: &FileLayer,
+    project: Option<&Path>,
+    options: &ConfigOptions,
+    directory: &Path,
+) -> Setting<Vec<PathBuf>> {
+    if !options.tools.is_empty() {
+        let value = options.tools.iter().map(|path| directory.join(path)).collect();
         return Setting { value, origin: Origin::Flag("--tools") };
     }
     if let Some(tools) = &layer.tools {

@@ -20,5 +20,5 @@ mod stacking_tests;
 mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};
-pub use load::{Config, ConfigError, Wanted};
+pub use load::{Config, ConfigError, ConfigOptions};
 pub use tables::{Envelope, Limits, OnSchemaFailure};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::layer::FileLayer;
-use super::load::{Config, Wanted};
+use super::load::{Config, ConfigOptions};
 use super::section::Source;
 use super::tool::{Effects, Launcher};
 use super::value::{ByteCount, IdleTimeout};
@@ -19,7 +19,7 @@ fn config(text: &str) -> Config {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostler.toml");
     std::fs::write(&file, text).unwrap();
-    Config::load(&Wanted { config: Some(file), ..Wanted::default() }, Path::new("/")).unwrap()
+    Config::load(&ConfigOptions { config: Some(file), ..ConfigOptions::default() }, Path::new("/")).unwrap()
 }
 
 #[test]

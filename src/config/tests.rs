@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::layer::FileLayer;
-use super::load::{Config, Wanted};
+use super::load::{Config, ConfigOptions};
 use super::origin::Origin;
 use super::section::{Problem, Source};
 use super::tool::{Effects, ToolLayer};
@@ -153,7 +153,7 @@ fn the_operator_wins_over_the_header_and_every_value_says_where_it_is_from() {
     let text =
         "[tool]\ntimeout = \"1m\"\n[tool.brave]\nidle_timeout = \"never\"\n[tool.\"brave.search\"]\ntimeout = \"7s\"\n";
     std::fs::write(&file, text).unwrap();
-    let wanted = Wanted { config: Some(file.clone()), ..Wanted::default() };
+    let wanted = ConfigOptions { config: Some(file.clone()), ..ConfigOptions::default() };
     let config = Config::load(&wanted, Path::new("/")).unwrap();
     let header = header("timeout = \"9m\"\neffects = \"pure\"\n");
     let tool = config.tool("brave", Some(&header), false);
@@ -185,10 +185,13 @@ fn header(text: &str) -> ToolLayer {
 fn a_flag_wins_over_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("hostler.toml"), "tools = [\"mine\"]\n[tool.\"a.b\"]\ntimeout = 5\n").unwrap();
-    let config = Config::load(&Wanted::default(), folder.path()).unwrap();
+    let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
     assert_eq!(config.tools.value, [folder.path().join("mine")]);
-    let wanted =
-        Wanted { tools: vec![PathBuf::from("other")], timeout: Some(Duration::from_secs(1)), ..Wanted::default() };
+    let wanted = ConfigOptions {
+        tools: vec![PathBuf::from("other")],
+        timeout: Some(Duration::from_secs(1)),
+        ..ConfigOptions::default()
+    };
     let config = Config::load(&wanted, folder.path()).unwrap();
     assert_eq!(config.tools.value, [folder.path().join("other")]);
     let tool = config.tool("a", None, false);
@@ -210,7 +213,7 @@ fn a_directory_may_be_relative() {
     std::fs::create_dir(&inner).unwrap();
     std::fs::write(folder.path().join("hostler.toml"), "log = \"debug\"\n").unwrap();
     let relative = std::path::Path::new("tests").join(folder.path().file_name().unwrap()).join("inner");
-    let config = Config::load(&Wanted::default(), &relative).unwrap();
+    let config = Config::load(&ConfigOptions::default(), &relative).unwrap();
     assert_eq!(config.log.value, "debug");
 }
 

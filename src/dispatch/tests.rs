@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CallRequest, Dispatcher};
 use crate::builtin::Builtins;
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::outcome::{Code, Fault};
@@ -34,7 +34,7 @@ def need(name: str, spot: Spot):
 
 fn dispatcher(folder: &Path, config: &str) -> Arc<Dispatcher> {
     std::fs::write(folder.join("hostler.toml"), config).unwrap();
-    let wanted = Wanted { tools: vec![folder.join("tools")], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.join("tools")], ..ConfigOptions::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let registry = Arc::new(Registry::open(Arc::clone(&config)));

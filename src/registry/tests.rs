@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::last_good::LastGood;
 use super::{NotFound, Registry};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::discovery::Cache;
 
 const TOOL: &str = "def hello(name: str) -> str:\n    \"\"\"Say hello.\"\"\"\n    return name\n";
 
 fn open(folder: &Path) -> Registry {
-    let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.to_owned()], ..ConfigOptions::default() };
     Registry::open(Arc::new(Config::load(&wanted, folder).unwrap()))
 }
 
@@ -184,7 +184,7 @@ fn a_second_start_reads_only_what_changed() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(folder.path(), "greet.py", TOOL);
     write(folder.path(), "later.py", TOOL);
-    let wanted = Wanted { tools: vec![folder.path().to_owned()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.path().to_owned()], ..ConfigOptions::default() };
     let config = Arc::new(Config::load(&wanted, folder.path()).unwrap());
     let start = || Registry::with(Arc::clone(&config), Cache::below(cache.path()), Vec::new());
     let kept = || std::fs::read_dir(cache.path().join("catalogue")).is_ok_and(|mut files| files.next().is_some());

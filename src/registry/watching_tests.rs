@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::watching::{StartWatcher, Watching, begin, is_change};
 use super::{Catalogue, Registry};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 
 /// Until something that must happen counts as never happening.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ struct Kept {
 
 impl Kept {
     fn by(means: StartWatcher, folder: &Path) -> Self {
-        let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+        let wanted = ConfigOptions { tools: vec![folder.to_owned()], ..ConfigOptions::default() };
         let registry = Arc::new(Registry::open(Arc::new(Config::load(&wanted, Path::new("/")).unwrap())));
         let (sender, catalogues) = channel();
         let tell = move |catalogue: &Catalogue| {

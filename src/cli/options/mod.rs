@@ -11,7 +11,7 @@ use self::commands::{BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, 
 pub(super) use self::commands::{Builtin, Call, Check, Completions, Dev, Doctor, List, New, NewKind, Show, Warm};
 use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
 use super::typed;
-use crate::config::Wanted;
+use crate::config::ConfigOptions;
 
 const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
 
@@ -130,12 +130,12 @@ pub(super) fn help_of(command: &str) -> String {
 
 impl Options {
     /// What the flags say about configuration.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> ConfigOptions {
         let timeout = match &self.command {
             Command::Call(call) => call.timeout,
             _ => None,
         };
-        Wanted { config: self.config.clone(), tools: self.tools.clone(), timeout }
+        ConfigOptions { config: self.config.clone(), tools: self.tools.clone(), timeout }
     }
 
     /// How much is logged: the flag, or what the configuration says.
