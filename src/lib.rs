@@ -5,11 +5,11 @@
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use hostler::{runtime::Workspace, config::Wanted, call::CallRequest};
+//! use hostler::{runtime::Workspace, config::ConfigOptions, call::CallRequest};
 //! use serde_json::{Map, json};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let wanted = Wanted { tools: vec!["examples/tools".into()], ..Wanted::default() };
+//! let wanted = ConfigOptions { tools: vec!["examples/tools".into()], ..ConfigOptions::default() };
 //! let hostler = Workspace::open(&wanted, Path::new("."))?;
 //! let arguments = Map::from_iter([("text".to_owned(), json!("Hello there"))]);
 //! let outcome = hostler.dispatcher.call(CallRequest::new("text.slug", arguments)).await;

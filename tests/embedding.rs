@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hostler::builtin::{About, Builtin, Builtins, Call};
 use hostler::call::{CallEvent, CallRequest, Caller, SessionId};
-use hostler::config::{Config, Wanted};
+use hostler::config::{Config, ConfigOptions};
 use hostler::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
 use hostler::runtime::Workspace;
 use serde_json::{Map, Value, json};
@@ -151,7 +151,7 @@ fn app(settings: &str) -> (Workspace, Arc<Shared>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostler.toml");
     std::fs::write(&file, settings).unwrap();
-    let wanted = Wanted { config: Some(file), tools: vec!["/nowhere".into()], ..Wanted::default() };
+    let wanted = ConfigOptions { config: Some(file), tools: vec!["/nowhere".into()], ..ConfigOptions::default() };
     let config = Config::load(&wanted, Path::new("/")).unwrap();
     let shared = Arc::new(Shared::default());
     let mut tools = Builtins::of(&config);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hostler::builtin::Builtins;
-use hostler::config::{Config, Environment, Wanted};
+use hostler::config::{Config, ConfigOptions, Environment};
 use hostler::mcp::serve_connection;
 use hostler::runtime::{Runtime, Workspace};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         write_tool(&folder.path().join("tools"), "peek");
-        let config = Config::load(&Wanted::default(), folder.path()).unwrap();
+        let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
         Self { runtime: Runtime::new(&config), folder }
     }
 
@@ -58,7 +58,11 @@ impl World {
             ("HOME", self.folder.path().to_str().unwrap()),
             ("KEY", secret),
         ]);
-        let wanted = Wanted { tools: vec![tools.to_owned()], environment: Arc::new(environment), ..Wanted::default() };
+        let wanted = ConfigOptions {
+            tools: vec![tools.to_owned()],
+            environment: Arc::new(environment),
+            ..ConfigOptions::default()
+        };
         let config = Config::load(&wanted, &home).unwrap();
         let builtins = Builtins::of(&config);
         let workspace = Workspace::build_in(Arc::clone(&self.runtime), config, builtins);

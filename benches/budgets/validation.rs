@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hostler::call::validate_arguments;
-use hostler::config::{Config, Wanted};
+use hostler::config::{Config, ConfigOptions};
 use hostler::outcome::Code;
 use hostler::registry::{Registry, Tool};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn tool(ground: &Ground) -> Fallible<Arc<Tool>> {
     let folder = ground.folder("validate");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("shop.py"), TOOL)?;
-    let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.clone()], ..ConfigOptions::default() };
     let registry = Registry::open(Arc::new(Config::load(&wanted, &folder)?));
     registry.find("shop.order").map_err(|_| "shop.order is not listed".into())
 }

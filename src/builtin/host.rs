@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{About, Builtin, Builtins, Call, Unregistered};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::Fault;
 use crate::protocol::HostMethod;

@@ -89,14 +89,14 @@ mod tests {
 
     use super::*;
     use crate::builtin::{About, Call};
-    use crate::config::Wanted;
+    use crate::config::ConfigOptions;
     use crate::config::builtin::GROUPS;
 
     fn config(text: &str) -> Config {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("hostler.toml");
         std::fs::write(&file, text).unwrap();
-        let wanted = Wanted { config: Some(file), tools: vec!["/nowhere".into()], ..Wanted::default() };
+        let wanted = ConfigOptions { config: Some(file), tools: vec!["/nowhere".into()], ..ConfigOptions::default() };
         Config::load(&wanted, Path::new("/")).unwrap()
     }
 

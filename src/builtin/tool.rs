@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use crate::config::facts::{Declared, Risk};
+use crate::config::declared_policy::{Declared, Risk};
 use crate::config::tool::Effects;
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};

@@ -225,7 +225,7 @@ impl Listener for Within {
 fn tools(service: &CallService) -> Value {
     let catalogue = service.registry.catalogue();
     let list = catalogue.ready().map(|tool| {
-        let mut told = tool.settings.facts.as_json();
+        let mut told = tool.settings.policy.as_json();
         told.insert("name".to_owned(), json!(tool.name));
         told.insert("description".to_owned(), json!(tool.description()));
         told.insert("input_schema".to_owned(), json!(tool.function().input_schema));

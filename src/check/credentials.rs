@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, ExprCall, Keyword, Stmt};
 use super::file::Subject;
 use super::text::bytes_of;
 use super::{Finding, rule};
-use crate::config::section::is_slip_of;
+use crate::config::section::is_typo_of;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     Walk { subject, findings }.visit_body(subject.parsed.suite());
@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             return;
         }
         let message = format!("the secret {name} is read and not declared, so it is never sent");
-        let near = self.subject.settings.secrets.value.iter().find(|declared| is_slip_of(name, declared));
+        let near = self.subject.settings.secrets.value.iter().find(|declared| is_typo_of(name, declared));
         let near = near.map(|near| format!("did you mean {near}, which is declared? If not, "));
         let fix = near.unwrap_or_default() + &declaring(self.subject, name);
         self.findings.push(Finding::new(&rule::UNDECLARED_SECRET, bytes_of(argument), message, fix));

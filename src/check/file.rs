@@ -12,7 +12,7 @@ use super::{
     FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule, variables,
 };
 use crate::config::EffectiveTool;
-use crate::discovery::{Refusal, Status, ToolFile, refusal, syntax_tree};
+use crate::discovery::{Status, SyntaxError, ToolFile, syntax_error, syntax_tree};
 use crate::pep723;
 
 /// A file as the rules see it.
@@ -96,7 +96,7 @@ fn of_header(error: pep723::HeaderError, text: &Text) -> Vec<Finding> {
 }
 
 fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
-    let Refusal { range, what, fix } = refusal(&text.source, parsed)?;
+    let SyntaxError { range, what, fix } = syntax_error(&text.source, parsed)?;
     Some(Finding::new(&rule::SYNTAX, range, what, fix))
 }
 

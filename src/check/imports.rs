@@ -10,7 +10,7 @@ use super::imported::Imports;
 use super::text::bytes_of;
 use super::{Finding, Surroundings, folder_of, rule};
 use crate::discovery::{Kind, did_you_mean, is_behind_the_scenes, is_standard};
-use crate::pep723::{brings, comes_along, distribution_of, is_well_known, package_of};
+use crate::pep723::{brings, distribution_of, is_well_known, package_of};
 
 pub(super) fn check(subject: &Subject<'_>, surroundings: &Surroundings, findings: &mut Vec<Finding>) {
     let imports = Imports::of(subject.parsed.suite(), &subject.names);
@@ -22,7 +22,7 @@ pub(super) fn check(subject: &Subject<'_>, surroundings: &Surroundings, findings
         is_standard(module)
             || is_behind_the_scenes(module)
             || is_neighbour(folder, module)
-            || declared.iter().any(|name| brings(name, module) || comes_along(name, module))
+            || declared.iter().any(|name| brings(name, module))
     };
     let mut unknown: Vec<(&str, &Identifier)> = Vec::new();
     for (module, name) in &imports.found {

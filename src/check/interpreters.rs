@@ -9,7 +9,7 @@ use pep440_rs::VersionSpecifiers;
 use super::file::Subject;
 use super::{Finding, newer, rule};
 use crate::config::Environment;
-use crate::pep723::{Hindrance, some_patch_fits};
+use crate::pep723::{UnsupportedPython, some_patch_fits};
 
 /// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,8 +77,8 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
         }
     };
     newer::check(subject, &wanted, findings);
-    if let Some(hindrance) = Hindrance::of_range(&wanted) {
-        let (message, fix) = hindrance.told(&format!("`{text}`"));
+    if let Some(hindrance) = UnsupportedPython::of_range(&wanted) {
+        let (message, fix) = hindrance.explain(&format!("`{text}`"));
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !machine.0.is_empty() && !machine.fits(&wanted) {
         let message = format!("no interpreter here fits `{text}`; there are {} by name", machine.told());

@@ -30,7 +30,7 @@ pub use text::Text;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{
-    Asked, Cache, FolderProblem, Kind, Status, ToolFile, read_tool, resolve_collisions, resolve_overrides, scan_all,
+    Answers, Cache, FolderProblem, Kind, Status, ToolFile, read_tool, resolve_collisions, resolve_overrides, scan_all,
 };
 
 /// One thing that is wrong.
@@ -105,7 +105,7 @@ impl Finding {
 
 /// Checks folders of tools, and files one by one.
 pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings) -> Report {
-    let mut scan = scan_all(folders, surroundings.known.as_ref(), &Asked::default());
+    let mut scan = scan_all(folders, surroundings.known.as_ref(), &Answers::default());
     scan.files.iter_mut().for_each(executables::assume);
     let before: Vec<ToolFile> = scan.files.iter().chain(&surroundings.built_in).cloned().collect();
     resolve_overrides(&mut scan.files);
@@ -158,13 +158,13 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let wishes = file.wishes.layer();
+    let wishes = file.declared.layer();
     let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
     config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
-    let (message, fix) = halves(&problem.told(&config.tools.origin));
+    let (message, fix) = halves(&problem.describe(&config.tools.origin));
     let findings = vec![Finding::new(&rule::UNREADABLE, None, message, fix)];
     FileReport { path: problem.folder.clone(), text: Text::new(String::new()), findings }
 }

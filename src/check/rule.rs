@@ -34,7 +34,6 @@ macro_rules! rules {
 rules! {
     UNREADABLE "unreadable" Error "a file or folder that cannot be read serves no tools"
     HEADER "header" Error "a header that cannot be read keeps the whole file from being served"
-    DOUBTFUL_HEADER "doubtful-header" Warning "a comment that only looks like a header declares nothing"
     SYNTAX "syntax" Error "a file that is no Python keeps all its tools from being served"
     NAME "name" Error "a pack or tool whose name is taken, too long or no identifier is not served"
     TAKES_PLACE "takes-place" Warning "a file that takes the place of a built-in tool, or of a file of another kind, may not be meant to"

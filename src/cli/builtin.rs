@@ -15,7 +15,7 @@ use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
 use crate::config::origin::Setting;
 use crate::config::section::nearest;
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::outcome::{Code, Fault};
 use crate::runtime::Workspace;
 
@@ -36,7 +36,7 @@ fn own_name(name: &str) -> Option<&'static str> {
     GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == meant).copied()
 }
 
-pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) async fn run(asked: &Builtin, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),

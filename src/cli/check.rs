@@ -11,7 +11,7 @@ use super::options::Check;
 use super::{exit, style};
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
-use crate::config::{Config, Wanted, paths};
+use crate::config::{Config, ConfigOptions, paths};
 use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
 use crate::executor::trouble_of_secret;
@@ -19,7 +19,7 @@ use crate::runtime::Workspace;
 
 const FOUND: u8 = 1;
 
-pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) fn run(asked: &Check, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     if asked.rules {
         style::answer(&rules(asked.json));
         return ExitCode::SUCCESS;
@@ -35,7 +35,8 @@ pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode 
             &format!("{} does not exist; name tool files or folders", missing.display()),
         );
     }
-    let wanted = Wanted { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
+    let wanted =
+        ConfigOptions { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
     let report = match Config::load(&wanted, directory) {
         Ok(config) => look(config, &asked.paths, &paths),
         Err(error) => settings(&error),
@@ -200,7 +201,7 @@ mod tests {
     fn findings_are_told_as_a_compiler_tells_them() {
         let here = std::env::current_dir().unwrap();
         let folder = here.join("tests/check/tools");
-        let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
+        let wanted = ConfigOptions { tools: vec![folder.clone()], ..ConfigOptions::default() };
         let config = Config::load(&wanted, &here.join("tests/check")).unwrap();
         let interpreters = Interpreters([(3, 9), (3, 11)].into());
         let mut report = check(
@@ -224,7 +225,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hostler.toml");
         std::fs::write(&path, "tools = 3\n\n[limts]\nmax_output = \"1MB\"\n").unwrap();
-        let wanted = Wanted { config: Some(path), ..Wanted::default() };
+        let wanted = ConfigOptions { config: Some(path), ..ConfigOptions::default() };
         let report = settings(&Config::load(&wanted, folder.path()).unwrap_err());
         insta::assert_snapshot!(as_text(&report, folder.path()));
     }

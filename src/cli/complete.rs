@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::options::Completions;
 use super::{exit, signature, style};
+use crate::config::ConfigOptions;
 use crate::config::Environment;
-use crate::config::Wanted;
 use crate::runtime::Workspace;
 
 /// The variable by which a shell asks for candidates.
@@ -120,7 +120,7 @@ fn app() -> Option<Workspace> {
         let joined = words.iter().filter_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
         apart.chain(joined).map(PathBuf::from).collect()
     };
-    let wanted = Wanted {
+    let wanted = ConfigOptions {
         config: flag("--config").pop(),
         tools: flag("--tools"),
         timeout: None,

@@ -13,7 +13,7 @@ use super::hearing::Talk;
 use super::options::Dev;
 use super::{arguments, call, check, exit, show, status, style};
 use crate::call::CallRequest;
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::outcome::Outcome;
 use crate::process::Signals;
 use crate::registry::{FileEntry, Tool};
@@ -28,7 +28,7 @@ const NAME: Style = AnsiColor::Cyan.on_default().bold();
 const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status`: its worker. Empty line: show the file again. \
      End: Ctrl-D.";
 
-pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) async fn run(asked: &Dev, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     let file = directory.join(&asked.file);
     if !file.is_file() {
         let message = format!("{} is not there; `hostler new NAME` writes a tool file to start from", file.display());
@@ -40,7 +40,7 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
     };
     // The file's neighbours are there to be called and imported, as they are when it is served.
     let folder = file.parent().unwrap_or(directory).to_owned();
-    let wanted = Wanted { tools: vec![folder], ..wanted.clone() };
+    let wanted = ConfigOptions { tools: vec![folder], ..wanted.clone() };
     let app = match Workspace::open(&wanted, directory) {
         Ok(app) => app,
         Err(error) => return exit::complain(exit::USAGE, &error.to_string()),

@@ -79,7 +79,7 @@ fn tool_row(tool: &Tool) -> Row {
         name: tool.name.clone(),
         mcp_name: Some(tool.mcp_name.clone()),
         description: tool.function().summary.clone(),
-        facts: tool.settings.facts.as_json(),
+        facts: tool.settings.policy.as_json(),
         ..file_row(&tool.entry)
     }
 }

@@ -103,7 +103,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.dispatcher.registry.catalogue().problems {
-        let told = problem.told(&app.config.tools.origin);
+        let told = problem.describe(&app.config.tools.origin);
         style::warn(&format!("{}: {told}", problem.folder.display()));
     }
     for (place, warning) in app.unmatched_settings() {

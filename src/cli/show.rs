@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::options::Show;
 use super::{exit, signature, style};
-use crate::config::facts::Facts;
+use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::tool::Protocol;
 use crate::discovery::Kind;
 use crate::registry::{NotFound, Serving, Tool};
@@ -63,7 +63,7 @@ fn is_meant(serving: Serving, setting: &str) -> bool {
     // Of a bare worker nobody hears when it is ready, nor can it ask anything.
     const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
     match serving {
-        _ if Facts::KEYS.contains(&setting) => true,
+        _ if DeclaredPolicy::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {
@@ -156,7 +156,7 @@ pub(super) fn type_word(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Wanted;
+    use crate::config::ConfigOptions;
     use crate::runtime::Workspace;
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         std::fs::write(tools.join("brave.py"), tool).unwrap();
         let config = "[tool.brave]\ntimeout = \"20s\"\nsecrets = [\"KEY\"]\n";
         std::fs::write(folder.path().join("hostler.toml"), config).unwrap();
-        let app = Workspace::open(&Wanted::default(), folder.path()).unwrap();
+        let app = Workspace::open(&ConfigOptions::default(), folder.path()).unwrap();
         let catalogue = app.dispatcher.registry.catalogue();
         let shown = super::as_text(catalogue.resolve("brave_search").unwrap(), None);
         insta::assert_snapshot!(shown.replace(&folder.path().display().to_string(), "FOLDER"));

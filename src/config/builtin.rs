@@ -1,4 +1,4 @@
-//! `[builtin]`: which of the tools that are part of hostler are on, and what they may reach. None is on unless it is named.
+//! `[builtin]`: which built-in tools are on, and what they may reach. None is on by default.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,9 +9,9 @@ use toml::de::DeValue;
 use super::origin::Setting;
 use super::paths::beside;
 use super::section::{Problem, Section, nearest};
-use super::value::{FromToml, choice};
+use super::value::{FromToml, Mismatch, choice};
 
-/// Every built-in tool, by the group it can be switched on with.
+/// Every built-in tool, by the group that switches it on.
 pub const GROUPS: [(&str, &[&str]); 6] = [
     ("files", &["read_file", "list_directory", "write_file", "delete_file", "file_edit"]),
     ("search", &["glob", "grep", "git_status"]),
@@ -21,47 +21,47 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
     ("host", &["hostler_tools", "hostler_status", "hostler_refresh", "hostler_config", "hostler_ask_llm"]),
 ];
 
-/// Other names that they answer to, as other hosts have them.
+/// Their names in other hosts, which work as well.
 pub const ALIASES: [(&str, &str); 2] = [("file_read", "read_file"), ("file_write", "write_file")];
 
-/// The name that a built-in tool of another name is listed under.
+/// The name of the built-in tool that has this other name.
 pub fn listed_as(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, listed)| *listed)
 }
 
-/// The tools that reach into folders.
+/// The groups whose tools use folders.
 const OF_FOLDERS: [&str; 3] = ["files", "search", "shell"];
 
-/// What one file says of them.
+/// The settings of one file.
 #[derive(Debug, Clone, Default)]
 pub struct BuiltinLayer {
     /// The tools, or groups of them, that are on.
     pub enable: Option<Setting<Vec<String>>>,
-    /// Those that are off all the same.
+    /// Those that are off although their group is on.
     pub disable: Option<Setting<Vec<String>>>,
-    /// The folders they may reach; the first is where relative paths begin.
+    /// The folders they may use. Relative paths begin at the first.
     pub roots: Option<Setting<Vec<PathBuf>>>,
-    /// Who answers `web_search`.
+    /// The provider of `web_search`.
     pub search: Option<Setting<SearchProvider>>,
-    /// The address of that provider, where it is one's own.
+    /// The address of that provider, if it is self-hosted.
     pub search_url: Option<Setting<String>>,
-    /// Hosts and addresses that `fetch_url` may reach although they are private.
+    /// Private hosts and addresses that `fetch_url` may use.
     pub fetch_private: Option<Setting<Vec<String>>>,
 }
 
-/// Who answers `web_search`.
+/// The provider of `web_search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchProvider {
     /// The page for browsers without scripts.
     DuckDuckGo,
-    /// An instance of one's own.
+    /// A self-hosted instance.
     SearXng,
-    /// Brave's interface, with a key.
+    /// Brave's API, with a key.
     Brave,
 }
 
 impl FromToml for SearchProvider {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         let words = [("duckduckgo", Self::DuckDuckGo), ("searxng", Self::SearXng), ("brave", Self::Brave)];
         choice(value, &words)
     }
@@ -103,32 +103,32 @@ impl BuiltinLayer {
 
     /// The tools that are on.
     pub fn enabled(&self) -> BTreeSet<&'static str> {
-        let mut on: BTreeSet<&str> = self.enable.iter().flat_map(|names| meant(&names.value)).collect();
-        for off in self.disable.iter().flat_map(|names| meant(&names.value)) {
+        let mut on: BTreeSet<&str> = self.enable.iter().flat_map(|names| tools_in(&names.value)).collect();
+        for off in self.disable.iter().flat_map(|names| tools_in(&names.value)) {
             on.remove(off);
         }
         on
     }
 
-    /// The folders that tools which are on may reach, and of each why it cannot be reached, if so.
+    /// The folders that the enabled tools may use, each with the reason why it cannot be used, if any.
     pub fn reached(&self) -> Vec<(&Path, Option<&'static str>)> {
         let why = |root: &Path| match root.metadata() {
             Ok(found) if found.is_dir() => None,
-            Ok(_) => Some("is a file, and a root is a folder"),
-            Err(_) => Some("is not there"),
+            Ok(_) => Some("is a file, not a folder"),
+            Err(_) => Some("does not exist"),
         };
         let roots = self.roots.iter().filter(|_| self.reaching().is_some()).flat_map(|roots| &roots.value);
         roots.map(|root| (root.as_path(), why(root))).collect()
     }
 
-    /// One of the tools that are on and reach into folders.
+    /// One enabled tool that uses folders.
     fn reaching(&self) -> Option<&'static str> {
         let on = self.enabled();
         let groups = GROUPS.iter().filter(|(group, _)| OF_FOLDERS.contains(group));
         groups.flat_map(|(_, tools)| *tools).find(|name| on.contains(**name)).copied()
     }
 
-    /// What is wrong with all layers taken together.
+    /// What is wrong with all layers together.
     pub(super) fn problem(&self) -> Option<Problem> {
         self.of_folders().or_else(|| self.of_search())
     }
@@ -138,8 +138,8 @@ impl BuiltinLayer {
         if self.search_url.is_some() {
             return None;
         }
-        let what = "an instance of SearXNG is asked, and none is named".to_owned();
-        let fix = "add its address to [builtin.web_search], such as `url = \"https://searx.example\"`".to_owned();
+        let what = "`searxng` needs the address of an instance".to_owned();
+        let fix = "add `url = \"https://searx.example\"` to [builtin.web_search]".to_owned();
         Some(Problem {
             place: provider.origin.place()?.clone(),
             key: "builtin.web_search.provider".to_owned(),
@@ -155,19 +155,20 @@ impl BuiltinLayer {
         if self.roots.as_ref().is_some_and(|roots| !roots.value.is_empty()) {
             return None;
         }
-        let what = format!("{reaching} reaches into folders, and none are named");
-        let fix = "add `roots = [\".\"]` to [builtin], with the folders it may reach, from this file on".to_owned();
+        let what = format!("`{reaching}` needs at least one folder");
+        let fix =
+            "add `roots = [\".\"]` to [builtin], with the folders that it may use, relative to this file".to_owned();
         Some(Problem { place, key: "builtin.enable".to_owned(), what, fix })
     }
 }
 
-/// The tools that a list names, by themselves or by their groups.
-fn meant(names: &[String]) -> impl Iterator<Item = &'static str> {
+/// The tools in a list of tools and groups.
+fn tools_in(names: &[String]) -> impl Iterator<Item = &'static str> {
     let every = GROUPS.iter().flat_map(|(group, tools)| tools.iter().map(move |tool| (*group, *tool)));
     every.filter(|(group, tool)| names.iter().any(|name| name == group || name == tool)).map(|(_, tool)| tool)
 }
 
-/// A list of names that are known.
+/// A list of known names.
 fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>>> {
     let named = section.take::<Vec<String>>(key)?;
     let known = || GROUPS.iter().flat_map(|(group, tools)| tools.iter().chain([group])).copied();
@@ -180,39 +181,38 @@ fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>
         let alias = listed_as(name);
         let fix = match alias.or_else(|| nearest(name, known())) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("name tools (`hostler builtin` lists them) or groups of them: {groups}"),
+            None => format!("name tools (`hostler builtin` lists them) or groups: {groups}"),
         };
         section.report_value(key, value, format!("there is no built-in tool \"{name}\""), fix);
     }
     Some(named)
 }
 
-/// An address without its beginning would be told to whoever calls, who cannot mend it.
+/// An incomplete address would only fail at a call.
 fn web_address(section: &Section<'_>, url: Option<&Setting<String>>) {
     let is_whole = |url: &str| url.starts_with("https://") || url.starts_with("http://");
     let Some(url) = url.map(|url| &url.value).filter(|url| !is_whole(url)) else { return };
     let Some((_, value)) = section.entries().find(|(name, _)| *name == "url") else { return };
-    let fix = format!("write the whole address, such as \"https://{url}\"");
+    let fix = format!("write the whole address, like \"https://{url}\"");
     section.report_value("url", value, format!("\"{url}\" does not begin with https:// or http://"), fix);
 }
 
-/// What is nearly a network would be taken as the name of a host, which there is none of.
+/// An invalid network would count as the name of a host.
 fn hosts(section: &Section<'_>, named: Option<&Setting<Vec<String>>>) {
     let Some((_, value)) = section.entries().find(|(name, _)| *name == "allow_private") else { return };
     let is_known = |name: &String| !name.contains(['/', '*', ' ']) || network(name).is_some();
     for name in named.into_iter().flat_map(|named| &named.value).filter(|name| !is_known(name)) {
-        let fix =
-            "write hosts (\"wiki.internal\"), addresses (\"10.1.2.3\") and networks (\"10.1.0.0/16\"), without more";
+        let fix = "write a host (\"wiki.internal\"), an address (\"10.1.2.3\") or a network (\"10.1.0.0/16\")";
         section.report_value(
             "allow_private",
             value,
-            format!("\"{name}\" is no host, address or network"),
+            format!("\"{name}\" is not a host, address or network"),
             fix.to_owned(),
         );
     }
 }
 
-/// An address or a network of them, such as `10.1.0.0/16`: where it begins, and how many bits all have in common.
+/// An address, or a network such as `10.1.0.0/16`: its first address and the length of its prefix.
 pub fn network(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let address: IpAddr = address.trim_matches(['[', ']']).parse().ok()?;

@@ -1,40 +1,40 @@
-//! What is in force for one tool: default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flags; the last wins.
+//! The settings in force for one tool. Default, header, `[tool]`, `[tool.NAME]`, `[tool."pack.function"]`, flag: the last wins.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::facts::{Declared, Facts, Mode};
+use super::declared_policy::{Declared, DeclaredPolicy, Mode};
 use super::load::Config;
 use super::origin::{Origin, Setting};
 use super::tool::{Effects, Launcher, Protocol, ToolLayer};
-use super::value::{ByteCount, Patience};
+use super::value::{ByteCount, IdleTimeout};
 
 /// Settings of a tool file.
 #[derive(Debug, Clone)]
 pub struct EffectiveTool {
     /// How long one call may run.
     pub timeout: Setting<Duration>,
-    /// From the start of a worker to its hello.
+    /// How long a worker may take from its start to its first message.
     pub startup_timeout: Setting<Duration>,
-    /// How long an idle worker stays.
-    pub idle_timeout: Setting<Patience>,
+    /// When an idle worker ends.
+    pub idle_timeout: Setting<IdleTimeout>,
     /// How many calls may wait.
     pub max_queue: Setting<usize>,
-    /// How many workers are always there.
+    /// How many workers are kept running.
     pub min_workers: Setting<usize>,
     /// How many may be alive.
     pub max_workers: Setting<usize>,
     /// How many calls a worker runs at once.
     pub concurrency: Setting<usize>,
-    /// After how many calls a worker is replaced; never when nobody set it, as the two below.
+    /// After how many calls a worker is replaced; `None` for never, as in the two below.
     pub max_calls: Option<Setting<usize>>,
-    /// After how long.
+    /// After how long a worker is replaced.
     pub max_lifetime: Option<Setting<Duration>>,
-    /// With how much memory after a call.
+    /// The memory after a call from which on a worker is replaced.
     pub max_rss: Option<Setting<ByteCount>>,
-    /// The most memory a worker may hold; none when nobody set one.
+    /// The most memory a worker may use; `None` for no limit.
     pub max_memory: Option<Setting<ByteCount>>,
-    /// What repeating a call does.
+    /// The effect of repeating a call.
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
     pub secrets: Setting<Vec<String>>,
@@ -42,71 +42,70 @@ pub struct EffectiveTool {
     pub launcher: Setting<Launcher>,
     /// Whether arguments are checked.
     pub validate: Setting<bool>,
-    /// Whether it may use hostler.
+    /// Whether it may use hostler itself.
     pub host_access: Setting<bool>,
     /// Variables passed on.
     pub pass_env: Setting<Vec<String>>,
     /// Variables set.
     pub env: BTreeMap<String, Setting<String>>,
-    /// Handed to the tool as it is.
+    /// Passed to the tool as it is.
     pub config: Setting<toml::Table>,
-    /// What it is spoken to in, if it was said to be a worker by itself.
+    /// The protocol of its worker, if it is one by itself.
     pub protocol: Option<Setting<Protocol>>,
-    /// What its worker serves, where somebody said so.
+    /// The functions that its worker serves, if set.
     pub functions: Option<Setting<Vec<String>>>,
-    /// What is said of it.
-    pub facts: Facts,
+    /// Its declared policy.
+    pub policy: DeclaredPolicy,
 }
 
-/// Settings of one function; what is not said for it is its file's.
+/// Settings of one function. What is not set for it is its file's.
 #[derive(Debug, Clone)]
 pub struct FunctionSettings {
     /// How long one call may run.
     pub timeout: Setting<Duration>,
-    /// What repeating a call does.
+    /// The effect of repeating a call.
     pub effects: Setting<Effects>,
     /// Whether arguments are checked.
     pub validate: Setting<bool>,
-    /// What is said of it.
-    pub facts: Facts,
+    /// Its declared policy.
+    pub policy: DeclaredPolicy,
 }
 
 impl Config {
-    /// What is in force for a pack. `header` is what its file asks for; `internal` files have access to hostler.
+    /// The settings of a pack. `header` is what its file sets; `internal` files have access to hostler.
     pub fn tool(&self, pack: &str, header: Option<&ToolLayer>, internal: bool) -> EffectiveTool {
         let none = super::layer::PackLayer::default();
         let (every, own) = (&self.layer.every, self.layer.packs.get(pack).unwrap_or(&none));
-        let asked = header.cloned().unwrap_or_default();
-        let wishes = asked.under(every.wishes.clone()).under(own.wishes.clone());
+        let layer = header.cloned().unwrap_or_default().under(every.tool.clone()).under(own.tool.clone());
         let seconds = Duration::from_secs;
         let or = |value| Setting::default_value(value);
         EffectiveTool {
-            timeout: self.call_timeout.clone().or(wishes.timeout).unwrap_or(or(seconds(300))),
-            startup_timeout: wishes.startup_timeout.unwrap_or(or(seconds(60))),
-            idle_timeout: wishes.idle_timeout.unwrap_or(Setting::default_value(Patience::For(seconds(600)))),
-            max_queue: wishes.max_queue.unwrap_or(Setting::default_value(256)),
+            timeout: self.call_timeout.clone().or(layer.timeout).unwrap_or(or(seconds(300))),
+            startup_timeout: layer.startup_timeout.unwrap_or(or(seconds(60))),
+            idle_timeout: layer.idle_timeout.unwrap_or(Setting::default_value(IdleTimeout::After(seconds(600)))),
+            max_queue: layer.max_queue.unwrap_or(Setting::default_value(256)),
             min_workers: pick(own.min_workers.as_ref(), every.min_workers.as_ref(), 0),
-            max_workers: wishes.max_workers.unwrap_or(Setting::default_value(1)),
-            concurrency: wishes.concurrency.unwrap_or(Setting::default_value(1)),
-            max_calls: wishes.max_calls,
-            max_lifetime: wishes.max_lifetime,
-            max_rss: wishes.max_rss,
-            max_memory: wishes.max_memory,
-            effects: wishes.effects.unwrap_or(Setting::default_value(Effects::Once)),
-            secrets: wishes.secrets.unwrap_or(Setting::default_value(Vec::new())),
+            max_workers: layer.max_workers.unwrap_or(Setting::default_value(1)),
+            concurrency: layer.concurrency.unwrap_or(Setting::default_value(1)),
+            max_calls: layer.max_calls,
+            max_lifetime: layer.max_lifetime,
+            max_rss: layer.max_rss,
+            max_memory: layer.max_memory,
+            effects: layer.effects.unwrap_or(Setting::default_value(Effects::Once)),
+            secrets: layer.secrets.unwrap_or(Setting::default_value(Vec::new())),
             launcher: pick(own.launcher.as_ref(), every.launcher.as_ref(), Launcher::Uv),
             validate: pick(own.validate.as_ref(), every.validate.as_ref(), true),
             host_access: pick(own.host_access.as_ref(), every.host_access.as_ref(), internal),
             pass_env: pick(own.pass_env.as_ref(), every.pass_env.as_ref(), Vec::new()),
             env: own.env.clone(),
             config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
-            protocol: wishes.protocol,
+            protocol: layer.protocol,
             functions: own.functions.clone(),
-            facts: wishes.facts,
+            policy: layer.policy,
         }
     }
 
-    /// What is in force for one function of a pack. `declared` is what it asks for itself, which anybody may overrule.
+    /// The settings of one function of a pack. `declared` is what it declares itself, which every other layer overrides.
     pub fn function(
         &self,
         pack: &str,
@@ -117,7 +116,7 @@ impl Config {
         let none = super::layer::FunctionLayer::default();
         let own = self.layer.functions.get(&format!("{pack}.{function}")).unwrap_or(&none);
         let asked = declared.map(Declared::layer).unwrap_or_default();
-        let facts = asked.facts.under(tool.facts.clone()).under(own.facts.clone());
+        let policy = asked.policy.under(tool.policy.clone()).under(own.policy.clone());
         FunctionSettings {
             timeout: self
                 .call_timeout
@@ -125,12 +124,12 @@ impl Config {
                 .unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
             effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
             validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
-            facts,
+            policy,
         }
     }
 }
 
-/// What is said of a function, else of its file, else by itself.
+/// What is set for a function, else for its file, else what it declares.
 fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
     match (own, asked) {
         (Some(own), _) => own.clone(),
@@ -139,23 +138,23 @@ fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Optio
     }
 }
 
-fn pick<T: Clone>(own: Option<&Setting<T>>, every: Option<&Setting<T>>, otherwise: T) -> Setting<T> {
-    own.or(every).cloned().unwrap_or(Setting::default_value(otherwise))
+fn pick<T: Clone>(own: Option<&Setting<T>>, every: Option<&Setting<T>>, default: T) -> Setting<T> {
+    own.or(every).cloned().unwrap_or(Setting::default_value(default))
 }
 
-/// A setting for `show`: its name, its value as it would be written, and where it came from.
+/// A setting as `show` prints it.
 #[derive(Debug, Clone)]
 pub struct ShownSetting {
     /// The key.
     pub key: &'static str,
     /// The value.
     pub value: String,
-    /// Who decided it.
+    /// What set it.
     pub origin: Origin,
 }
 
 impl EffectiveTool {
-    /// Every setting, for people. Values of `config` and `env` are left out: they may be private.
+    /// Every setting, for people. Values of `config` and `env` may be private: only their keys are shown.
     pub fn shown(&self, function: &FunctionSettings) -> Vec<ShownSetting> {
         fn row<T>(key: &'static str, setting: &Setting<T>, value: String) -> ShownSetting {
             ShownSetting { key, value, origin: setting.origin.clone() }
@@ -167,8 +166,8 @@ impl EffectiveTool {
         }
         let time = |value: Duration| humantime::format_duration(value).to_string();
         let idle = match self.idle_timeout.value {
-            Patience::For(value) => time(value),
-            Patience::Forever => "never".to_owned(),
+            IdleTimeout::After(value) => time(value),
+            IdleTimeout::Never => "never".to_owned(),
         };
         let names = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         let keys: Vec<String> = self.config.value.keys().cloned().collect();
@@ -201,7 +200,7 @@ impl EffectiveTool {
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));
         }
-        rows.extend(function.facts.shown());
+        rows.extend(function.policy.shown());
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));
         }
@@ -209,11 +208,11 @@ impl EffectiveTool {
     }
 }
 
-impl Facts {
-    /// What is said, for people.
+impl DeclaredPolicy {
+    /// What is declared, for people.
     fn shown(&self) -> Vec<ShownSetting> {
-        fn row<T>(key: &'static str, said: Option<&Setting<T>>, say: impl Fn(&T) -> String) -> Option<ShownSetting> {
-            said.map(|said| ShownSetting { key, value: say(&said.value), origin: said.origin.clone() })
+        fn row<T>(key: &'static str, setting: Option<&Setting<T>>, say: impl Fn(&T) -> String) -> Option<ShownSetting> {
+            setting.map(|setting| ShownSetting { key, value: say(&setting.value), origin: setting.origin.clone() })
         }
         let modes = |modes: &Vec<Mode>| modes.iter().map(|mode| mode.word()).collect::<Vec<_>>().join(", ");
         let rows = [

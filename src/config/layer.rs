@@ -1,4 +1,4 @@
-//! One `hostler.toml` as it was written: only what it says, nothing filled in.
+//! One `hostler.toml` as it is written, without defaults.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,26 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builtin::BuiltinLayer;
+use super::declared_policy::DeclaredPolicy;
 use super::environment::Environment;
-use super::executables::ExecutablesLayer;
-use super::facts::Facts;
-use super::mcp::McpLayer;
 use super::origin::{Place, Setting};
 use super::paths::beside;
-use super::python::PythonWish;
 use super::secrets::SecretSource;
 use super::section::{Problem, Section, Source, parse};
+use super::tables::{ExecutablesLayer, McpLayer};
 use super::tool::{Effects, Launcher, ToolLayer, count, limit};
-use super::value::{ByteCount, FunctionNames, Room};
+use super::value::{ByteCount, FunctionNames, MemoryLimit, PythonRequest};
 
-/// What one file says.
+/// The settings of one file.
 #[derive(Debug, Clone, Default)]
 pub struct FileLayer {
     /// Folders of tools.
     pub tools: Option<Setting<Vec<PathBuf>>>,
-    /// How much is logged.
+    /// The log level.
     pub log: Option<Setting<String>>,
-    /// Where uv is.
+    /// The uv program.
     pub uv: Option<Setting<PathBuf>>,
     /// The interpreter that environments are built on.
     pub python: Option<Setting<String>>,
@@ -35,13 +33,13 @@ pub struct FileLayer {
     pub keep: Option<Setting<Duration>>,
     /// Variables for uv while it builds.
     pub build_env: BTreeMap<String, Setting<String>>,
-    /// The most output kept of one call.
+    /// The most output that is kept of one call.
     pub max_output: Option<Setting<ByteCount>>,
-    /// How programs are asked what they are.
+    /// How programs are asked for their schema.
     pub executables: ExecutablesLayer,
     /// How MCP clients are answered.
     pub mcp: McpLayer,
-    /// Which tools of hostler's own are on.
+    /// Which built-in tools are on.
     pub builtin: BuiltinLayer,
     /// How many calls may run at once.
     pub max_concurrent_calls: Option<Setting<usize>>,
@@ -49,7 +47,7 @@ pub struct FileLayer {
     pub max_queue: Option<Setting<usize>>,
     /// How many workers may be alive.
     pub max_workers: Option<Setting<usize>>,
-    /// The most memory that all workers may hold together.
+    /// The most memory that all workers may use together.
     pub max_memory: Option<Setting<ByteCount>>,
     /// `[tool]`: for every tool.
     pub every: PackLayer,
@@ -57,50 +55,50 @@ pub struct FileLayer {
     pub packs: BTreeMap<String, PackLayer>,
     /// `[tool."pack.function"]`: for one function.
     pub functions: BTreeMap<String, FunctionLayer>,
-    /// The rules that `check` leaves out.
+    /// The rules that `check` ignores.
     pub ignore: Option<Setting<Vec<String>>>,
     /// Where secrets are.
     pub secrets: BTreeMap<String, Setting<SecretSource>>,
 }
 
-/// What a file says of a pack, or of all.
+/// The settings of a pack, or of all packs.
 #[derive(Debug, Clone, Default)]
 pub struct PackLayer {
-    /// Where the table stands.
+    /// The place of the table.
     pub place: Option<Place>,
-    /// What a header could say too.
-    pub wishes: ToolLayer,
-    /// How many workers are always there.
+    /// The settings that a header may set too.
+    pub tool: ToolLayer,
+    /// How many workers are kept running.
     pub min_workers: Option<Setting<usize>>,
     /// How the interpreter is started.
     pub launcher: Option<Setting<Launcher>>,
     /// Whether arguments are checked against the schema.
     pub validate: Option<Setting<bool>>,
-    /// Whether its functions may use hostler.
+    /// Whether its functions may use hostler itself.
     pub host_access: Option<Setting<bool>>,
     /// Variables passed on from hostler's own environment.
     pub pass_env: Option<Setting<Vec<String>>>,
     /// Variables set.
     pub env: BTreeMap<String, Setting<String>>,
-    /// Handed to the tool as it is.
+    /// Passed to the tool as it is.
     pub config: Option<Setting<toml::Table>>,
-    /// What its worker serves, where nothing else says so.
+    /// The functions that its worker serves.
     pub functions: Option<Setting<Vec<String>>>,
 }
 
-/// What a file says of one function.
+/// The settings of one function.
 #[derive(Debug, Clone, Default)]
 pub struct FunctionLayer {
-    /// Where the table stands.
+    /// The place of the table.
     pub place: Option<Place>,
     /// How long one call may run.
     pub timeout: Option<Setting<Duration>>,
-    /// What repeating a call does.
+    /// The effect of repeating a call.
     pub effects: Option<Setting<Effects>>,
     /// Whether arguments are checked against the schema.
     pub validate: Option<Setting<bool>>,
-    /// What is said of it.
-    pub facts: Facts,
+    /// Its declared policy.
+    pub policy: DeclaredPolicy,
 }
 
 impl FileLayer {
@@ -116,7 +114,7 @@ impl FileLayer {
         }
     }
 
-    /// Reads a whole file; every problem in it is reported, not only the first.
+    /// Reads a whole file, and reports every problem in it.
     pub fn read(source: &Source) -> Result<Self, Vec<Problem>> {
         let table = parse(source).map_err(|problem| vec![problem])?;
         let problems = RefCell::default();
@@ -129,11 +127,14 @@ impl FileLayer {
 
     fn take(top: &Section<'_>, source: &Source) -> Self {
         let folder = source.file.parent().unwrap_or(Path::new("")).to_owned();
-        let mut layer =
-            Self { tools: folders(top).map(|tools| absolute(tools, &folder)), log: top.take("log"), ..Self::default() };
+        let mut layer = Self {
+            tools: top.take::<Vec<PathBuf>>("tools").map(|tools| absolute(tools, &folder)),
+            log: top.take("log"),
+            ..Self::default()
+        };
         if let Some(section) = top.section("environment") {
             layer.uv = section.take("uv");
-            layer.python = section.take::<PythonWish>("python").map(|wish| wish.map(|wish| wish.0));
+            layer.python = section.take::<PythonRequest>("python").map(|python| python.map(|python| python.0));
             layer.build_timeout = limit(&section, "build_timeout");
             layer.keep = section.take("keep");
             layer.build_env = section.section("env").map(|env| strings(&env)).unwrap_or_default();
@@ -144,7 +145,7 @@ impl FileLayer {
             layer.max_concurrent_calls = count(&section, "max_concurrent_calls");
             layer.max_queue = count(&section, "max_queue");
             layer.max_workers = count(&section, "max_workers");
-            layer.max_memory = section.take::<Room>("max_memory").map(|room| room.map(|room| room.0));
+            layer.max_memory = section.take::<MemoryLimit>("max_memory").map(|limit| limit.map(|limit| limit.0));
             section.finish(false);
         }
         if let Some(section) = top.section("executables") {
@@ -178,7 +179,7 @@ impl FileLayer {
                     timeout: limit(&table, "timeout"),
                     effects: table.take("effects"),
                     validate: table.take("validate"),
-                    facts: Facts::read(&table),
+                    policy: DeclaredPolicy::read(&table),
                 };
                 table.finish(false);
                 self.functions.insert(name, function);
@@ -195,7 +196,7 @@ impl FileLayer {
         section.finish(true);
     }
 
-    /// This layer with a stronger one laid over it.
+    /// This layer with a stronger one over it.
     #[must_use]
     pub fn under(mut self, over: Self) -> Self {
         self.every = self.every.under(over.every);
@@ -231,8 +232,8 @@ impl FileLayer {
 }
 
 impl PackLayer {
-    fn take_common(&mut self, section: &Section<'_>, wishes: impl Fn(&Section<'_>) -> ToolLayer) {
-        self.wishes = wishes(section);
+    fn take_common(&mut self, section: &Section<'_>, read: impl Fn(&Section<'_>) -> ToolLayer) {
+        self.tool = read(section);
         self.min_workers = section.take("min_workers");
         self.launcher = section.take("launcher");
         self.validate = section.take("validate");
@@ -244,7 +245,7 @@ impl PackLayer {
         self.env.extend(over.env);
         Self {
             place: over.place.or(self.place),
-            wishes: self.wishes.under(over.wishes),
+            tool: self.tool.under(over.tool),
             min_workers: over.min_workers.or(self.min_workers),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
@@ -264,20 +265,9 @@ impl FunctionLayer {
             timeout: over.timeout.or(self.timeout),
             effects: over.effects.or(self.effects),
             validate: over.validate.or(self.validate),
-            facts: self.facts.under(over.facts),
+            policy: self.policy.under(over.policy),
         }
     }
-}
-
-/// The folders of tools. A table of that name is most likely one of settings.
-fn folders(top: &Section<'_>) -> Option<Setting<Vec<PathBuf>>> {
-    if let Some((name, value)) = top.entries().find(|(name, value)| *name == "tools" && value.get_ref().is_table()) {
-        top.ask("tools");
-        let what = "a table does not fit here, which is for a list of folders".to_owned();
-        top.report_value(name, value, what, "did you mean [tool], for every tool, or [tool.NAME], for one?".to_owned());
-        return None;
-    }
-    top.take("tools")
 }
 
 /// A table of names and strings.
@@ -289,7 +279,9 @@ fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
                 let origin = section.origin_of(value);
                 found.insert(name.to_owned(), Setting { value: text.to_owned(), origin });
             }
-            None => section.report_value(name, value, "not a string".to_owned(), "write it in quotes".to_owned()),
+            None => {
+                section.report_value(name, value, "expected a string".to_owned(), "write it in quotes".to_owned());
+            }
         }
     }
     found

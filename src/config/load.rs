@@ -1,4 +1,4 @@
-//! Finding and stacking configuration files: the project's over the person's own over the defaults.
+//! Finds and stacks configuration files: the project's over the user's over the defaults.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::environment::Environment;
 use super::layer::FileLayer;
-use super::limits::Limits;
 use super::origin::{Origin, Setting};
 use super::paths;
 use super::section::{Problem, Source};
+use super::tables::Limits;
 
-/// The name that is looked for upwards from the working directory.
+/// The file that is searched for in the working directory and the folders above it.
 pub const FILE_NAME: &str = "hostler.toml";
 
-/// What the command line says about configuration.
+/// The command line's options about configuration.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ConfigOptions {
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--tools`, which replaces every other folder.
@@ -36,19 +36,19 @@ pub struct Config {
     pub directory: PathBuf,
     /// Folders of tools, weakest first.
     pub tools: Setting<Vec<PathBuf>>,
-    /// How much is logged.
+    /// The log level.
     pub log: Setting<String>,
-    /// Where uv is, when somebody said.
+    /// The uv program, if set.
     pub uv: Option<Setting<PathBuf>>,
-    /// The interpreter that environments are built on, when somebody said.
+    /// The interpreter that environments are built on, if set.
     pub python: Option<Setting<String>>,
     /// The longest a build may take.
     pub build_timeout: Setting<Duration>,
     /// How long an unused environment is kept.
     pub keep: Setting<Duration>,
-    /// What holds for all tools together.
+    /// The limits for all tools together.
     pub limits: Limits,
-    /// Everything about single tools, as the files say it.
+    /// The settings of single tools, as the files set them.
     pub layer: FileLayer,
     /// `--timeout`.
     pub call_timeout: Option<Setting<Duration>>,
@@ -69,7 +69,7 @@ pub enum ConfigError {
         /// What to do.
         fix: &'static str,
     },
-    /// The file says things that hostler does not understand.
+    /// The file has errors.
     #[error("{}", list(.0))]
     Problems(Vec<Problem>),
 }
@@ -79,47 +79,53 @@ fn list(problems: &[Problem]) -> String {
 }
 
 impl Config {
-    /// Reads the configuration that is in force in a directory.
-    pub fn load(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
-        let project = project_file(wanted, directory);
+    /// Reads the configuration of a directory.
+    pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
+        let project = project_file(options, directory);
         let mut files = Vec::new();
         let mut layer = FileLayer::default();
-        let user = paths::user_config(&wanted.environment);
+        let user = paths::user_config(&options.environment);
         if user.is_file() {
-            layer = read(&user, &wanted.environment)?;
+            layer = read(&user, &options.environment)?;
             files.push(user);
         }
         if let Some(path) = &project {
-            layer = layer.under(read(path, &wanted.environment)?);
+            layer = layer.under(read(path, &options.environment)?);
             files.insert(0, path.clone());
         }
-        // Which tools are on and what they may reach may stand in two files.
+        // Which tools are on and which folders they use may be set in two files.
         if let Some(problem) = layer.builtin.problem() {
             return Err(ConfigError::Problems(vec![problem]));
         }
-        Ok(Self::stack(layer, files, project.as_deref(), wanted, directory))
+        Ok(Self::stack(layer, files, project.as_deref(), options, directory))
     }
 
-    /// The tools folders, but for the usual ones that are not there: nobody named those.
+    /// The tools folders, without those default ones that do not exist.
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
     }
 
-    fn stack(layer: FileLayer, files: Vec<PathBuf>, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Self {
+    fn stack(
+        layer: FileLayer,
+        files: Vec<PathBuf>,
+        project: Option<&Path>,
+        options: &ConfigOptions,
+        directory: &Path,
+    ) -> Self {
         let minutes = |count: u64| Duration::from_secs(60 * count);
-        let environment_log = wanted.environment.text("HOSTLER_LOG").map(str::to_owned);
+        let environment_log = options.environment.text("HOSTLER_LOG").map(str::to_owned);
         let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
         Self {
             directory: directory.to_owned(),
-            tools: tool_folders(&layer, project, wanted, directory),
+            tools: tool_folders(&layer, project, options, directory),
             log: log.or_else(|| layer.log.clone()).unwrap_or(Setting::default_value("warn".to_owned())),
             uv: layer.uv.clone(),
             python: layer.python.clone(),
             build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
             keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
             limits: Limits::of(&layer),
-            call_timeout: wanted.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
-            environment: Arc::clone(&wanted.environment),
+            call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
+            environment: Arc::clone(&options.environment),
             files,
             layer,
         }
@@ -127,23 +133,28 @@ impl Config {
 }
 
 /// `--config`, `$HOSTLER_CONFIG`, the nearest `hostler.toml` upwards.
-fn project_file(wanted: &Wanted, directory: &Path) -> Option<PathBuf> {
-    let from_environment = || wanted.environment.path("HOSTLER_CONFIG");
+fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
+    let from_environment = || options.environment.path("HOSTLER_CONFIG");
     let nearest = || directory.ancestors().map(|folder| folder.join(FILE_NAME)).find(|path| path.is_file());
-    let named = wanted.config.clone().or_else(from_environment).map(|path| directory.join(path));
+    let named = options.config.clone().or_else(from_environment).map(|path| directory.join(path));
     named.or_else(nearest)
 }
 
-fn tool_folders(layer: &FileLayer, project: Option<&Path>, wanted: &Wanted, directory: &Path) -> Setting<Vec<PathBuf>> {
-    if !wanted.tools.is_empty() {
-        let value = wanted.tools.iter().map(|path| directory.join(path)).collect();
+fn tool_folders(
+    layer: &FileLayer,
+    project: Option<&Path>,
+    options: &ConfigOptions,
+    directory: &Path,
+) -> Setting<Vec<PathBuf>> {
+    if !options.tools.is_empty() {
+        let value = options.tools.iter().map(|path| directory.join(path)).collect();
         return Setting { value, origin: Origin::Flag("--tools") };
     }
     if let Some(tools) = &layer.tools {
         return tools.clone();
     }
     let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = paths::system_tools().into_iter().chain([paths::user_tools(&wanted.environment), beside_project]);
+    let usual = paths::system_tools().into_iter().chain([paths::user_tools(&options.environment), beside_project]);
     // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
     Setting::default_value(usual.collect())
 }
@@ -152,7 +163,7 @@ fn read(path: &Path, environment: &Environment) -> Result<FileLayer, ConfigError
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
         path: path.display().to_string(),
         error,
-        fix: "give a readable file with --config or $HOSTLER_CONFIG, or leave both out",
+        fix: "name a readable file with --config or $HOSTLER_CONFIG, or remove both",
     })?;
     let source = Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false };
     let mut layer = FileLayer::read(&source).map_err(ConfigError::Problems)?;

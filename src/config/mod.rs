@@ -1,21 +1,17 @@
-//! `hostler.toml`: typed settings whose every value knows where it came from.
+//! `hostler.toml`: typed settings, each with the place that set it.
 
 pub mod builtin;
+pub mod declared_policy;
 pub mod effective;
 pub mod environment;
-pub mod executables;
-pub mod facts;
-pub(crate) mod homes;
 pub mod layer;
-mod limits;
 pub mod load;
-pub mod mcp;
-mod mistaken;
 pub mod origin;
 pub mod paths;
-mod python;
 pub mod secrets;
 pub mod section;
+mod tables;
+mod toml_error;
 pub mod tool;
 pub mod value;
 
@@ -26,5 +22,5 @@ mod tests;
 
 pub use effective::{EffectiveTool, FunctionSettings};
 pub use environment::Environment;
-pub use limits::Limits;
-pub use load::{Config, ConfigError, Wanted};
+pub use load::{Config, ConfigError, ConfigOptions};
+pub use tables::{Envelope, Limits, OnSchemaFailure};

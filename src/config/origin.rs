@@ -1,17 +1,17 @@
-//! Where a value came from: every effective setting can answer "who said so?".
+//! The place that set a value. Every effective setting knows its own.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The place that decided a setting's value.
+/// What set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything; hostler's own default.
+    /// hostler's default.
     Default,
-    /// The header of a tool file; a header can only ask, the operator's file wins over it.
+    /// The header of a tool file, which the operator's file overrides.
     Header(Place),
-    /// A tool that has no header, in what it says of itself; it can only ask, too.
+    /// The declaration of a tool without a header, which is overridden too.
     Tool,
     /// A line of a `hostler.toml`.
     File(Place),
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// The line that decided it, where it is one of a file.
+    /// The line of a file that set it, if one did.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Header(place) | Self::File(place) => Some(place),
@@ -59,17 +59,17 @@ impl Origin {
     }
 }
 
-/// A value that knows where it came from.
+/// A value with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// What is in force.
+    /// The value.
     pub value: T,
-    /// Who decided it.
+    /// What set it.
     pub origin: Origin,
 }
 
 impl<T> Setting<T> {
-    /// A value that nobody set.
+    /// A default.
     pub const fn default_value(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }

@@ -1,4 +1,4 @@
-//! Where hostler keeps things: the XDG folders, and where tools are looked for.
+//! The XDG folders that hostler uses, and the default folders of tools.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -1,23 +1,22 @@
-//! One TOML table, read key by key: typed values with their line, and an error for every key nobody asked for.
+//! One TOML table, read key by key: typed values with their line, and an error for every unknown key.
 //!
-//! Both `hostler.toml` and the `[tool.hostler]` table of a tool file's header are read through this, so a misspelt
-//! key is answered the same way in both: by name, line and the nearest key that exists.
+//! Both `hostler.toml` and the `[tool.hostler]` table of a tool file's header are read through this, so an unknown key gets
+//! the same message in both: its name, its line and the nearest known key.
 
 use std::cell::RefCell;
 use std::fmt;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::homes;
-use super::mistaken::{self, Mistake};
+use super::declared_policy::DeclaredPolicy;
 use super::origin::{Origin, Place, Setting};
-use super::value::{FromToml, ITEM};
+use super::toml_error::{self, TomlError};
+use super::value::{FromToml, describe};
 
-/// A TOML text and where it stands, so that a byte offset becomes a line a person can open.
+/// A TOML text and its place in a file.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The file the text was read from.
@@ -26,7 +25,7 @@ pub struct Source {
     pub text: Arc<str>,
     /// The line of `file` on which `text` begins (1 for a whole file; more for a header block).
     pub first_line: usize,
-    /// Whether values read from here are a header's wishes or an operator's word.
+    /// Whether it is the header of a tool file, which the operator's settings override.
     pub is_header: bool,
 }
 
@@ -48,12 +47,12 @@ impl Source {
     }
 }
 
-/// One thing that is wrong in a settings file, with what to do about it.
+/// One thing that is wrong in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it stands.
+    /// Where it is.
     pub place: Place,
-    /// The full key, `tool.brave.timeout`; empty when the text is not TOML at all.
+    /// The full key, `tool.brave.timeout`; empty when the text is not TOML.
     pub key: String,
     /// What is wrong.
     pub what: String,
@@ -71,20 +70,20 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Parses a text into a table, or says which line keeps it from being TOML.
+/// Parses a text into a table.
 pub fn parse(source: &Source) -> Result<DeTable<'_>, Problem> {
     DeTable::parse(&source.text).map(Spanned::into_inner).map_err(|error| {
-        let Mistake { at, what, fix } = mistaken::explain(source, &error);
+        let TomlError { at, what, fix } = toml_error::explain(source, &error);
         Problem { place: source.place_at(at), key: String::new(), what: format!("not valid TOML: {what}"), fix }
     })
 }
 
-/// A table being read. Every key that is asked for is remembered; [`Section::finish`] reports the rest.
+/// A table being read. Every key that is read counts as known; [`Section::finish`] reports the others.
 pub struct Section<'a> {
     source: &'a Source,
     prefix: String,
     table: &'a DeTable<'a>,
-    asked: RefCell<Vec<&'static str>>,
+    known: RefCell<Vec<&'static str>>,
     problems: &'a RefCell<Vec<Problem>>,
 }
 
@@ -96,46 +95,39 @@ impl<'a> Section<'a> {
         table: &'a DeTable<'a>,
         problems: &'a RefCell<Vec<Problem>>,
     ) -> Self {
-        Self { source, prefix: prefix.into(), table, asked: RefCell::default(), problems }
+        Self { source, prefix: prefix.into(), table, known: RefCell::default(), problems }
     }
 
-    /// The value of a key, or `None` when it is not there. A value of a wrong kind is reported and counts as absent.
+    /// The value of a key. A value of another type is reported and counts as absent.
     pub fn take<T: FromToml>(&self, key: &'static str) -> Option<Setting<T>> {
-        self.asked.borrow_mut().push(key);
+        self.known.borrow_mut().push(key);
         let value = self.table.get(key)?;
         let at = value.span().start;
         match T::from_toml(value.get_ref()) {
             Ok(taken) => Some(Setting { value: taken, origin: self.source.origin_at(at) }),
-            Err(fix) => {
-                let of_list = fix.starts_with(ITEM).then(|| "an item of this list".to_owned());
-                let found = of_list.unwrap_or_else(|| describe(value.get_ref()));
-                self.report(at, self.full_key(key), format!("{found} does not fit here"), fix);
+            Err(wrong) => {
+                self.report(at, self.full_key(key), wrong.what, wrong.fix);
                 None
             }
         }
     }
 
-    /// Takes a key for known whose value somebody else has looked at.
-    pub fn ask(&self, key: &'static str) {
-        self.asked.borrow_mut().push(key);
-    }
-
     /// A sub-table as a section of its own.
     pub fn section(&self, key: &'static str) -> Option<Section<'a>> {
-        self.asked.borrow_mut().push(key);
+        self.known.borrow_mut().push(key);
         self.subsection(key)
     }
 
-    /// Every sub-table that no `take` or `section` asked for by name, in order: `[tool.NAME]`.
+    /// Every sub-table that is not known by name, in order: `[tool.NAME]`.
     pub fn named_sections(&self) -> Vec<(String, Section<'a>)> {
-        let asked = self.asked.borrow().clone();
+        let known = self.known.borrow().clone();
         let tables = self.table.iter().filter(|(_, value)| value.get_ref().is_table());
         let names = tables.map(|(key, _)| key.get_ref().to_string());
-        let unknown = names.filter(|name| !asked.contains(&name.as_str()));
+        let unknown = names.filter(|name| !known.contains(&name.as_str()));
         unknown.filter_map(|name| self.subsection(&name).map(|section| (name, section))).collect()
     }
 
-    /// Every key with its raw value, for tables whose keys are the person's own (`[secrets]`, `config`).
+    /// Every key with its raw value, for tables with arbitrary keys (`[secrets]`, `config`).
     pub fn entries(&self) -> impl Iterator<Item = (&'a str, &'a Spanned<DeValue<'a>>)> + '_ {
         self.table.iter().map(|(key, value)| (key.get_ref().as_ref(), value))
     }
@@ -143,7 +135,7 @@ impl<'a> Section<'a> {
     /// Where the table begins.
     pub fn place(&self) -> Place {
         let first = self.table.iter().map(|(key, _)| key.span().start).min().unwrap_or(0);
-        // Its head stands above its first key, unless it is written within braces.
+        // Its head is above its first key, unless it is an inline table.
         let name = self.prefix.rsplit_once("tool.").map_or(self.prefix.as_str(), |(_, name)| name);
         let above = self.source.text.get(..first).unwrap_or_default();
         let mut head = above.match_indices('[').filter(|(at, _)| {
@@ -158,98 +150,71 @@ impl<'a> Section<'a> {
         self.source.origin_at(value.span().start)
     }
 
-    /// The line of a value as it stands in the file, with something else in the value's place.
-    pub fn line_with(&self, value: &Spanned<DeValue<'_>>, instead: &str) -> String {
-        let (text, span) = (&self.source.text, value.span());
-        let start = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let end = text[span.end..].find('\n').map_or(text.len(), |end| span.end + end);
-        let margin = if self.source.is_header { "# " } else { "" };
-        format!("{margin}{}{instead}{}", &text[start..span.start], &text[span.end..end])
-    }
-
-    /// A line with another key.
-    fn renamed(&self, key: Range<usize>, instead: &str) -> String {
-        let rest = self.source.text[key.end..].lines().next().unwrap_or_default();
-        let margin = if self.source.is_header { "# " } else { "" };
-        format!("write exactly `{margin}{instead}{rest}`")
-    }
-
     /// Reports something that is wrong with one of this table's values.
     pub fn report_value(&self, key: &str, value: &Spanned<DeValue<'_>>, what: String, fix: String) {
         self.report(value.span().start, self.full_key(key), what, fix);
     }
 
-    /// Reports keys that belong elsewhere, in a header's `[tool]`, whose tables are others'.
+    /// Reports keys of a header's `[tool]` that belong into another table. The tables in it are other tools'.
     pub fn report_misplaced(&self) {
         for (key, value) in self.table {
             let name = key.get_ref().as_ref();
-            let home = homes::in_header(name).filter(|_| !value.get_ref().is_table());
-            if let Some(home) = home {
-                self.report(key.span().start, self.full_key(name), OUT_OF_PLACE.to_owned(), home);
+            let place = place_in_header(name).filter(|_| !value.get_ref().is_table());
+            if let Some(place) = place {
+                self.report(key.span().start, self.full_key(name), MISPLACED.to_owned(), place);
             }
         }
     }
 
-    /// Ends the reading: every key that was never asked for is reported, with the nearest one that was.
-    /// `named` allows sub-tables of any name ([`Section::named_sections`]).
+    /// Ends the reading: every unknown key is reported. `named` allows sub-tables of any name
+    /// ([`Section::named_sections`]).
     pub fn finish(self, named: bool) {
-        let asked = self.asked.borrow();
+        let known = self.known.borrow();
         for (key, value) in self.table {
             let name = key.get_ref().as_ref();
-            if asked.contains(&name) || (named && value.get_ref().is_table()) {
+            if known.contains(&name) || (named && value.get_ref().is_table()) {
                 continue;
             }
-            if let Some(fix) =
-                self.function_table(name, value).filter(|_| nearest(name, asked.iter().copied()).is_none())
-            {
-                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
-                continue;
-            }
-            let is_top = self.source.is_header && self.prefix.is_empty();
-            let ours = homes::called_otherwise(name, value.get_ref().is_array()).filter(|_| is_top);
-            if let Some(ours) = ours {
-                let fix = format!("here it is called `{ours}`: {}", self.renamed(key.span(), ours));
-                self.report(key.span().start, self.full_key(name), "unknown key".to_owned(), fix);
-                continue;
-            }
-            let home = if self.source.is_header { homes::in_header(name) } else { self.home_in_file(name) };
-            let (what, fix) = match home {
-                Some(home) => (OUT_OF_PLACE, home),
-                None => ("unknown key", unknown_key_fix(name, &asked)),
+            let near = nearest(name, known.iter().copied());
+            let function = self.function_table(name, value).filter(|_| near.is_none());
+            let place = if self.source.is_header { place_in_header(name) } else { self.place_in_file(name) };
+            let (what, fix) = match (function, place, near) {
+                (Some(fix), _, _) => ("unknown key", fix),
+                (None, Some(place), _) => (MISPLACED, place),
+                (None, None, Some(near)) => ("unknown key", format!("did you mean `{near}`?")),
+                (None, None, None) => {
+                    let mut keys = known.clone();
+                    keys.sort_unstable();
+                    ("unknown key", format!("remove it; the keys here are {}", keys.join(", ")))
+                }
             };
             self.report(key.span().start, self.full_key(name), what.to_owned(), fix);
         }
     }
 
-    /// `[tool.a.ask]`, where `ask` is meant as a function of `a`.
+    /// `[tool.a.ask]`, where `ask` may be a function of `a`.
     fn function_table(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let pack = self.prefix.strip_prefix("tool.").filter(|_| !self.source.is_header)?;
-        let is_meant = value.get_ref().is_table() && !pack.contains('.');
-        let quoted = format!("[tool.\"{pack}.{name}\"]");
-        is_meant.then(|| format!("if `{name}` is a function of `{pack}`, its table is called {quoted}"))
+        let is_table = value.get_ref().is_table() && !pack.contains('.');
+        is_table.then(|| format!("write [tool.\"{pack}.{name}\"] if `{name}` is a function of `{pack}`"))
     }
 
-    /// A function has few settings of its own: its worker is the file's.
-    fn home_in_file(&self, name: &str) -> Option<String> {
+    /// Where a key of hostler.toml belongs. A function has few settings of its own: the others are its file's.
+    fn place_in_file(&self, name: &str) -> Option<String> {
         let pack = self.prefix.strip_prefix("tool.").and_then(|of| of.split_once('.')).map(|(pack, _)| pack);
-        match pack {
-            Some(pack) if homes::is_of_packs(name) => {
-                Some(format!("a function has none of its own: write it under [tool.{pack}]"))
-            }
-            _ => homes::in_file(name),
+        match pack.filter(|_| is_tool_key(name)) {
+            Some(pack) => Some(format!("move it to [tool.{pack}]")),
+            None => place_in_file(name),
         }
     }
 
     fn subsection(&self, key: &str) -> Option<Section<'a>> {
         let value = self.table.get(key)?;
         let Some(table) = value.get_ref().as_table() else {
-            let is_list = value.get_ref().is_array() || value.get_ref().is_str();
-            let fix = match self.full_key(key) {
-                of if of == "tool" && is_list => "did you mean `tools`, the folders of tools?".to_owned(),
-                of => format!("write it as a table: [{of}]"),
-            };
-            let found = describe(value.get_ref());
-            self.report(value.span().start, self.full_key(key), format!("{found} does not fit here"), fix);
+            let name = self.full_key(key);
+            let what = format!("expected a table, got {}", describe(value.get_ref()));
+            let fix = format!("write it as [{name}]");
+            self.report(value.span().start, name, what, fix);
             return None;
         };
         Some(Section::new(self.source, self.full_key(key), table, self.problems))
@@ -264,24 +229,75 @@ impl<'a> Section<'a> {
     }
 }
 
-/// What is said of a key that another table has.
-const OUT_OF_PLACE: &str = "this table has no such key";
+const MISPLACED: &str = "this key is not valid here";
 
-fn unknown_key_fix(name: &str, known: &[&'static str]) -> String {
-    if let Some(near) = nearest(name, known.iter().copied()) {
-        return format!("did you mean `{near}`?");
-    }
-    let mut names = known.to_vec();
-    names.sort_unstable();
-    format!("remove it; the keys here are {}", names.join(", "))
+/// Keys of a tool that its header may set, and hostler.toml too.
+const TOOL_KEYS: [&str; 13] = [
+    "timeout",
+    "startup_timeout",
+    "idle_timeout",
+    "max_queue",
+    "max_memory",
+    "max_workers",
+    "concurrency",
+    "max_calls",
+    "max_lifetime",
+    "max_rss",
+    "effects",
+    "secrets",
+    "protocol",
+];
+/// Keys of a tool that only hostler.toml may set.
+const OPERATOR_KEYS: [&str; 8] =
+    ["min_workers", "launcher", "validate", "host_access", "pass_env", "env", "config", "functions"];
+
+/// Whether a key may be set in `[tool.NAME]` of hostler.toml.
+fn is_tool_key(key: &str) -> bool {
+    TOOL_KEYS.contains(&key) || DeclaredPolicy::KEYS.contains(&key) || OPERATOR_KEYS.contains(&key)
 }
 
-/// No name is longer.
+/// Whether a key may be set in `[tool.hostler]` of a header.
+pub(crate) fn is_header_key(key: &str) -> bool {
+    key == "pack" || TOOL_KEYS.contains(&key) || DeclaredPolicy::KEYS.contains(&key)
+}
+
+/// Where a key of a header belongs.
+fn place_in_header(key: &str) -> Option<String> {
+    let place = match key {
+        "dependencies" | "requires-python" => "move it above the first [table] of the header",
+        "hostler" => "write [tool.hostler]",
+        "uv" => "write [tool.uv]",
+        "project" => "move `dependencies` and `requires-python` to the top of the header",
+        key if is_header_key(key) => "move it to [tool.hostler]",
+        key if OPERATOR_KEYS.contains(&key) => "a header cannot set it: move it to [tool.NAME] in hostler.toml",
+        _ => return None,
+    };
+    Some(place.to_owned())
+}
+
+/// Where a key of hostler.toml belongs.
+fn place_in_file(key: &str) -> Option<String> {
+    let place = match key {
+        "tools" | "log" => "move it above the first [table]",
+        "uv" | "python" | "build_timeout" | "keep" => "move it to [environment]",
+        "max_output" | "max_concurrent_calls" => "move it to [limits]",
+        "schema_timeout" | "on_schema_failure" => "move it to [executables]",
+        "ignore" => "move it to [check]",
+        "envelope" => "move it to [mcp]",
+        "enable" | "disable" | "roots" => "move it to [builtin]",
+        "pack" | "dependencies" | "requires-python" => "move it to the header of the tool file",
+        "config" | "env" | "protocol" | "functions" => "move it to [tool.NAME], with the name of a pack",
+        key if is_tool_key(key) => "move it to [tool] for every tool, or to [tool.NAME] for one",
+        _ => return None,
+    };
+    Some(place.to_owned())
+}
+
+/// Longer names are not compared: that takes the product of the lengths.
 const LONGEST_NAME: usize = 200;
 
-/// The name nearest to `name`, when one is near enough to be what was meant.
+/// The name nearest to `name`, when one is near enough.
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // Comparing takes the product of the lengths, and nobody means a name by a text.
     if name.len() > LONGEST_NAME {
         return None;
     }
@@ -290,26 +306,13 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     (best.0 >= 0.8).then_some(best.1)
 }
 
-/// Whether one name is another with a slip of the pen: a letter more, less, other or two in the wrong order, of long names
-/// two such slips. Stricter than [`nearest`], for names that are not among a few known ones.
-pub fn is_slip_of(written: &str, meant: &str) -> bool {
-    let shorter = written.len().min(meant.len());
-    if written == meant || shorter < 3 || written.len().max(meant.len()) > LONGEST_NAME {
+/// Whether a name is another with one typo, or two in a long name. Stricter than [`nearest`], for names that are not among
+/// a few known ones.
+pub fn is_typo_of(written: &str, right: &str) -> bool {
+    let shorter = written.len().min(right.len());
+    if written == right || shorter < 3 || written.len().max(right.len()) > LONGEST_NAME {
         return false;
     }
     let most = if shorter < 7 { 1 } else { 2 };
-    strsim::damerau_levenshtein(&written.to_ascii_lowercase(), &meant.to_ascii_lowercase()) <= most
-}
-
-/// A value as a message calls it.
-pub(super) fn describe(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => format!("the string \"{text}\""),
-        DeValue::Integer(number) => format!("the number {number}"),
-        DeValue::Float(number) => format!("the number {number}"),
-        DeValue::Boolean(flag) => format!("{flag}"),
-        DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
-    }
+    strsim::damerau_levenshtein(&written.to_ascii_lowercase(), &right.to_ascii_lowercase()) <= most
 }

@@ -1,30 +1,30 @@
-//! Settings of a tool: one layer of wishes (a header, `[tool]`, `[tool.NAME]`), and what comes out when layers are stacked.
+//! Settings of a tool file, as one layer sets them: a header, `[tool]` or `[tool.NAME]`.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::de::DeValue;
 
-use super::facts::Facts;
+use super::declared_policy::DeclaredPolicy;
 use super::origin::Setting;
 use super::section::Section;
-use super::value::{ByteCount, Count, FromToml, Limit, Patience, Room, choice};
+use super::value::{ByteCount, Count, FromToml, IdleTimeout, Limit, MemoryLimit, Mismatch, choice};
 
-/// What repeating a call does to the world; decides whether hostler may repeat one that died.
+/// The effect of repeating a call. It decides whether hostler may repeat one whose worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effects {
-    /// Only looks; changes nothing.
+    /// It changes nothing.
     Pure,
-    /// Changes something, and a second time changes nothing more.
+    /// A second call changes nothing more.
     Idempotent,
-    /// Must happen at most once.
+    /// A second call may change something again.
     #[default]
     Once,
 }
 
 impl Effects {
-    /// The word that stands in files and in `--json`.
+    /// Its word in files and in `--json`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pure => "pure",
@@ -35,7 +35,7 @@ impl Effects {
 }
 
 impl FromToml for Effects {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         choice(value, &[("pure", Self::Pure), ("idempotent", Self::Idempotent), ("once", Self::Once)])
     }
 }
@@ -43,15 +43,15 @@ impl FromToml for Effects {
 /// How a worker's interpreter is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Launcher {
-    /// Through `uv run`, which stays beside it.
+    /// Through `uv run`, whose process stays.
     #[default]
     Uv,
-    /// The environment's interpreter itself: 10 ms faster to start and one process fewer.
+    /// The environment's interpreter itself: 10 ms faster, and one process fewer.
     Direct,
 }
 
 impl Launcher {
-    /// The word that stands in files.
+    /// Its word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Uv => "uv",
@@ -61,12 +61,12 @@ impl Launcher {
 }
 
 impl FromToml for Launcher {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         choice(value, &[("uv", Self::Uv), ("direct", Self::Direct)])
     }
 }
 
-/// How a program that hostler does not bring is spoken to.
+/// The protocol of a worker that is not hostler's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -74,16 +74,15 @@ pub enum Protocol {
     V1,
     /// A line in, a line out.
     Bare,
-    /// Not as a worker: an executable is started for each call, as it is where nothing is said. A Python file has no such way
-    /// and is served as ever.
+    /// No worker: an executable is started for each call, which is the default. It changes nothing for a Python file.
     Once,
 }
 
 impl Protocol {
-    /// All, by the words that stand in files.
+    /// All, by their words.
     const WORDS: [(&'static str, Self); 3] = [("v1", Self::V1), ("bare", Self::Bare), ("once", Self::Once)];
 
-    /// The word that stands in files.
+    /// Its word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -92,27 +91,27 @@ impl Protocol {
         }
     }
 
-    /// The one that goes by a word.
+    /// The one of this word.
     pub fn of(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, protocol)| *protocol)
     }
 }
 
 impl FromToml for Protocol {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         choice(value, &Self::WORDS)
     }
 }
 
-/// One layer of wishes about a tool: only what that layer says.
+/// The settings of one layer.
 #[derive(Debug, Clone, Default)]
 pub struct ToolLayer {
     /// How long one call may run.
     pub timeout: Option<Setting<Duration>>,
-    /// How long a worker may take from its start until it can serve.
+    /// How long a worker may take from its start to its first message.
     pub startup_timeout: Option<Setting<Duration>>,
-    /// How long an idle worker stays, from the end of its last call.
-    pub idle_timeout: Option<Setting<Patience>>,
+    /// When an idle worker ends.
+    pub idle_timeout: Option<Setting<IdleTimeout>>,
     /// How many calls may wait for this tool file.
     pub max_queue: Option<Setting<usize>>,
     /// How many workers may be alive for this tool file.
@@ -121,29 +120,29 @@ pub struct ToolLayer {
     pub concurrency: Option<Setting<usize>>,
     /// After how many calls a worker is replaced.
     pub max_calls: Option<Setting<usize>>,
-    /// How long a worker serves until it is replaced.
+    /// How long a worker runs until it is replaced.
     pub max_lifetime: Option<Setting<Duration>>,
-    /// With how much memory after a call a worker is replaced.
+    /// The memory after a call from which on a worker is replaced.
     pub max_rss: Option<Setting<ByteCount>>,
-    /// The most memory a worker may hold.
+    /// The most memory a worker may use.
     pub max_memory: Option<Setting<ByteCount>>,
-    /// What repeating a call does.
+    /// The effect of repeating a call.
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
     pub secrets: Option<Setting<Vec<String>>>,
-    /// That it is kept as a worker that is spoken to so. Only for one file: no two need the same.
+    /// The protocol of its worker. Only `[tool.NAME]` and a header set it.
     pub protocol: Option<Setting<Protocol>>,
-    /// What is said of it.
-    pub facts: Facts,
+    /// Its declared policy.
+    pub policy: DeclaredPolicy,
 }
 
 impl ToolLayer {
-    /// Takes the keys that a header and a `[tool.NAME]` table have in common, of one file.
+    /// Reads the keys that a header and `[tool.NAME]` have in common.
     pub fn read_of_one(section: &Section<'_>) -> Self {
         Self { protocol: section.take("protocol"), ..Self::read(section) }
     }
 
-    /// Takes those that `[tool]` has as well.
+    /// Reads those that `[tool]` has as well.
     pub fn read(section: &Section<'_>) -> Self {
         Self {
             timeout: limit(section, "timeout"),
@@ -154,28 +153,28 @@ impl ToolLayer {
             concurrency: count(section, "concurrency"),
             max_calls: count(section, "max_calls"),
             max_lifetime: limit(section, "max_lifetime"),
-            max_rss: section.take::<Room>("max_rss").map(|room| room.map(|room| room.0)),
-            max_memory: section.take::<Room>("max_memory").map(|room| room.map(|room| room.0)),
+            max_rss: section.take::<MemoryLimit>("max_rss").map(|limit| limit.map(|limit| limit.0)),
+            max_memory: section.take::<MemoryLimit>("max_memory").map(|limit| limit.map(|limit| limit.0)),
             effects: section.take("effects"),
             secrets: section.take("secrets"),
             protocol: None,
-            facts: Facts::read(section),
+            policy: DeclaredPolicy::read(section),
         }
     }
 }
 
-/// A number that must not be zero.
+/// A positive number.
 pub(super) fn count(section: &Section<'_>, key: &'static str) -> Option<Setting<usize>> {
     Some(section.take::<Count>(key)?.map(|count| count.0))
 }
 
-/// A duration that must not be zero.
+/// A duration longer than zero.
 pub(super) fn limit(section: &Section<'_>, key: &'static str) -> Option<Setting<Duration>> {
     Some(section.take::<Limit>(key)?.map(|limit| limit.0))
 }
 
 impl ToolLayer {
-    /// This layer with a stronger one laid over it.
+    /// This layer with a stronger one over it.
     #[must_use]
     pub fn under(self, over: Self) -> Self {
         Self {
@@ -192,7 +191,7 @@ impl ToolLayer {
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
             protocol: over.protocol.or(self.protocol),
-            facts: self.facts.under(over.facts),
+            policy: self.policy.under(over.policy),
         }
     }
 }

@@ -1,48 +1,73 @@
-//! How TOML values become typed settings. An error is the fix: the sentence says what would have been right.
+//! How TOML values become typed settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::section::describe;
+/// Why a value is not of the type that a setting has, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {fix}")]
+pub struct Mismatch {
+    /// What was expected and what was found.
+    pub what: String,
+    /// What to write.
+    pub fix: String,
+}
+
+impl Mismatch {
+    fn new(expected: &str, value: &DeValue<'_>, fix: impl Into<String>) -> Self {
+        Self { what: format!("expected {expected}, got {}", describe(value)), fix: fix.into() }
+    }
+}
+
+/// A value as a message shows it.
+pub(super) fn describe(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{text}\""),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
 
 /// A type that a setting can have.
 pub trait FromToml: Sized {
-    /// Reads the value, or says what to write instead.
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String>;
+    /// Reads the value.
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch>;
 }
 
 impl FromToml for bool {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        value.as_bool().ok_or_else(|| "write true or false".to_owned())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        value.as_bool().ok_or_else(|| Mismatch::new("a boolean", value, "write true or false"))
     }
 }
 
 impl FromToml for String {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        value.as_str().map(str::to_owned).ok_or_else(|| match value {
-            DeValue::Integer(number) => format!("write it in quotes: \"{number}\""),
-            DeValue::Float(number) => format!("write it in quotes: \"{number}\""),
-            _ => "write a string in quotes".to_owned(),
-        })
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        value.as_str().map(str::to_owned).ok_or_else(|| Mismatch::new("a string", value, "write it in quotes"))
     }
 }
 
 impl FromToml for PathBuf {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        value.as_str().map(Self::from).ok_or_else(|| "write a path in quotes".to_owned())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        value.as_str().map(Self::from).ok_or_else(|| Mismatch::new("a path", value, "write it in quotes"))
     }
 }
 
 impl FromToml for toml::Table {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let table = value.as_table().ok_or_else(|| "write a table".to_owned())?;
-        Ok(table.iter().map(|(key, item)| (key.get_ref().to_string(), plain(item.get_ref()))).collect())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        match plain(value) {
+            toml::Value::Table(table) => Ok(table),
+            _ => Err(Mismatch::new("a table", value, "write `{ key = value }`")),
+        }
     }
 }
 
-/// A value without its places.
+/// A value without its spans.
 fn plain(value: &DeValue<'_>) -> toml::Value {
     match value {
         DeValue::String(text) => toml::Value::String(text.to_string()),
@@ -60,76 +85,76 @@ fn plain(value: &DeValue<'_>) -> toml::Value {
 }
 
 impl FromToml for usize {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        integer(value).ok_or_else(|| "write a whole number, 0 or more".to_owned())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        integer(value).ok_or_else(|| Mismatch::new("an integer", value, "write 0 or more"))
     }
 }
 
-/// How a fix begins that is for one item of a list.
-pub(super) const ITEM: &str = "that item is ";
-
 impl<T: FromToml> FromToml for Vec<T> {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let items = value.as_array().ok_or_else(|| match value.as_str() {
-            Some(text) => format!("write a list: [\"{text}\"]"),
-            None => "write a list: [\"…\"]".to_owned(),
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let items = value.as_array().ok_or_else(|| {
+            let item = value.as_str().unwrap_or("…");
+            Mismatch::new("a list", value, format!("write [\"{item}\"]"))
         })?;
-        let read = |item: &DeValue<'_>| T::from_toml(item).map_err(|fix| format!("{ITEM}{}: {fix}", describe(item)));
-        items.iter().map(|item| read(item.get_ref())).collect()
+        let read = |(index, item): (usize, &toml::Spanned<DeValue<'_>>)| {
+            T::from_toml(item.get_ref())
+                .map_err(|wrong| Mismatch { what: format!("item {}: {}", index + 1, wrong.what), ..wrong })
+        };
+        items.iter().enumerate().map(read).collect()
     }
 }
 
 impl FromToml for Duration {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let fix = "write a duration like \"30s\", \"5m\" or \"1h 30m\" (a bare number is seconds)";
-        if let Some(seconds) = integer(value) {
-            let duration = Self::from_secs(seconds as u64);
-            return if duration > LONGEST { Err("ten years are the longest".to_owned()) } else { Ok(duration) };
-        }
-        let written = value.as_float().map(|number| number.as_str().to_owned());
-        let written = written.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default();
-        parse_duration(&written).ok_or_else(|| fix.to_owned())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let seconds = integer(value).map(|seconds| seconds.to_string());
+        let seconds = seconds.or_else(|| value.as_float().map(|number| number.as_str().to_owned()));
+        let written = seconds.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default();
+        let fix = "write \"30s\", \"5m\" or \"1h 30m\", at most ten years (a number is in seconds)";
+        parse_duration(&written).ok_or_else(|| Mismatch::new("a duration", value, fix))
     }
 }
 
-/// A duration that must not be zero: a limit of nothing would let nothing through.
+/// A duration longer than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(pub Duration);
 
 impl FromToml for Limit {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let fix = "write a duration longer than nothing, like \"30s\"";
-        Duration::from_toml(value).and_then(|limit| if limit.is_zero() { Err(fix.to_owned()) } else { Ok(Self(limit)) })
-    }
-}
-
-/// How long an idle worker stays: a time, or for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Leave this long after the end of the last call; zero leaves at once.
-    For(Duration),
-    /// Stay until hostler ends.
-    Forever,
-}
-
-impl FromToml for Patience {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        if value.as_str() == Some("never") {
-            return Ok(Self::Forever);
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let limit = Duration::from_toml(value)?;
+        if limit.is_zero() {
+            return Err(Mismatch::new("a duration longer than zero", value, "write one like \"30s\""));
         }
-        let wish = Duration::from_toml(value).map(Self::For);
-        wish.map_err(|fix| format!("{fix}, or \"never\" to keep the worker"))
+        Ok(Self(limit))
     }
 }
 
-/// A number of things of which there must be at least one.
+/// When an idle worker ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleTimeout {
+    /// This long after its last call.
+    After(Duration),
+    /// When hostler ends.
+    Never,
+}
+
+impl FromToml for IdleTimeout {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        if value.as_str() == Some("never") {
+            return Ok(Self::Never);
+        }
+        let time = Duration::from_toml(value).map(Self::After);
+        time.map_err(|wrong| Mismatch { fix: format!("{}, or \"never\"", wrong.fix), ..wrong })
+    }
+}
+
+/// A number of at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count(pub usize);
 
 impl FromToml for Count {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         let count = integer(value).filter(|count| *count > 0);
-        count.map(Self).ok_or_else(|| "write a whole number, 1 or more".to_owned())
+        count.map(Self).ok_or_else(|| Mismatch::new("a positive integer", value, "write 1 or more"))
     }
 }
 
@@ -138,25 +163,28 @@ impl FromToml for Count {
 pub struct ByteCount(pub usize);
 
 impl FromToml for ByteCount {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let fix = "write a size like \"1MB\" or \"64MB\" (a bare number is bytes)";
-        let from_text = || value.as_str().and_then(parse_bytes);
-        integer(value).or_else(from_text).map(Self).ok_or_else(|| fix.to_owned())
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let size = integer(value).or_else(|| value.as_str().and_then(parse_bytes));
+        let fix = "write one like \"64MB\" or \"2GiB\" (a number is in bytes)";
+        size.map(Self).ok_or_else(|| Mismatch::new("a size", value, fix))
     }
 }
 
-/// A number of bytes that something can live within.
+/// A limit on the memory of a process.
 #[derive(Debug, Clone, Copy)]
-pub struct Room(pub ByteCount);
+pub struct MemoryLimit(pub ByteCount);
 
-/// Less memory than this holds no interpreter.
-const SMALLEST_ROOM: usize = 16_000_000;
+/// A Python interpreter alone needs this much.
+const LEAST_MEMORY: usize = 16_000_000;
 
-impl FromToml for Room {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let size = ByteCount::from_toml(value).map_err(|_| "write a size like \"512MB\" or \"2GB\"".to_owned())?;
-        let fix = "an interpreter alone needs 16 MB: write a larger size like \"512MB\", or leave it out for no limit";
-        if size.0 < SMALLEST_ROOM { Err(fix.to_owned()) } else { Ok(Self(size)) }
+impl FromToml for MemoryLimit {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let size = ByteCount::from_toml(value)?;
+        if size.0 < LEAST_MEMORY {
+            let fix = "write one like \"512MB\", or remove it for no limit";
+            return Err(Mismatch::new("a size of at least 16MB, which an interpreter needs", value, fix));
+        }
+        Ok(Self(size))
     }
 }
 
@@ -165,26 +193,50 @@ impl FromToml for Room {
 pub struct FunctionNames(pub Vec<String>);
 
 impl FromToml for FunctionNames {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
         let names = Vec::<String>::from_toml(value)?;
         let is_name = |name: &String| {
-            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            is_plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         };
         match names.iter().find(|name| !is_name(name)) {
-            Some(odd) => {
-                Err(format!("letters, digits and _ can be in a name, and no digit first, which \"{odd}\" is not"))
+            Some(odd) => Err(Mismatch {
+                what: format!("\"{odd}\" is not a valid function name"),
+                fix: "use letters, digits and _, and no digit first".to_owned(),
+            }),
+            None if names.is_empty() => {
+                Err(Mismatch { what: "expected at least one name".to_owned(), fix: "write [\"…\"]".to_owned() })
             }
-            None if names.is_empty() => Err("name at least one".to_owned()),
             None => Ok(Self(names)),
         }
     }
 }
 
-/// Longer than any hostler runs. What is beyond no clock can add up.
+/// The interpreter that environments are built on, as uv understands it: a version, a range, a name, a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonRequest(pub String);
+
+impl FromToml for PythonRequest {
+    /// Refuses versions that cannot exist or that workers do not run on. Whether it is installed is seen at a build.
+    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
+        let request = String::from_toml(value)?;
+        let mut numbers = request.split('.').map_while(|part| part.parse::<u64>().ok());
+        let is_valid = match (numbers.next(), numbers.next()) {
+            (Some(3), Some(minor)) => (9..40).contains(&minor),
+            (Some(major), Some(_)) => major == 3,
+            (major, _) => major != Some(2),
+        };
+        if !is_valid {
+            return Err(Mismatch::new("a Python from 3.9 on", value, "write a version like \"3.12\""));
+        }
+        Ok(Self(request))
+    }
+}
+
+/// Longer durations cannot be added to every point in time.
 const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
 
-/// A duration as people write one: `30s`, `5m`, `1h 30m`; a bare number is seconds.
+/// A duration such as `30s`, `5m` or `1h 30m`; a number is in seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let seconds = text.parse::<f64>().ok().map(Duration::try_from_secs_f64);
@@ -214,11 +266,11 @@ fn integer(value: &DeValue<'_>) -> Option<usize> {
     usize::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// Reads one of a few words; the fix lists them all.
-pub fn choice<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
+/// Reads one of a few words.
+pub fn choice<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, Mismatch> {
     let found = value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        format!("write one of {}", list.join(", "))
+        Mismatch::new(&list.join(" or "), value, "write one of these")
     })
 }

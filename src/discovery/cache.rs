@@ -1,36 +1,77 @@
-//! What was read in earlier runs, kept in a file for each set of tool folders.
+//! Results of reading tool files, kept between runs: one file for each set of tool folders.
 //!
-//! The file is a line that says who wrote it, and a line for each tool file: a check of what follows, what the file looked
-//! like, its path, and [`super::stored`] JSON. Whatever is not exactly as it should be is not there: tool files are
-//! then read, and the file is written anew. Only time is lost with it.
+//! The first line says which build wrote the file; each further line is a checksum, what the tool file looked like, its path,
+//! and JSON ([`super::reader`]). Anything unexpected counts as absent: the tool file is then read, and the cache written anew.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
-
-use std::fs;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::ToolFile;
-use super::stamp::Stamp;
-use super::stored::{self, FORMAT};
-use super::unsaved::Unsaved;
+use super::reader::{self, FORMAT};
+use super::{Function, ToolFile};
 
-/// Where catalogues are kept.
+/// File systems store times in ticks of up to two seconds: a file that changed less than that ago can change again and look
+/// the same.
+const COARSEST_TICK: Duration = Duration::from_secs(2);
+
+/// Times in seconds and nanoseconds, size in bytes, and which file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    modified: (i64, i64),
+    /// The time of change of the inode, which programs cannot set.
+    changed: (i64, i64),
+    size: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// The stamp of a path now. `None` without a file.
+    pub fn of(path: &Path) -> Option<Self> {
+        path.metadata().ok().map(|metadata| Self::from(&metadata))
+    }
+
+    /// Whether the file had not changed for so long at that moment that every later change has another stamp.
+    pub(super) fn is_settled_at(&self, moment: SystemTime) -> bool {
+        let Some(latest) = moment.checked_sub(COARSEST_TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        else {
+            return false;
+        };
+        let is_before = |(seconds, _): (i64, i64)| u64::try_from(seconds).map_or(true, |at| at < latest.as_secs());
+        is_before(self.modified) && is_before(self.changed)
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            size: metadata.size(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// The folder of caches.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
-    /// Who may believe what it reads there.
+    /// The build of hostler. Only the same build reads what it wrote.
     writer: String,
 }
 
 impl Cache {
-    /// Below the cache of this program. `None` when the program cannot be told from its other builds.
+    /// Below this cache folder. `None` when the build is unknown.
     pub fn below(cache: &Path) -> Option<Self> {
         let program = std::env::current_exe().ok().and_then(|path| Stamp::of(&path))?;
         let writer = format!("{} {program:?}", env!("CARGO_PKG_VERSION"));
@@ -49,7 +90,7 @@ impl Cache {
         format!("hostler catalogue {FORMAT} by {}\n", self.writer)
     }
 
-    /// The file for these tool folders, whatever the directory they are named from.
+    /// The cache file for these tools folders.
     pub(super) fn place(&self, folders: &[PathBuf]) -> PathBuf {
         let mut hash = Sha256::new();
         for folder in folders {
@@ -60,41 +101,40 @@ impl Cache {
         self.folder.join(HEXLOWER.encode(&hash.finalize()[..12]))
     }
 
-    /// What is known of the tool files of these folders.
-    pub(super) fn load(&self, folders: &[PathBuf]) -> Known {
+    /// The cached tool files of these folders.
+    pub(super) fn load(&self, folders: &[PathBuf]) -> CachedFiles {
         let place = self.place(folders);
         let known = read_regular(&place).and_then(|text| {
-            Known::of(text, &self.first_line()).ok_or_else(|| io::Error::other("another build wrote it, or none"))
+            CachedFiles::of(text, &self.first_line()).ok_or_else(|| io::Error::other("written by another build"))
         });
         known.unwrap_or_else(|error| {
-            tracing::debug!(place = %place.display(), %error, "no catalogue of an earlier run");
-            Known::default()
+            tracing::debug!(place = %place.display(), %error, "no cache of an earlier run");
+            CachedFiles::default()
         })
     }
 
-    /// What is to be written for these folders, once there is time.
-    pub(super) fn unsaved(&self, folders: &[PathBuf], lines: impl Iterator<Item = String>) -> Unsaved {
+    pub(super) fn unsaved(&self, folders: &[PathBuf], lines: impl Iterator<Item = String>) -> PendingWrite {
         let text = std::iter::once(self.first_line()).chain(lines).collect();
-        Unsaved::new(self.place(folders), text)
+        PendingWrite::new(self.place(folders), text)
     }
 }
 
-/// Opening a pipe would wait for somebody to write, so what lies there is looked at first.
+/// Opening a pipe would block, so only regular files are opened.
 pub(super) fn read_regular(place: &Path) -> io::Result<String> {
     if !fs::metadata(place)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     fs::read_to_string(place)
 }
 
-/// Lines of an earlier run, by the path they are about.
+/// The lines of an earlier run by tool file.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CachedFiles {
     text: String,
     lines: HashMap<PathBuf, Range<usize>>,
 }
 
-impl Known {
+impl CachedFiles {
     fn of(text: String, first_line: &str) -> Option<Self> {
         let mut start = first_line.len();
         let mut lines = HashMap::new();
@@ -108,7 +148,7 @@ impl Known {
         Some(Self { text, lines })
     }
 
-    /// The file at a path and the place of its line, if it was read when it looked as it does now.
+    /// The file at a path and the place of its line, if it has the same stamp.
     pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, Range<usize>)> {
         let place = self.lines.get(path)?;
         let (sum, rest) = self.text[place.clone()].strip_suffix('\n')?.split_once('\t')?;
@@ -117,7 +157,7 @@ impl Known {
         if seen != columns_of(stamp) || sum != check(rest) {
             return None;
         }
-        Some((stored::from_json(path, json)?, place.clone()))
+        Some((reader::from_json(path, json)?, place.clone()))
     }
 
     pub(super) fn text(&self, place: Range<usize>) -> &str {
@@ -125,10 +165,10 @@ impl Known {
     }
 }
 
-/// A file as a line. None for what cannot stand on one.
+/// The line of a file.
 pub(super) fn line(file: &ToolFile, stamp: Stamp) -> Option<String> {
     let path = file.path.to_str().filter(|path| !path.contains(['\t', '\n']))?;
-    let rest = format!("{}\t{path}\t{}", columns_of(stamp), stored::to_json(file)?);
+    let rest = format!("{}\t{path}\t{}", columns_of(stamp), reader::to_json(file)?);
     Some(format!("{}\t{rest}\n", check(&rest)))
 }
 
@@ -136,9 +176,95 @@ fn columns_of(stamp: Stamp) -> String {
     serde_json::to_string(&stamp).unwrap_or_default()
 }
 
-/// Against disks and half-written files, not against people: they own the program too. Quick, since all is checked.
+/// A checksum against damaged files, not against manipulation: every line is checked, so it has to be fast.
 pub(super) fn check(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(text.as_bytes());
     format!("{:016x}", hasher.finish())
+}
+
+impl Cache {
+    /// The functions of a version of a file as live types completed them in an earlier run.
+    pub fn refined(&self, version: &[u8; 32]) -> Option<Vec<Function>> {
+        let text = read_regular(&self.place_of_refined(version)).ok()?;
+        let (sum, functions) = text.strip_prefix(&self.first_line())?.split_once('\n')?;
+        (sum == check(functions)).then(|| serde_json::from_str(functions).ok()).flatten()
+    }
+
+    /// Keeps them for the next run.
+    pub fn unsaved_refined(&self, version: &[u8; 32], functions: &[Function]) -> Option<PendingWrite> {
+        let functions = serde_json::to_string(functions).ok()?;
+        let text = format!("{}{}\n{functions}", self.first_line(), check(&functions));
+        Some(PendingWrite::new(self.place_of_refined(version), text))
+    }
+
+    fn place_of_refined(&self, version: &[u8; 32]) -> PathBuf {
+        self.folder().join(format!("refined-{}", HEXLOWER.encode(&version[..12])))
+    }
+}
+
+impl ToolFile {
+    /// Takes over functions that live types completed. Returns false where more than schemas differs.
+    pub fn refine(&mut self, functions: &[Function]) -> bool {
+        let is_same = |(own, other): (&Function, &Function)| own.name == other.name && own.line == other.line;
+        let fits = functions.len() == self.functions.len() && self.functions.iter().zip(functions).all(is_same);
+        if fits {
+            functions.clone_into(&mut self.functions);
+        }
+        fits
+    }
+}
+
+/// Cache files that were not written for this long are removed.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+
+const LOCK: &str = "lock";
+
+/// A cache file that has to be written.
+#[derive(Debug, Clone)]
+pub struct PendingWrite {
+    place: PathBuf,
+    text: String,
+}
+
+impl PendingWrite {
+    pub(super) fn new(place: PathBuf, text: String) -> Self {
+        Self { place, text }
+    }
+
+    /// Writes it atomically. A failure is only logged: the next run reads the tool files again.
+    pub fn save(self) {
+        if let Err(error) = self.write() {
+            tracing::debug!(place = %self.place.display(), %error, "the cache cannot be written");
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(folder) = self.place.parent() else { return Ok(()) };
+        // Tool files may be private.
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let lock = File::create(folder.join(LOCK))?;
+        if lock.try_lock().is_err() {
+            // Another hostler is writing, most likely the same.
+            return Ok(());
+        }
+        let aside = folder.join("new");
+        let _ = fs::remove_file(&aside);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        file.write_all(self.text.as_bytes())?;
+        fs::rename(&aside, &self.place)?;
+        prune(folder);
+        Ok(())
+    }
+}
+
+/// Removes old cache files.
+fn prune(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > KEPT));
+        if is_old && entry.file_name() != LOCK {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

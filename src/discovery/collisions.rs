@@ -1,4 +1,4 @@
-//! Names that two files claim, or that no client accepts: the later file by path is broken, and says why.
+//! Conflicting names: two files of one name, and names that clients do not accept. The later file by path is broken.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::{Kind, ToolFile};
 use crate::pep723::is_identifier;
 
-/// Model providers accept no longer tool names.
+/// Model providers do not accept longer names.
 const LONGEST_NAME: usize = 64;
 
-/// Marks every file broken whose pack or tools collide with those of an earlier one (by path), or whose tools' names are
-/// too long for MCP. A file that is broken already keeps its reason, and its claim: mending it must break no other.
+/// Marks every file broken whose pack or tools conflict with those of an earlier one by path, or whose tools have too long
+/// names. A broken file keeps its reason and its names, so that repairing it breaks no other file.
 pub fn resolve_collisions(files: &mut [ToolFile]) {
     let mut order: Vec<usize> = (0..files.len()).collect();
-    // What lies in a folder comes before what is built in: it was put there on purpose.
+    // Files in a folder win over built-in tools.
     let place = |file: &usize| (files[*file].kind == Kind::Builtin, &files[*file].path);
     order.sort_by(|left, right| place(left).cmp(&place(right)));
     let mut packs: HashMap<String, (PathBuf, Kind)> = HashMap::new();
@@ -35,7 +35,7 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
     }
 }
 
-/// Why a file cannot have its name. Only Python files are packs, and can say what theirs is.
+/// Why a file cannot have its name. Only Python files are packs, and can set its name.
 fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> String {
     let is_pack = |kind: Kind| matches!(kind, Kind::Python | Kind::Internal);
     let what = if is_pack(file.kind) && is_pack(kind) { "pack" } else { "name" };
@@ -43,8 +43,8 @@ fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> String {
     format!("the {what} `{}` is already taken by {}; {fix}", file.pack, earlier.display())
 }
 
-/// Leaves of files with one name in several folders the one in the latest folder, which then says whose place it takes. Those
-/// in one folder are left to [`resolve_collisions`].
+/// Keeps of files with one name in several folders the one in the last folder, which lists those that it overrides.
+/// Conflicts within a folder are left to [`resolve_collisions`].
 pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
     let mut strongest: HashMap<String, (usize, PathBuf)> = HashMap::new();
     for file in files.iter() {
@@ -58,7 +58,6 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
         .into_iter()
         .partition(|file| strongest.get(&file.pack).is_none_or(|best| best.0 == file.rank));
     *files = kept;
-    // The weakest first.
     overridden.sort_by_key(|file| file.rank);
     for weaker in overridden {
         let winner = files.iter_mut().find(|file| strongest.get(&weaker.pack).is_some_and(|best| best.1 == file.path));
@@ -68,7 +67,7 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
     }
 }
 
-/// Enters a file's tools under the names MCP clients see; the first that cannot have its name ends it.
+/// Enters a file's tools by their MCP names. Returns the line and the message of the first conflict.
 fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, String)> {
     let mut problem = None;
     for function in &file.functions {
@@ -76,13 +75,13 @@ fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) 
         let found = if mcp_name.len() > LONGEST_NAME {
             let length = mcp_name.len();
             Some(format!(
-                "`{own_name}` is `{mcp_name}` to MCP clients, {length} characters where {LONGEST_NAME} are allowed; \
-                 shorten the pack or the function"
+                "the MCP name of `{own_name}` has {length} characters, and at most {LONGEST_NAME} are allowed; shorten the name \
+                 of the pack or of the function"
             ))
         } else {
             tools.get(&mcp_name).map(|(other, path)| {
                 format!(
-                    "`{own_name}` and `{other}` of {} are both `{mcp_name}` to MCP clients; rename one of them",
+                    "`{own_name}` and `{other}` of {} have the same MCP name `{mcp_name}`; rename one of them",
                     path.display()
                 )
             })

@@ -1,127 +1,92 @@
-//! Tool folders read statically: which files hold tools, and what a client may know about them before anything runs.
+//! Static reading of tools folders: which files hold tools, and their schemas before anything runs.
 //!
-//! Nothing here imports or runs a tool's code. What cannot be known from the text is left open (`{}`), never guessed.
+//! Nothing here imports or runs a tool's code. A type that cannot be determined from the text admits anything (`{}`).
 
-mod annotated;
-mod asked;
-mod budget;
 mod cache;
-mod classes;
 mod collisions;
-mod defaults;
-mod definitions;
-mod docstring;
 mod executable;
-mod exports;
-mod facts;
-mod fields;
-mod generics;
-mod helpers;
-mod hints;
-mod known;
-mod limits;
-mod lines;
-mod live;
-mod meant;
-mod members;
-mod model;
-mod module;
-mod names;
-mod nesting;
-mod objects;
-mod pydantic;
-mod read;
+mod imports;
+mod python;
 mod reader;
-mod refined;
-mod result;
 mod scan;
-mod schema;
-mod side;
-mod signature;
 mod source_id;
-mod stamp;
-mod standard_library;
-mod stored;
-mod syntax;
-mod text;
-mod unsaved;
-mod wishes;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
-use crate::config::facts::Declared;
+use crate::config::declared_policy::Declared;
+use crate::config::origin::{Origin, Setting};
+use crate::config::tool::{Protocol, ToolLayer};
 use crate::pep723::Metadata;
 
-pub use asked::Asked;
-pub use cache::Cache;
+pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
-pub use docstring::documented_arguments;
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
-pub use helpers::neighbours_of;
-pub use lines::Lines;
-pub use live::{Live, OpenNames};
-pub use meant::did_you_mean;
-pub use module::docstring_of;
-pub use read::{read_bytes, read_bytes_with, read_file, syntax_tree};
+pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
+pub use python::{
+    Lines, Live, OpenNames, Side, SyntaxError, docstring_of, documented_arguments, enough_for, read_bytes,
+    read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
+};
+pub use reader::Answers;
 pub use scan::{FolderProblem, Scan, scan, scan_all};
-pub use side::Side;
 pub use source_id::SourceId;
-pub use stamp::Stamp;
-pub use standard_library::{is_behind_the_scenes, is_standard};
-pub use syntax::{Refusal, enough_for, refusal, unknown_to};
-pub use text::JsonSchema;
-pub use unsaved::Unsaved;
-pub use wishes::Wishes;
 
-/// One Python tool file, as its text describes it.
-#[derive(Debug, Clone)]
+/// One tool file. What depends on its place or on other files is not stored in the cache.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolFile {
-    /// Where it lies, as the folder was named.
+    /// Its path, below the tools folder as it is configured.
+    #[serde(skip)]
     pub path: PathBuf,
-    /// The name its functions live under. When it cannot be a pack's name, the status says so.
+    /// The name of its pack. An invalid one makes the file broken.
     pub pack: String,
     /// Which interpreter and environment it gets.
     pub kind: Kind,
     /// Its header, when it has a valid one.
+    #[serde(skip)]
     pub header: Option<Metadata>,
     /// The summary of its module docstring.
     pub description: Option<String>,
-    /// Its tools, in the order they stand in the file. Known as far as possible for a broken file too, so that a call
-    /// of one of them can be answered with what is wrong.
+    /// Its tools, in the order of their lines. A broken file has them as far as possible too, so that a call of one can be
+    /// answered with what is wrong.
     pub functions: Vec<Function>,
     /// Whether it can be called.
     pub status: Status,
     /// SHA-256 of its bytes; zeros when they could not be read.
     pub fingerprint: [u8; 32],
-    /// What `check` has to say about it besides its status.
+    /// Warnings for `check`.
     pub warnings: Vec<Warning>,
-    /// The modules it imports anywhere, dotted, sorted.
+    /// The modules it imports, dotted and sorted.
     pub imports: Vec<String>,
-    /// The names in its hints that only a live type could tell about.
+    /// The names in its hints that only live types can resolve.
     pub open: OpenNames,
-    /// The neighbouring files it imports, directly or through one another: for a reload they are part of it.
+    /// The neighbouring files it imports, directly or through one another. A change of one is a change of this file.
+    #[serde(skip)]
     pub helpers: Vec<PathBuf>,
-    /// Its folder's place among the tools folders, from 1: what lies in a later one takes the place of its namesakes, and
-    /// what lies in any that of built-in ones.
+    /// The place of its folder among the tools folders, from 1; 0 for built-in tools. A file overrides those of the same name
+    /// and lower rank.
+    #[serde(skip)]
     pub rank: usize,
-    /// The files whose place it takes.
+    /// The files that it overrides.
+    #[serde(skip)]
     pub overrides: Vec<PathBuf>,
-    /// What it asks for as a whole, where it has no header to say so in.
-    pub wishes: Wishes,
+    /// The settings that it declares, if it is an executable.
+    pub declared: DeclaredSettings,
 }
 
 /// Which interpreter and environment a tool file gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// It has a header (or was meant to have one): an environment of its own.
+    /// A Python file with a header, or a broken one: it has an environment of its own.
     Python,
-    /// It has none: the house interpreter, no dependencies.
+    /// A Python file without a header: it has no dependencies.
     Internal,
-    /// It is a program, asked with `--schema` and run once for each call.
+    /// A program that prints its schema with `--schema`.
     Executable,
-    /// It is part of this program and runs inside it.
+    /// A part of hostler.
     Builtin,
 }
 
@@ -130,39 +95,58 @@ pub enum Kind {
 pub enum Status {
     /// It can.
     Ready,
-    /// It can, and nobody knows what it takes: it did not say, for this reason.
+    /// It can, but its arguments are unknown.
     SchemaUnknown {
         /// Why.
         reason: String,
     },
-    /// It is an executable that has not been asked yet.
+    /// An executable that has not been asked yet.
     Unasked,
-    /// It is not there.
+    /// It does not exist.
     Missing {
         /// What is missing and what to do.
         reason: String,
     },
-    /// It cannot until somebody mends it.
+    /// It cannot until it is repaired.
     Broken {
-        /// The line that is wrong, when it is one line.
+        /// The line that is wrong, if it is one line.
         line: Option<usize>,
         /// What is wrong and what to do.
         reason: String,
     },
 }
 
-/// The rules that reading alone can find broken.
-const RULES: [&str; 6] = ["doubtful-header", "exports", "metadata", "name", "no-tools", "star-args"];
+/// The rules of `check` that reading a file applies.
+const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
 
-/// Something worth a word that does not stop a file from working.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Something that is wrong but does not keep a file from working.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredWarning")]
 pub struct Warning {
-    /// The 1-based line; 0 where it stands in none.
+    /// The 1-based line; 0 without one.
     pub line: usize,
-    /// The rule of `check` that it breaks.
+    /// The rule of `check`.
+    #[serde(skip_deserializing)] // read by `StoredWarning`
     pub rule: &'static str,
-    /// What it is and what to do.
+    /// What is wrong and what to do.
     pub text: String,
+}
+
+/// A warning as the cache holds it.
+#[derive(Deserialize)]
+struct StoredWarning {
+    line: usize,
+    rule: String,
+    text: String,
+}
+
+impl TryFrom<StoredWarning> for Warning {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredWarning) -> Result<Self, Self::Error> {
+        let rule = RULES.into_iter().find(|rule| *rule == stored.rule).ok_or("unknown rule")?;
+        Ok(Self { line: stored.line, rule, text: stored.text })
+    }
 }
 
 /// One tool: a public function of a tool file.
@@ -174,28 +158,28 @@ pub struct Function {
     pub summary: Option<String>,
     /// Its docstring up to the arguments, for a model to read.
     pub description: Option<String>,
-    /// What it takes: a JSON Schema (2020-12) object.
+    /// The schema of its arguments: a JSON Schema (2020-12) of an object.
     pub input_schema: JsonSchema,
-    /// What it returns, when that is certain: a JSON Schema of what clients get as structured content, which is the result
-    /// when that is an object, and `{"result": …}` when it is not.
+    /// The schema of its structured content, where it is certain: of the result when that is an object, of
+    /// `{"result": …}` when it is not.
     pub output_schema: Option<JsonSchema>,
     /// Whether it is an `async def`.
     pub is_async: bool,
     /// The 1-based line of its `def`.
     pub line: usize,
-    /// What it asks for, where there is no header to say so in.
+    /// What it declares, if it is not a Python function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<Declared>>,
 }
 
-/// Reads one file as it would be listed: an executable without asking it anything.
+/// Reads one file as it would be listed, without asking an executable.
 pub fn read_tool(path: &Path) -> ToolFile {
     let is_python = path.extension().is_some_and(|end| end == "py");
     if !is_python && is_executable_tool(path) { executable::unasked(path) } else { read_file(path) }
 }
 
 impl Function {
-    /// A tool of which nobody knows what it takes.
+    /// A tool with unknown arguments.
     pub fn unknown(name: &str) -> Self {
         let open = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
         Self {
@@ -212,7 +196,7 @@ impl Function {
 }
 
 impl ToolFile {
-    /// Has exactly these tools: those that are known as they are, the others as tools of which nobody knows what they take.
+    /// Keeps these tools only, and adds unknown ones with unknown arguments.
     pub fn serve_only(&mut self, names: &[String]) {
         let known = std::mem::take(&mut self.functions);
         let function = |name: &String| {
@@ -221,17 +205,17 @@ impl ToolFile {
         self.functions = names.iter().map(function).collect();
     }
 
-    /// A tool that is part of this program, and lies in no folder.
+    /// A built-in tool.
     pub fn built_in(path: &Path, function: Function) -> Self {
         Self {
             pack: function.name.clone(),
             description: function.summary.clone(),
             functions: vec![function],
-            ..read::blank(path, Kind::Builtin)
+            ..python::blank(path, Kind::Builtin)
         }
     }
 
-    /// A tool of it by its full name, and as MCP clients know it, which accept no dot. Only Python files are packs.
+    /// The full name of one of its tools, and the name for MCP clients, which accept no dot. Only Python files are packs.
     pub fn names_of(&self, function: &str) -> (String, String) {
         match self.kind {
             Kind::Executable | Kind::Builtin => (function.to_owned(), function.to_owned()),
@@ -239,12 +223,12 @@ impl ToolFile {
         }
     }
 
-    /// An executable as it would be listed if it did not say what it is.
+    /// An executable whose schema is unknown.
     pub fn as_one_tool(&self) -> Function {
         Function::unknown(&self.pack)
     }
 
-    /// Whether it can be called. One that is asked again can, when that is done; meanwhile its tools stay listed.
+    /// Whether it can be called. An executable that is asked again keeps its tools meanwhile.
     pub fn is_ready(&self) -> bool {
         match self.status {
             Status::Ready | Status::SchemaUnknown { .. } => true,
@@ -262,11 +246,65 @@ impl ToolFile {
         }
     }
 
-    /// Marks the file broken, unless it already is: the first reason is the one to mend first.
+    /// Marks the file broken. A file keeps its first reason.
     fn break_with(&mut self, line: Option<usize>, reason: String) {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
         }
+    }
+}
+
+/// Settings that an executable declares for all of its tools. The operator's settings override them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeclaredSettings {
+    /// The protocol, if it is a worker.
+    pub protocol: Option<Protocol>,
+    /// The secrets it needs, by name.
+    pub secrets: Option<Vec<String>>,
+}
+
+impl DeclaredSettings {
+    /// The same as a layer of settings.
+    pub fn layer(&self) -> ToolLayer {
+        ToolLayer { protocol: declared(self.protocol), secrets: declared(self.secrets.clone()), ..ToolLayer::default() }
+    }
+}
+
+fn declared<T>(value: Option<T>) -> Option<Setting<T>> {
+    value.map(|value| Setting { value, origin: Origin::Tool })
+}
+
+/// A JSON Schema as JSON text. As values, the schemas of a catalogue would take many times the memory, and most are never
+/// needed as such.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonSchema(Box<RawValue>);
+
+impl JsonSchema {
+    /// A schema as text.
+    pub fn of(schema: &Map<String, Value>) -> Self {
+        Self(to_raw_value(schema).unwrap_or_else(|_| RawValue::TRUE.to_owned()))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The text, as JSON.
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The schema as values; empty, which admits anything, if it nests too deeply.
+    pub fn read(&self) -> Map<String, Value> {
+        serde_json::from_str(self.text()).unwrap_or_default()
+    }
+}
+
+impl PartialEq for JsonSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
     }
 }
 

@@ -1,105 +1,172 @@
-//! Reading files that may have been read before.
+//! Reads tool files, or takes from the cache what an earlier run read of them.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::cache::{Cache, Known, line};
-use super::stamp::Stamp;
-use super::unsaved::Unsaved;
-use super::{Asked, ToolFile, executable, read_file};
+use serde::{Deserialize, Serialize};
 
-/// Reads tool files, those that have changed since an earlier run and those that no earlier run knew.
+use super::cache::{Cache, CachedFiles, PendingWrite, Stamp, line};
+use super::executable::{self, Answer};
+use super::{ToolFile, read_file};
+use crate::pep723::Metadata;
+
+/// What executables answered in this run, each with the stamp of the file.
+#[derive(Debug, Default)]
+pub struct Answers {
+    answers: HashMap<PathBuf, (Stamp, Answer)>,
+    /// Whether the answers of earlier runs are ignored.
+    ignores_earlier: bool,
+}
+
+impl Answers {
+    /// Adds an answer.
+    pub fn note(&mut self, path: PathBuf, stamp: Stamp, answer: Answer) {
+        self.answers.insert(path, (stamp, answer));
+    }
+
+    /// Forgets all answers, of earlier runs too.
+    pub fn forget(&mut self) {
+        self.answers.clear();
+        self.ignores_earlier = true;
+    }
+
+    pub(super) fn ignores_earlier(&self) -> bool {
+        self.ignores_earlier
+    }
+
+    /// The file with its answer, if it did not change since.
+    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<ToolFile> {
+        let (seen, answer) = self.answers.get(path)?;
+        (*seen == stamp).then(|| executable::with_answer(path, answer))
+    }
+}
+
+/// Reads tool files that the cache does not hold.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    /// What executables answered; none are looked at where nobody asks them.
-    asked: Option<&'a Asked>,
+    /// What executables answered; `None` to leave executables out.
+    answers: Option<&'a Answers>,
     cache: Option<(Cache, Vec<PathBuf>)>,
-    known: Known,
+    known: CachedFiles,
     began: SystemTime,
 }
 
-/// A file, and the line to keep of it.
+/// A file and its line in the cache.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ReadFile {
     pub file: ToolFile,
-    line: Line,
+    line: CacheLine,
 }
 
 #[derive(Debug)]
-enum Line {
-    /// Of the earlier run, by its place in the text.
+enum CacheLine {
+    /// A line of the earlier run, by its place in the text.
     Kept(Range<usize>),
     New(String),
-    /// Not to be kept.
+    /// The file is not cached.
     None,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(cache: Option<&Cache>, asked: Option<&'a Asked>, folders: &[PathBuf], now: SystemTime) -> Self {
+    pub fn new(cache: Option<&Cache>, answers: Option<&'a Answers>, folders: &[PathBuf], now: SystemTime) -> Self {
         let known = cache.map(|cache| cache.load(folders)).unwrap_or_default();
-        Self { asked, cache: cache.map(|cache| (cache.clone(), folders.to_vec())), known, began: now }
+        Self { answers, cache: cache.map(|cache| (cache.clone(), folders.to_vec())), known, began: now }
     }
 
-    /// Whether executables are wanted.
-    pub fn asks(&self) -> bool {
-        self.asked.is_some()
+    /// Whether executables are read.
+    pub fn reads_executables(&self) -> bool {
+        self.answers.is_some()
     }
 
-    pub fn read(&self, path: &Path) -> Found {
+    pub fn read(&self, path: &Path) -> ReadFile {
         if path.extension().is_none_or(|end| end != "py") {
             return self.read_executable(path);
         }
         if self.cache.is_none() {
-            return Found { file: read_file(path), line: Line::None };
+            return ReadFile { file: read_file(path), line: CacheLine::None };
         }
-        // Looked at before it is read: a change in between is then seen the next time.
+        // Taken before reading, so that a change in between is seen the next time.
         let stamp = Stamp::of(path);
         if let Some((file, place)) = stamp.and_then(|stamp| self.known.file(path, stamp)) {
-            return Found { file, line: Line::Kept(place) };
+            return ReadFile { file, line: CacheLine::Kept(place) };
         }
         self.found(read_file(path), stamp)
     }
 
-    fn read_executable(&self, path: &Path) -> Found {
+    fn read_executable(&self, path: &Path) -> ReadFile {
         let stamp = Stamp::of(path);
-        if let Some(file) = stamp.and_then(|stamp| self.asked?.told(path, stamp)) {
+        if let Some(file) = stamp.and_then(|stamp| self.answers?.file(path, stamp)) {
             return self.found(file, stamp);
         }
-        let is_believed = self.asked.is_none_or(|asked| !asked.is_anew());
+        let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
         match known {
-            Some((file, place)) => Found { file, line: Line::Kept(place) },
-            None => Found { file: executable::unasked(path), line: Line::None },
+            Some((file, place)) => ReadFile { file, line: CacheLine::Kept(place) },
+            None => ReadFile { file: executable::unasked(path), line: CacheLine::None },
         }
     }
 
-    fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> Found {
+    fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {
         let settled = stamp.filter(|stamp| stamp.is_settled_at(self.began));
-        let line = settled.and_then(|stamp| line(&file, stamp)).map_or(Line::None, Line::New);
-        Found { file, line }
+        let line = settled.and_then(|stamp| line(&file, stamp)).map_or(CacheLine::None, CacheLine::New);
+        ReadFile { file, line }
     }
 }
 
-/// The lines of all files that were read, to be kept if one of them is new.
+/// The lines of all files that were read.
 #[derive(Debug, Default)]
-pub(super) struct Lines(Vec<Line>);
+pub(super) struct CacheLines(Vec<CacheLine>);
 
-impl Lines {
-    /// Takes the line from what was found.
-    pub fn take(&mut self, found: Found) -> ToolFile {
+impl CacheLines {
+    /// Adds the line of a file.
+    pub fn take(&mut self, found: ReadFile) -> ToolFile {
         self.0.push(found.line);
         found.file
     }
 
-    pub fn unsaved(&self, reader: &Reader<'_>) -> Option<Unsaved> {
+    pub fn unsaved(&self, reader: &Reader<'_>) -> Option<PendingWrite> {
         let (cache, folders) = reader.cache.as_ref()?;
-        let is_news = self.0.iter().any(|line| matches!(line, Line::New(_)));
-        let text = |line: &'_ Line| match line {
-            Line::Kept(place) => reader.known.text(place.clone()).to_owned(),
-            Line::New(text) => text.clone(),
-            Line::None => String::new(),
+        let is_new = self.0.iter().any(|line| matches!(line, CacheLine::New(_)));
+        let text = |line: &'_ CacheLine| match line {
+            CacheLine::Kept(place) => reader.known.text(place.clone()).to_owned(),
+            CacheLine::New(text) => text.clone(),
+            CacheLine::None => String::new(),
         };
-        is_news.then(|| cache.unsaved(folders, self.0.iter().map(text)))
+        is_new.then(|| cache.unsaved(folders, self.0.iter().map(text)))
     }
+}
+
+/// Increased with every change to what is stored or to its meaning.
+pub(super) const FORMAT: u32 = 11;
+
+/// A tool file as it is stored: without what depends on other files.
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    file: Cow<'a, ToolFile>,
+    /// The header's TOML text and its first line: parsing it again is faster than storing every value with its place.
+    header: Option<(Cow<'a, str>, usize)>,
+}
+
+/// A file as JSON on one line. `None` for one that could not be read: it may become readable without a change.
+pub(super) fn to_json(file: &ToolFile) -> Option<String> {
+    if file.fingerprint == [0; 32] {
+        return None;
+    }
+    let header = file.header.as_ref().map(|header| (Cow::Borrowed(header.toml.as_str()), header.first_line));
+    serde_json::to_string(&Stored { file: Cow::Borrowed(file), header }).ok()
+}
+
+/// The stored file.
+pub(super) fn from_json(path: &Path, json: &str) -> Option<ToolFile> {
+    let stored: Stored<'_> = serde_json::from_str(json).ok()?;
+    let mut file = stored.file.into_owned();
+    path.clone_into(&mut file.path);
+    if let Some((toml, first_line)) = stored.header {
+        file.header = Some(Metadata::from_toml(&toml, first_line, &Arc::new(path.to_owned())).ok()?);
+    }
+    Some(file)
 }

@@ -1,35 +1,33 @@
 //! Tool folders: which files in them are tool files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::SystemTime;
+use std::{fs, thread};
 
-use super::cache::Cache;
-use super::reader::{Found, Lines, Reader};
-use super::unsaved::Unsaved;
-use super::{Asked, ToolFile, executable, helpers};
+use super::cache::{Cache, PendingWrite};
+use super::reader::{CacheLines, ReadFile, Reader};
+use super::{Answers, ToolFile, executable, imports};
 use crate::config::origin::Origin;
 
-/// Fewer files than this are read sooner than a thread is started and has warmed up.
+/// Fewer files are read faster on one thread.
 const WORTH_A_THREAD: usize = 16;
 
-/// What the folders hold.
+/// What the tools folders hold.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
     /// The tool files, sorted by path.
     pub files: Vec<ToolFile>,
     /// The folders that could not be read, in the order they were given.
     pub problems: Vec<FolderProblem>,
-    /// What was read anew, to be kept for the next run.
-    pub unsaved: Option<Unsaved>,
+    /// What was read, to be cached for the next run.
+    pub unsaved: Option<PendingWrite>,
 }
 
-/// A folder whose tools are not known, and what to do about it.
+/// A folder that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", folder.display())]
 pub struct FolderProblem {
@@ -40,14 +38,13 @@ pub struct FolderProblem {
 }
 
 impl FolderProblem {
-    /// Whether somebody should hear of it. That a usual folder is not there is nothing, and what else has its name, as a program
-    /// called `tools` in the folder that hostler is started in, is none.
+    /// Whether it is reported. A default folder may be missing, and another file may have its name.
     pub fn matters(&self, named_by: &Origin) -> bool {
         *named_by != Origin::Default || self.folder.is_dir()
     }
 
     /// What is wrong and what to do, with the line that names the folder.
-    pub fn told(&self, origin: &Origin) -> String {
+    pub fn describe(&self, origin: &Origin) -> String {
         match origin {
             Origin::File(place) => format!("{} ({place} names it)", self.reason),
             _ => self.reason.clone(),
@@ -55,45 +52,43 @@ impl FolderProblem {
     }
 }
 
-/// Reads every tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. The same folders with the same
-/// files give the same answer. Names that collide are left to [`super::resolve_collisions`].
+/// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. Conflicting names are left
+/// to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {
     scan_at(folders, None, None, SystemTime::now())
 }
 
-/// The same, with the executables and what they answered, and from what is kept of earlier runs wherever a file still looks
-/// the same.
-pub fn scan_all(folders: &[PathBuf], cache: Option<&Cache>, asked: &Asked) -> Scan {
-    scan_at(folders, cache, Some(asked), SystemTime::now())
+/// The same with executables and their answers, and with a cache.
+pub fn scan_all(folders: &[PathBuf], cache: Option<&Cache>, answers: &Answers) -> Scan {
+    scan_at(folders, cache, Some(answers), SystemTime::now())
 }
 
-/// The same at a moment.
-pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, asked: Option<&Asked>, now: SystemTime) -> Scan {
-    let reader = &Reader::new(cache, asked, folders, now);
+pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Option<&Answers>, now: SystemTime) -> Scan {
+    let reader = &Reader::new(cache, answers, folders, now);
     let mut problems = Vec::new();
     let mut paths = BTreeSet::new();
     for folder in folders {
-        match candidates(folder, reader.asks()) {
+        match candidates(folder, reader.reads_executables()) {
             Ok(found) => paths.extend(found),
             Err(problem) => problems.push(problem),
         }
     }
     let paths: Vec<PathBuf> = paths.into_iter().collect();
-    let mut lines = Lines::default();
+    let mut lines = CacheLines::default();
     let files = read_all(reader, &paths).into_iter().map(|found| lines.take(found)).collect();
-    let mut files = helpers::set_apart(files, |path| lines.take(reader.read(path)));
+    let mut files = imports::set_apart_helpers(files, |path| lines.take(reader.read(path)));
     for file in &mut files {
         file.rank = folders.iter().rposition(|folder| file.path.starts_with(folder)).map_or(0, |place| place + 1);
     }
     Scan { files, problems, unsaved: lines.unsaved(reader) }
 }
 
-/// Reads files, many of them on all processors. The answers stand in the order of the paths.
-fn read_all(reader: &Reader<'_>, paths: &[PathBuf]) -> Vec<Found> {
+/// Reads files in the order of the paths, many of them on several threads.
+fn read_all(reader: &Reader<'_>, paths: &[PathBuf]) -> Vec<ReadFile> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = paths.len().div_ceil(processors).max(WORTH_A_THREAD);
     let read = |share: &[PathBuf]| share.iter().map(|path| reader.read(path)).collect::<Vec<_>>();
-    // This thread reads too: one memory arena fewer that keeps what its parser let go of.
+    // This thread reads too, which saves a memory arena.
     let (own, others) = paths.split_at(share.min(paths.len()));
     thread::scope(|scope| {
         let readers: Vec<_> = others.chunks(share).map(|share| scope.spawn(move || read(share))).collect();
@@ -123,7 +118,7 @@ fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, Fol
         }
         if path.is_dir() {
             let inner = path.join(format!("{name}.py"));
-            // A folder that cannot be looked into is told as the file it would hold.
+            // An unreadable folder is listed as the file that it may hold.
             let is_there =
                 fs::symlink_metadata(&inner).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true);
             found.extend((is_there && is_tool_name(&name) && !inner.is_dir()).then_some(inner));
@@ -136,7 +131,7 @@ fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, Fol
     Ok(found)
 }
 
-/// Tests stand beside tools and are none.
+/// Tests are not tools.
 fn is_tool_name(stem: &str) -> bool {
     !(stem.is_empty() || stem.starts_with("test_") || stem == "conftest")
 }

@@ -7,7 +7,7 @@ use pep440_rs::VersionSpecifiers;
 
 use super::{Sign, State};
 use crate::check::Interpreters;
-use crate::pep723::{Hindrance, OLDEST_PYTHON};
+use crate::pep723::{OLDEST_PYTHON, UnsupportedPython};
 use crate::runtime::Workspace;
 
 /// The interpreters that run here, and headers that none of them fits. A file's name does not make it one: version managers
@@ -51,8 +51,8 @@ pub(super) async fn interpreters(app: &Workspace) -> Vec<Sign> {
 
 fn unmet_sign(wanted: &str, packs: &[String], have: &str) -> Sign {
     let found = format!("{} wants {wanted}; {have}", packs.join(", "));
-    if let Some(hindrance) = Hindrance::of(wanted) {
-        return Sign::new("python", State::Bad, found, hindrance.told("").1);
+    if let Some(hindrance) = UnsupportedPython::of(wanted) {
+        return Sign::new("python", State::Bad, found, hindrance.explain("").1);
     }
     let fix = "`uv python install` gets one; uv also tries to fetch it at the first call";
     Sign::new("python", State::Doubtful, found, fix)

@@ -6,7 +6,7 @@ use super::settings::EnvironmentSettings;
 use super::trouble::{Trouble, without_password};
 use crate::environment::EnvironmentSpec;
 use crate::outcome::{Code, Details, Fault};
-use crate::pep723::{Hindrance, package_of};
+use crate::pep723::{UnsupportedPython, package_of};
 
 /// The fault of a build that uv gave up: what to do first, then uv's words. `pythons` are those that work here, as far as
 /// that was asked.
@@ -31,12 +31,13 @@ pub(super) fn build_fault(
 pub(super) fn refuse_ancient(spec: &EnvironmentSpec) -> Result<(), Fault> {
     let header = spec.written.as_deref();
     let wish = header.and_then(|header| Some((header, header.requires_python.as_deref()?)));
-    let Some((header, wish)) = wish.filter(|(_, wish)| Hindrance::of(wish) == Some(Hindrance::TooOld)) else {
+    let Some((header, wish)) = wish.filter(|(_, wish)| UnsupportedPython::of(wish) == Some(UnsupportedPython::TooOld))
+    else {
         return Ok(());
     };
     let line = header.line_of("requires-python").unwrap_or(header.first_line);
     let named = format!("requires-python = \"{wish}\" ({}:{line})", spec.file.display());
-    let (what, fix) = Hindrance::TooOld.told(&named);
+    let (what, fix) = UnsupportedPython::TooOld.explain(&named);
     let text = format!("the environment of {} could not be built: {what}; {fix}", spec.name);
     Err(Fault::new(Code::EnvironmentFailed, text))
 }

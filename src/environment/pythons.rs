@@ -7,7 +7,7 @@ use pep440_rs::VersionSpecifiers;
 use super::settings::{Variable, place_of};
 use super::trouble::Trouble;
 use crate::config::origin::Setting;
-use crate::pep723::{Hindrance, oldest_minor};
+use crate::pep723::{UnsupportedPython, oldest_minor};
 
 /// A minor version: `(3, 12)`.
 pub type Minor = (u64, u64);
@@ -50,8 +50,8 @@ impl Trouble<'_> {
         let own = self.header.and_then(|header| header.requires_python.as_deref());
         let wish = own.unwrap_or(">=3.9");
         let named = format!("requires-python = \"{wish}\"{}", self.place("requires-python"));
-        if let Some(hindrance) = Hindrance::of(wish) {
-            let (what, fix) = hindrance.told(&named);
+        if let Some(hindrance) = UnsupportedPython::of(wish) {
+            let (what, fix) = hindrance.explain(&named);
             return Some(format!("{what}; {fix}"));
         }
         let what = own.map_or_else(

@@ -11,7 +11,7 @@ use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
-use crate::config::section::is_slip_of;
+use crate::config::section::is_typo_of;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Lack};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
@@ -95,7 +95,7 @@ fn declaration(name: &str, header: Option<&Metadata>) -> String {
 fn undeclared(name: &str, tool: &Tool) -> String {
     let declaration = declaration(name, tool.entry.file.header.as_ref());
     let declared = &tool.entry.settings.secrets.value;
-    match declared.iter().find(|declared| is_slip_of(name, declared)) {
+    match declared.iter().find(|declared| is_typo_of(name, declared)) {
         Some(near) => format!("Did you mean {near}, which is declared? If not: {declaration}"),
         None => capital(&declaration),
     }
@@ -132,7 +132,7 @@ fn memory(tool: &Tool) -> Option<String> {
 /// Why a secret is not set, and what to do: as calls tell it.
 pub(super) fn why_missing(name: &str, config: &Config) -> String {
     let secrets = &config.layer.secrets;
-    let near = secrets.keys().find(|other| is_slip_of(other, name));
+    let near = secrets.keys().find(|other| is_typo_of(other, name));
     missing_secret(name, secrets.get(name).map(|setting| &setting.value), near)
 }
 

@@ -12,7 +12,7 @@ use super::store::{Describe, Identity};
 use crate::config::Config;
 use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
-use crate::config::value::Patience;
+use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
@@ -154,8 +154,8 @@ pub(super) fn environment_spec(entry: &FileEntry) -> EnvironmentSpec {
 
 pub(super) fn rules(entry: &FileEntry) -> Rules {
     let idle = match entry.settings.idle_timeout.value {
-        Patience::For(time) => Some(time),
-        Patience::Forever => None,
+        IdleTimeout::After(time) => Some(time),
+        IdleTimeout::Never => None,
     };
     let (settings, usual) = (&entry.settings, Rules::default());
     // The shim looks, before each call, whether that was cancelled meanwhile. Others need not be able to.

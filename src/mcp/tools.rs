@@ -97,7 +97,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::config::{Config, Wanted};
+    use crate::config::{Config, ConfigOptions};
     use crate::registry::Registry;
 
     const TOOLS: &str = "from dataclasses import dataclass\n\n@dataclass\nclass Spot:\n    x: int\n    y: float = 0.5\n\n\
@@ -116,7 +116,8 @@ mod tests {
         let unchecked = "[tool.internal]\nvalidate = false\n";
         std::fs::write(folder.path().join("hostler.toml"), unchecked).unwrap();
         let tools = vec![folder.path().to_owned()];
-        let wanted = Wanted { tools, config: Some(folder.path().join("hostler.toml")), ..Wanted::default() };
+        let wanted =
+            ConfigOptions { tools, config: Some(folder.path().join("hostler.toml")), ..ConfigOptions::default() };
         Registry::open(Arc::new(Config::load(&wanted, folder.path()).unwrap())).catalogue()
     }
 

@@ -1,10 +1,10 @@
-//! Which lines of a text are a metadata block.
+//! Which lines of a text are a metadata block, and why a text that opens one has none.
 //!
 //! The rule is the PEP's reference regular expression:
-//! `(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`. It is followed by hand because backtracking
-//! makes it quadratic on foreign text; a property test and a fuzz target hold the two together.
+//! `(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`. It is matched by hand because backtracking
+//! makes it quadratic on foreign text; a property test and a fuzz target compare the two.
 
-use super::CLOSING;
+use super::{CLOSING, HeaderError, OPENING, SCRIPT};
 
 /// A metadata block, as the reference expression matches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub fn blocks(source: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut run = Run::default();
     let mut start = 0;
-    for (index, line) in source.split('\n').enumerate() {
+    for (number, line) in numbered(source) {
         if is_comment(line) {
-            run.take(line, index + 1, start);
+            run.take(line, number, start);
         } else {
             found.extend(std::mem::take(&mut run).into_block(source));
         }
@@ -48,11 +48,15 @@ pub fn blocks(source: &str) -> Vec<Block<'_>> {
 }
 
 /// Whether a line may stand inside a block.
-pub(super) fn is_comment(line: &str) -> bool {
+fn is_comment(line: &str) -> bool {
     line == "#" || line.starts_with("# ")
 }
 
-/// What has been seen of one run of comment lines.
+fn numbered(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    source.split('\n').enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// One run of comment lines.
 #[derive(Default)]
 struct Run<'s> {
     opening: Option<Opening<'s>>,
@@ -89,4 +93,88 @@ fn block_kind(line: &str) -> Option<&str> {
     let kind = line.strip_prefix("# /// ")?;
     let is_word = !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     is_word.then_some(kind)
+}
+
+/// The one `script` block of a text. A text that opens one and has none is an error: without it the file would silently be
+/// served by another interpreter, without its dependencies.
+pub(super) fn script_block<'b, 's>(
+    source: &str,
+    blocks: &'b [Block<'s>],
+) -> Result<Option<&'b Block<'s>>, HeaderError> {
+    let mut scripts = blocks.iter().filter(|block| block.kind == SCRIPT);
+    match (scripts.next(), scripts.next()) {
+        (Some(first), Some(second)) => {
+            let reason = format!("this is a second `script` block; the first begins on line {}", first.opening_line);
+            Err(HeaderError::new(second.opening_line, reason, "keep one of them"))
+        }
+        (Some(only), None) => Ok(Some(only)),
+        (None, _) => {
+            let lines: Vec<&str> = source.split('\n').collect();
+            let opening = (0..lines.len()).find(|at| opens_header(&lines[*at..]));
+            opening.map_or(Ok(None), |at| Err(why_no_block(&lines, blocks, at)))
+        }
+    }
+}
+
+/// Whether a text begins with the opening of a header, or with a misspelt one. A comment that only mentions headers opens
+/// none; where the words differ, a line of metadata has to follow.
+fn opens_header(lines: &[&str]) -> bool {
+    let Some(words) =
+        lines[0].strip_prefix('#').map(|words| words.trim_start_matches(|c: char| c == '#' || c.is_whitespace()))
+    else {
+        return false;
+    };
+    let word = words.trim_start_matches('/');
+    let slashes = words.len() - word.len();
+    if slashes == 3 && word.trim().eq_ignore_ascii_case(SCRIPT) && !lines[0].starts_with("##") {
+        return true;
+    }
+    let is_metadata = |line: &&str| {
+        let words = line.trim_start_matches('#').trim_start();
+        ["dependencies", "requires-python", "[tool."].iter().any(|start| words.starts_with(start))
+    };
+    slashes >= 2 && lines.get(1).is_some_and(|line| line.starts_with('#') && is_metadata(line))
+}
+
+/// Why the opening on this line begins no block.
+fn why_no_block(lines: &[&str], blocks: &[Block<'_>], at: usize) -> HeaderError {
+    let number = at + 1;
+    if lines[at] != OPENING {
+        let reason = "malformed opening of a header";
+        return HeaderError::new(number, reason, format!("write exactly `{OPENING}`"));
+    }
+    let around = blocks.iter().find(|block| (block.opening_line..=block.closing_line).contains(&number));
+    if let Some(block) = around {
+        let reason = format!("the header is inside the `{}` block of line {}", block.kind, block.opening_line);
+        let fix = format!("close that block with `{CLOSING}` and put an empty line between the two");
+        return HeaderError::new(number, reason, fix);
+    }
+    let below = &lines[number..];
+    let is_closing = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///");
+    let interruption = below.iter().position(|line| !is_comment(line));
+    let closing =
+        below.iter().take_while(|line| line.is_empty() || line.starts_with('#')).position(|line| is_closing(line));
+    match (closing, interruption) {
+        (Some(0), _) if below[0] == CLOSING => {
+            HeaderError::new(number, "the header is empty", "add at least one line: `# dependencies = []`")
+        }
+        (Some(closing), interruption) => {
+            let first = interruption.filter(|first| *first < closing).unwrap_or(closing);
+            let reason = format!("this line ends the header of line {number} without closing it");
+            let fix = match below[first] {
+                "" => "write `#`, or delete the line".to_owned(),
+                line if is_closing(line) => format!("write exactly `{CLOSING}`"),
+                _ => "put a space after the `#`".to_owned(),
+            };
+            HeaderError::new(number + 1 + first, reason, fix)
+        }
+        (None, interruption) => {
+            let end = match interruption.map(|first| number + 1 + first).filter(|line| *line < lines.len()) {
+                Some(line) => format!("line {line}"),
+                None => "the end of the file".to_owned(),
+            };
+            let fix = format!("write `{CLOSING}` on a line of its own before {end}");
+            HeaderError::new(number, "this header is never closed", fix)
+        }
+    }
 }

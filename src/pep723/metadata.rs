@@ -1,70 +1,48 @@
-//! What a header says, once its TOML is read and its types are checked.
+//! What a header says, once its TOML is parsed and its types are checked.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use toml::Spanned;
-use toml::de::{DeFloat, DeInteger, DeValue};
+use toml::de::{DeTable, DeValue};
 
 use super::HeaderError;
-use super::requirement::{direct_reference, is_relative, package_of};
-use super::slip;
-use crate::config::homes::is_ours;
+use super::requirement::{direct_reference, is_relative, problem_of_python, problem_of_requirement};
 use crate::config::origin::Setting;
-use crate::config::section::{self, Problem, Section, Source};
+use crate::config::section::{self, Problem, Section, Source, is_header_key};
 use crate::config::tool::ToolLayer;
-use crate::config::value::FromToml;
 
 /// The header of one tool file.
 #[derive(Debug, Clone)]
 pub struct Metadata {
-    /// The TOML text of the block, its comment marks stripped.
+    /// The TOML text of the block, without comment marks.
     pub toml: String,
     /// The 1-based line of the file on which that text begins.
     pub first_line: usize,
-    /// Which interpreters the file runs on (a PEP 440 version specifier).
+    /// The interpreters the file runs on (a PEP 440 version specifier).
     pub requires_python: Option<String>,
-    /// What the file needs installed (PEP 508), in the order it is written.
+    /// The packages the file needs (PEP 508), in the order they are written.
     pub dependencies: Vec<String>,
-    /// The pack the header asks for.
+    /// The pack that the header names.
     pub pack: Option<Setting<String>>,
-    /// What `[tool.hostler]` asks for.
+    /// The settings in `[tool.hostler]`.
     pub layer: ToolLayer,
-    /// Whether the environment depends on where the file lies: a dependency, source or index is a relative path.
+    /// Whether a dependency, source or index is a relative path, so that the environment depends on the file's place.
     pub relative_sources: bool,
-    /// The tables of other tools (`[tool.uv]`), as they are.
+    /// The tables of other tools, such as `[tool.uv]`.
     pub other_tools: toml::Table,
 }
 
 impl Metadata {
-    /// The line of the file on which a word first stands in the header.
-    pub fn line_of(&self, word: &str) -> Option<usize> {
-        let place = self.toml.lines().position(|line| line.contains(word))?;
-        Some(self.first_line + place)
-    }
-
-    /// A table that may have been meant for hostler and that another tool may own as well: `[tool.hostlr]` without a key of
-    /// hostler's, `[tool.holster]` with one.
-    pub fn doubt(&self) -> Option<HeaderError> {
-        let is_doubtful = |(name, table): &(&String, &toml::Value)| {
-            let holds_ours = table.as_table().is_some_and(|table| table.keys().any(|key| is_ours(key)));
-            slips_from_ours(name).is_some_and(|slips| holds_ours == (slips == Slips::Two))
-        };
-        let (name, _) = self.other_tools.iter().find(is_doubtful)?;
-        let line = self.line_of(&format!("[tool.{name}")).unwrap_or(self.first_line);
-        let reason = format!("[tool.{name}] belongs to another tool, so hostler does not read it");
-        Some(HeaderError::new(line, reason, "if it was meant for hostler, write [tool.hostler]"))
-    }
-
-    /// Reads the TOML text of a `script` block that begins on this line of the file; several problems become one error that
-    /// begins with the first of them.
+    /// Reads the TOML text of a `script` block that begins on this line of the file. Several problems become one error: the
+    /// first of them, with the others inside.
     pub fn from_toml(text: &str, first_line: usize, file: &Arc<PathBuf>) -> Result<Self, HeaderError> {
         let source = Source { file: Arc::clone(file), text: Arc::from(text), first_line, is_header: true };
         let table = section::parse(&source).map_err(|problem| one_error(vec![problem]))?;
         let problems = RefCell::default();
         let top = Section::new(&source, "", &table, &problems);
-
         let requires_python = read_requires_python(&top);
         let dependencies = read_dependencies(&top);
         let tools = top.section("tool");
@@ -81,114 +59,100 @@ impl Metadata {
         let toml = text.to_owned();
         Ok(Self { toml, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
     }
-}
 
-/// A `requires-python`. A number in its place lacks quotes and a comparison.
-struct Versions(String);
+    /// The line of the file on which a word first occurs in the header.
+    pub fn line_of(&self, word: &str) -> Option<usize> {
+        let place = self.toml.lines().position(|line| line.contains(word))?;
+        Some(self.first_line + place)
+    }
 
-impl FromToml for Versions {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, String> {
-        let number = value.as_float().map(DeFloat::as_str);
-        let number = number.or_else(|| value.as_integer().map(DeInteger::as_str));
-        value.as_str().map(|text| Self(text.to_owned())).ok_or_else(|| {
-            format!("write it in quotes and with a comparison: requires-python = \">={}\"", number.unwrap_or("3.11"))
-        })
+    /// How to declare this package: the line to write, for an error's advice.
+    pub fn declaring(&self, package: &str) -> String {
+        let list = DeTable::parse(&self.toml).ok().and_then(|table| Some(table.get_ref().get("dependencies")?.span()));
+        list.map_or_else(
+            || format!("write the line `# dependencies = [\"{package}\"]` after line {}", self.first_line - 1),
+            |list| self.with_item(list, package),
+        )
+    }
+
+    /// How to declare this secret.
+    pub fn declaring_secret(&self, name: &str) -> String {
+        let list = DeTable::parse(&self.toml).ok().and_then(|table| {
+            let hostler = table.get_ref().get("tool")?.get_ref().get("hostler")?;
+            Some(hostler.get_ref().get("secrets")?.span())
+        });
+        if let Some(list) = list {
+            return self.with_item(list, name);
+        }
+        let head = self.toml.lines().position(|line| line.trim().starts_with("[tool.hostler]"));
+        match head {
+            Some(head) => format!("write the line `# secrets = [\"{name}\"]` after line {}", self.first_line + head),
+            None => format!(
+                "write the two lines `# [tool.hostler]` and `# secrets = [\"{name}\"]` before line {}",
+                self.first_line + self.toml.lines().count()
+            ),
+        }
+    }
+
+    /// The line of a list with one more item.
+    fn with_item(&self, span: Range<usize>, item: &str) -> String {
+        let number = self.first_line + self.toml[..span.start].matches('\n').count();
+        let list = &self.toml[span.clone()];
+        if list.contains('\n') {
+            return format!("write the line `#   \"{item}\",` after line {number}");
+        }
+        let items = list.get(1..list.len().saturating_sub(1)).unwrap_or_default().trim().trim_end_matches(',');
+        let comma = if items.is_empty() { "" } else { ", " };
+        let start = self.toml[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let rest = self.toml[span.end..].lines().next().unwrap_or_default();
+        let key = &self.toml[start..span.start];
+        format!("write line {number} as `# {key}[{items}{comma}\"{item}\"]{rest}`")
     }
 }
 
 fn read_requires_python(top: &Section<'_>) -> Option<String> {
-    let wish = top.take::<Versions>("requires-python")?.value.0;
-    if let (Some(slip), Some(value)) = (slip::in_python(&wish), value_of(top, "requires-python")) {
-        let fix = match slip.instead {
-            Some(right) => format!("write exactly `{}`", top.line_with(value, &right)),
-            None => "write it like requires-python = \">=3.11,<4\"".to_owned(),
-        };
-        let what = format!("\"{wish}\" is not a version specifier: {}", slip.what);
-        top.report_value("requires-python", value, what, fix);
+    let range = top.take::<String>("requires-python")?.value;
+    if let (Some(fix), Some(value)) = (problem_of_python(&range), value_of(top, "requires-python")) {
+        top.report_value("requires-python", value, format!("\"{range}\" is not a version specifier"), fix);
     }
-    Some(wish)
+    Some(range)
 }
 
 fn read_dependencies(top: &Section<'_>) -> Vec<String> {
-    if let Some((value, packages)) =
-        value_of(top, "dependencies").and_then(|value| Some((value, value.get_ref().as_table()?)))
-    {
-        top.ask("dependencies");
-        let items: Vec<String> =
-            packages.iter().map(|(name, version)| slip::of_table(name.get_ref(), version.get_ref().as_str())).collect();
-        let fix =
-            format!("in place of the table, write above the first [table] `# dependencies = [{}]`", items.join(", "));
-        top.report_value("dependencies", value, "a table does not fit here".to_owned(), fix);
-        return Vec::new();
-    }
     let list: Option<Setting<Vec<String>>> = top.take("dependencies");
     let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
-    let texts =
-        items.into_iter().flat_map(|items| items.iter()).filter_map(|item| Some((item, item.get_ref().as_str()?)));
-    let slips: Vec<_> = texts.filter_map(|(item, text)| Some((item, text, slip::in_dependency(text)?))).collect();
-    let is_only = slips.len() == 1;
-    for (item, text, slip) in slips {
-        let fix = match slip.instead {
-            Some(right) if is_only => format!("write exactly `{}`", top.line_with(item, &right)),
-            // The line is not right before all are.
-            Some(right) => format!("write {right}"),
-            None => right_form(text),
-        };
-        top.report_value("dependencies", item, format!("\"{text}\" is not a requirement: {}", slip.what), fix);
+    for item in items.into_iter().flat_map(|items| items.iter()) {
+        let Some(text) = item.get_ref().as_str() else { continue };
+        if let Some(fix) = problem_of_requirement(text) {
+            top.report_value("dependencies", item, format!("\"{text}\" is not a valid requirement"), fix);
+        }
     }
     list.map(|list| list.value).unwrap_or_default()
 }
 
-/// How a requirement looks, by the example of what was written.
-fn right_form(text: &str) -> String {
-    let name = package_of(text);
-    let compares = text[name.len()..].trim_start().starts_with(['<', '>', '=', '!', '~']);
-    if text.contains("://") {
-        format!("write the package's name before its address: \"NAME @ {text}\"")
-    } else if compares && !name.is_empty() {
-        format!("write it like \"{name}>=1.2\", or \"{name}\" for any version")
-    } else {
-        "write it like \"httpx>=0.27\" or \"name @ https://…\"".to_owned()
-    }
-}
-
 fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
     for (name, value) in tools.entries() {
-        // Other tools own the rest of [tool]; only what was meant for hostler and would be lost is an error.
-        let holds_ours = value.get_ref().as_table().is_some_and(|table| table.keys().any(|key| is_ours(key.get_ref())));
-        if slips_from_ours(name) == Some(Slips::One) && holds_ours {
+        // Other tools own the rest of [tool]: only a misspelt table with a key of hostler's is an error.
+        let is_near = name != "hostler" && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") <= 1;
+        let table = value.get_ref().as_table().filter(|_| is_near);
+        if table.is_some_and(|table| table.keys().any(|key| is_header_key(key.get_ref()))) {
             tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
         }
     }
     tools.report_misplaced();
-    let Some(wishes) = tools.section("hostler") else { return Default::default() };
-    let pack: Option<Setting<String>> = wishes.take("pack");
-    if let (Some(pack), Some(value)) = (&pack, value_of(&wishes, "pack"))
+    let Some(hostler) = tools.section("hostler") else { return Default::default() };
+    let pack: Option<Setting<String>> = hostler.take("pack");
+    if let (Some(pack), Some(value)) = (&pack, value_of(&hostler, "pack"))
         && !is_identifier(&pack.value)
     {
-        let fix =
-            format!("use letters, digits and _ only, and no digit first: \"{}\"", nearest_identifier(&pack.value));
-        wishes.report_value("pack", value, format!("\"{}\" cannot be a pack's name", pack.value), fix);
+        let what = format!("\"{}\" is not a valid pack name", pack.value);
+        let near = nearest_identifier(&pack.value);
+        let fix = format!("use letters, digits and _, and no digit first: \"{near}\"");
+        hostler.report_value("pack", value, what, fix);
     }
-    let layer = ToolLayer::read_of_one(&wishes);
-    wishes.finish(false);
+    let layer = ToolLayer::read_of_one(&hostler);
+    hostler.finish(false);
     (pack, layer)
-}
-
-/// How far the name of another tool's table is from hostler's.
-#[derive(Debug, PartialEq, Eq)]
-enum Slips {
-    One,
-    Two,
-}
-
-fn slips_from_ours(name: &str) -> Option<Slips> {
-    match strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") {
-        _ if name == "hostler" => None,
-        0 | 1 => Some(Slips::One),
-        2 => Some(Slips::Two),
-        _ => None,
-    }
 }
 
 /// Whether a text is `[A-Za-z_][A-Za-z0-9_]*`, the form of pack and function names.
@@ -197,10 +161,10 @@ pub fn is_identifier(text: &str) -> bool {
     begins_well && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The identifier nearest to a text, to suggest in a message.
+/// The identifier nearest to a text, for a message.
 pub fn nearest_identifier(text: &str) -> String {
     let mut name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    // A file whose name begins with an underscore is a helper, and never served.
+    // A file whose name begins with an underscore is never served.
     if let Some(at) = name.find(|c: char| c != '_') {
         name.drain(..at);
     }
@@ -216,18 +180,18 @@ fn value_of<'a>(section: &Section<'a>, key: &str) -> Option<&'a Spanned<DeValue<
 
 fn one_error(mut problems: Vec<Problem>) -> HeaderError {
     problems.sort_by_key(|problem| problem.place.line);
-    let say = |problem: &Problem| {
-        if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) }
-    };
-    let one = |problem: &Problem| HeaderError::new(problem.place.line, say(problem), problem.fix.clone());
-    let mut errors = problems.iter().map(one);
+    let mut errors = problems.into_iter().map(|problem| {
+        let Problem { place, key, what, fix } = problem;
+        let reason = if key.is_empty() { what } else { format!("`{key}`: {what}") };
+        HeaderError::new(place.line, reason, fix)
+    });
     match errors.next() {
         Some(first) => HeaderError { others: errors.collect(), ..first },
         None => HeaderError::new(1, "the header cannot be read", "compare it with PEP 723"),
     }
 }
 
-/// The rest of `[tool]`. The text has been parsed once, so a second parse cannot fail in a way a person would need to hear.
+/// The rest of `[tool]`. The text has been parsed before, so this cannot fail in a way that needs a message.
 fn other_tools(text: &str) -> toml::Table {
     let mut whole: toml::Table = text.parse().unwrap_or_default();
     let Some(toml::Value::Table(mut tools)) = whole.remove("tool") else { return toml::Table::new() };

@@ -1,4 +1,16 @@
-//! The parts of requirement strings.
+//! Requirements and versions of Python: which are valid, which modules a package provides, which versions a range allows.
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use pep440_rs::{Version, VersionSpecifiers};
+
+/// The oldest Python that workers run on.
+pub const OLDEST_PYTHON: (u64, u64) = (3, 9);
+/// Minor versions that are tried: more than will exist for some years.
+const MINORS: u64 = 40;
+/// Patch versions that are tried: more than any minor version has had.
+const PATCHES: u64 = 30;
 
 /// The name of the package in a requirement: `httpx` of `httpx[http2]>=0.27; python_version > "3.9"`.
 pub fn package_of(requirement: &str) -> &str {
@@ -7,17 +19,154 @@ pub fn package_of(requirement: &str) -> &str {
     &requirement[..requirement.find(|c| !is_part(c)).unwrap_or(requirement.len())]
 }
 
+/// What to write instead of a text that is not a requirement. Markers and URLs are left to uv.
+pub(super) fn problem_of_requirement(text: &str) -> Option<String> {
+    let text = text.trim();
+    let name = package_of(text);
+    let is_edge = |c: char| c.is_ascii_alphanumeric();
+    if !(name.starts_with(is_edge) && name.ends_with(is_edge)) {
+        let address = if text.contains("://") { text } else { "https://…" };
+        return Some(format!("write it like \"httpx>=0.27\" or \"NAME @ {address}\""));
+    }
+    let rest = text[name.len()..].trim_start();
+    let rest = match rest.strip_prefix('[') {
+        Some(extras) => extras.split_once(']').map(|(_, rest)| rest.trim_start()),
+        None => Some(rest),
+    };
+    let is_valid = rest.is_some_and(|rest| {
+        let versions = rest.split(';').next().unwrap_or_default();
+        let versions = versions.trim().trim_start_matches('(').trim_end_matches(')').trim_end_matches(',').trim();
+        rest.starts_with('@') || versions.is_empty() || VersionSpecifiers::from_str(versions).is_ok()
+    });
+    (!is_valid).then(|| format!("write it like \"{name}>=1.2\", or \"{name}\" for any version"))
+}
+
+/// What to write instead of a text that is not a range of versions.
+pub(super) fn problem_of_python(text: &str) -> Option<String> {
+    VersionSpecifiers::from_str(text).err()?;
+    let text = text.trim();
+    let example = if Version::from_str(text).is_ok() { text } else { "3.11" };
+    Some(format!("write requires-python = \">={example}\""))
+}
+
 /// The place a `name @ place` dependency points at.
 pub(super) fn direct_reference(text: &str) -> Option<&str> {
     let (_, place) = text.split_once('@')?;
     place.trim().split([' ', ';']).next()
 }
 
-/// Whether a path or URL means another place when the file is read from another folder.
+/// Whether a path or URL means another place when the file is in another folder.
 pub(super) fn is_relative(place: &str) -> bool {
     let has_scheme = place.split_once(':').is_some_and(|(scheme, rest)| {
         // One letter is a Windows drive, which is absolute as well.
         !rest.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
     !(place.is_empty() || has_scheme || place.starts_with(['/', '\\', '~', '$']))
+}
+
+/// The name of a distribution as indexes compare it: `Ruamel.YAML` is `ruamel-yaml`.
+pub fn normalised(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        let c = if matches!(c, '-' | '_' | '.') { '-' } else { c.to_ascii_lowercase() };
+        if !(c == '-' && text.ends_with('-')) {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// Packages with their top-level modules, one package a line; without modules, the module has the package's name.
+static PACKAGES: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    let lines = include_str!("packages.txt").lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let mut words = line.split(' ');
+            (words.next().unwrap_or_default(), words.collect())
+        })
+        .collect()
+});
+
+/// Packages that share a module: `google-cloud-storage` provides `google`.
+const NAMESPACES: &[&str] =
+    &["google", "azure", "zope", "opentelemetry", "llama", "sphinxcontrib", "ruamel", "backports", "jaraco"];
+
+/// Whether a package is known, or named so, that it provides a top-level module.
+pub fn brings(package: &str, module: &str) -> bool {
+    let package = normalised(package);
+    if PACKAGES.iter().any(|(name, modules)| *name == package && modules.contains(&module)) {
+        return true;
+    }
+    // `python-telegram-bot` provides `telegram`.
+    let module = normalised(module);
+    let bare = package.strip_prefix("python-").unwrap_or(&package);
+    let bare = bare.strip_suffix("-python").unwrap_or(bare);
+    let bare = bare.strip_suffix("-py").unwrap_or(bare);
+    let first = package.split('-').next().unwrap_or_default();
+    package == module || bare == module || (NAMESPACES.contains(&first) && first == module)
+}
+
+/// The package that provides a module, where its name differs or is a namespace's.
+pub fn distribution_of(module: &str) -> Option<&'static str> {
+    PACKAGES.iter().find(|(_, modules)| modules.contains(&module)).map(|(name, _)| *name)
+}
+
+/// The modules that a package provides, as far as is known.
+pub fn modules_of(package: &str) -> Vec<String> {
+    let package = normalised(package);
+    match PACKAGES.iter().find(|(name, modules)| *name == package && !modules.is_empty()) {
+        Some((_, modules)) => modules.iter().map(|module| (*module).to_owned()).collect(),
+        None => vec![package.replace('-', "_")],
+    }
+}
+
+/// Whether a module belongs to a package so well known that its name is unlikely to be a typo.
+pub fn is_well_known(module: &str) -> bool {
+    distribution_of(module).is_some() || PACKAGES.iter().any(|(name, _)| *name == module)
+}
+
+/// Why no worker can ever run on the versions that a range allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsupportedPython {
+    /// It allows no version that exists.
+    NoVersion,
+    /// It only allows versions older than workers run on.
+    TooOld,
+}
+
+impl UnsupportedPython {
+    /// Judges a range by its text.
+    pub fn of(text: &str) -> Option<Self> {
+        Self::of_range(&VersionSpecifiers::from_str(text).ok()?)
+    }
+
+    /// Judges a range. `None` where workers run on some version of it.
+    pub fn of_range(range: &VersionSpecifiers) -> Option<Self> {
+        if oldest_minor(range).is_some() {
+            return None;
+        }
+        let mut older = (0..OLDEST_PYTHON.1).map(|minor| (OLDEST_PYTHON.0, minor)).chain([(2, 7)]);
+        Some(if older.any(|minor| some_patch_fits(minor, range)) { Self::TooOld } else { Self::NoVersion })
+    }
+
+    /// What is wrong with a range, which the message calls by `name`, and what to write instead.
+    pub fn explain(self, name: &str) -> (String, &'static str) {
+        match self {
+            Self::NoVersion => (format!("no version of Python satisfies {name}"), "write a range like \">=3.11\""),
+            Self::TooOld => (
+                format!("{name} only allows versions older than 3.9, the oldest that hostler supports"),
+                "write \">=3.9\" or newer",
+            ),
+        }
+    }
+}
+
+/// The oldest version of this range that workers run on.
+pub fn oldest_minor(range: &VersionSpecifiers) -> Option<(u64, u64)> {
+    (OLDEST_PYTHON.1..MINORS).map(|minor| (OLDEST_PYTHON.0, minor)).find(|minor| some_patch_fits(*minor, range))
+}
+
+/// Whether the range allows some patch version of this minor version.
+pub fn some_patch_fits((major, minor): (u64, u64), range: &VersionSpecifiers) -> bool {
+    (0..PATCHES).any(|patch| range.contains(&Version::new([major, minor, patch])))
 }

@@ -1,5 +1,5 @@
-//! Executables are asked what they are: side by side, each within its own time, once for each version of its file. Serving
-//! waits for none of them.
+//! Asks executables for their schema: in parallel, each with a time limit, once for each version of its file. Serving does
+//! not wait for them.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use super::live::Registry;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, last_word, once};
 
-/// How far the asking is.
+/// The state of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asking {
-    /// Nobody asks yet.
+    /// It has not begun.
     NotStarted,
-    /// So many have not answered.
+    /// This many executables have not answered.
     InProgress(usize),
-    /// All have.
+    /// All executables have answered.
     Complete,
-    /// Nobody asks any more: it broke off, which is ours to mend.
+    /// It was aborted by a fault of hostler's.
     Failed,
 }
 
@@ -33,31 +33,32 @@ pub enum Asking {
 pub struct Asks {
     /// How long each may take, from its own start.
     pub limit: Duration,
-    /// What they do not get of hostler's own environment.
+    /// The environment variables that they do not inherit.
     pub withheld: Withheld,
 }
 
-/// What those who wait and the one who asks tell each other.
+/// Connects the task that asks with those that wait for it.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct AskSignal {
     pub state: watch::Sender<Asking>,
-    pub rings: Notify,
+    /// Wakes the task when the catalogue changed.
+    pub wake: Notify,
 }
 
-impl Default for Bell {
+impl Default for AskSignal {
     fn default() -> Self {
-        Self { state: watch::Sender::new(Asking::NotStarted), rings: Notify::new() }
+        Self { state: watch::Sender::new(Asking::NotStarted), wake: Notify::new() }
     }
 }
 
 /// The most that `--schema` may print, in bytes.
 const MOST: usize = 1 << 20;
 
-/// Asks for as long as the registry is there. To be run where processes may be started.
+/// Asks as long as the registry exists. Runs where processes may be started.
 pub fn keep_asking(registry: Weak<Registry>, asks: Asks) -> impl Future<Output = ()> + Send {
-    // Said at once: whoever looks for a tool in the next moment is to wait for it.
+    // Set at once, so that a search for a tool waits for it.
     if let Some(known) = registry.upgrade() {
-        known.bell().state.send_replace(Asking::InProgress(known.unasked().len()));
+        known.ask_signal().state.send_replace(Asking::InProgress(known.unasked().len()));
     }
     asking(registry, Arc::new(asks))
 }
@@ -66,18 +67,22 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
     loop {
         let Some(known) = registry.upgrade() else { return };
         let unasked = known.unasked();
-        let bell = known.bell();
-        bell.state.send_replace(if unasked.is_empty() { Asking::Complete } else { Asking::InProgress(unasked.len()) });
+        let signal = known.ask_signal();
+        signal.state.send_replace(if unasked.is_empty() {
+            Asking::Complete
+        } else {
+            Asking::InProgress(unasked.len())
+        });
         if unasked.is_empty() {
             drop(known);
-            bell.rings.notified().await;
+            signal.wake.notified().await;
             continue;
         }
         let answers = ask_all(unasked, &asks).await;
-        // Files are read anew for it.
-        let heard = tokio::task::spawn_blocking(move || known.heard(answers)).await;
-        if heard.is_err() {
-            bell.state.send_replace(Asking::Failed);
+        // All files are read again.
+        let taken = tokio::task::spawn_blocking(move || known.take_answers(answers)).await;
+        if taken.is_err() {
+            signal.state.send_replace(Asking::Failed);
             return;
         }
     }
@@ -85,7 +90,7 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
 
 async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathBuf, Stamp, Answer)> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    // More than the processors can run would only use up each other's time.
+    // More programs than processors would only use up each other's time.
     let at_once = Arc::new(Semaphore::new(2 * processors));
     let mut asking = JoinSet::new();
     for (path, stamp) in unasked {
@@ -105,8 +110,8 @@ async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathB
 
 async fn ask(path: &Path, asks: &Asks) -> Answer {
     let mut answer = attempt(path, asks).await;
-    if matches!(&answer, Err(Trouble::Time)) {
-        // A machine that has just started is slow once.
+    if matches!(&answer, Err(AskFailure::Timeout)) {
+        // The first start of a program may be slow.
         answer = attempt(path, asks).await;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -118,44 +123,44 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
             }
             Answer::Said(said)
         }
-        Err(Trouble::Broken(reason)) => Answer::Broken(reason),
-        Err(Trouble::Time) => {
+        Err(AskFailure::Broken(reason)) => Answer::Broken(reason),
+        Err(AskFailure::Timeout) => {
             let limit = humantime::format_duration(asks.limit);
             tracing::warn!("tool '{name}' schema failed (timeout)");
             Answer::Failed(format!(
-                "`--schema` did not end within {limit}; let it print and exit, or raise `schema_timeout` under [executables] in hostler.toml"
+                "`--schema` did not end within {limit}; make it print and exit, or raise `schema_timeout` under [executables] in hostler.toml"
             ))
         }
-        Err(Trouble::Failed(reason)) => {
+        Err(AskFailure::Failed(reason)) => {
             tracing::warn!("tool '{name}' schema failed ({reason})");
             Answer::Failed(reason)
         }
     }
 }
 
-enum Trouble {
-    Time,
+enum AskFailure {
+    Timeout,
     Failed(String),
     Broken(String),
 }
 
-async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, Trouble> {
+async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, AskFailure> {
     let launch = Launch::new(path).arg("--schema").envs(asks.withheld.for_programs());
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-    let done = once(program, |_, _| {}).await.map_err(|error| Trouble::Broken(cannot_run(path, &error)))?;
+    let done = once(program, |_, _| {}).await.map_err(|error| AskFailure::Broken(cannot_run(path, &error)))?;
     match done.end {
         End::Exit(Exit::Code(0)) => Ok(done.stdout),
-        End::Exit(exit) => Err(Trouble::Failed(format!(
-            "`--schema` ended with {exit}{}; let it print JSON and end with 0",
+        End::Exit(exit) => Err(AskFailure::Failed(format!(
+            "`--schema` ended with {exit}{}; make it print JSON and exit with 0",
             last_words(&done)
         ))),
-        End::TooMuch => Err(Trouble::Failed("`--schema` prints more than 1 MB".to_owned())),
-        End::TimeOver => Err(Trouble::Time),
+        End::TooMuch => Err(AskFailure::Failed("`--schema` prints more than 1 MB".to_owned())),
+        End::TimeOver => Err(AskFailure::Timeout),
     }
 }
 
 fn last_words(done: &Done) -> String {
     let last = last_word(&done.stderr);
-    last.map(|line| format!(" and said: {}", line.chars().take(200).collect::<String>())).unwrap_or_default()
+    last.map(|line| format!(": {}", line.chars().take(200).collect::<String>())).unwrap_or_default()
 }

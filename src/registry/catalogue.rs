@@ -1,42 +1,42 @@
-//! One snapshot: tool files with the settings in force, tools by both of their names.
+//! One snapshot of all tools: the tool files with their settings and their tools, by both names.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::absent::NotFound;
-use super::compiled::Compiled;
 use super::last_good::{Stale, StandIns};
-use super::serving::Serving;
-use super::stamp::Stamps;
+use super::live::Stamps;
+use super::lookup::NotFound;
 use crate::config::builtin::ALIASES;
+use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
     FolderProblem, Function, JsonSchema, Kind, Scan, Status, ToolFile, resolve_collisions, resolve_overrides,
 };
 
-/// Completes the schemas of a version of a file with what is known besides its text. Says whether only an earlier run
-/// knows it.
-pub(super) type Complete<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) -> bool + 'a;
+/// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
+/// earlier run's.
+pub(super) type CompleteSchemas<'a> = dyn Fn(&mut ToolFile, &[u8; 32]) -> bool + 'a;
 
-/// A tool file and what is in force for it.
+/// A tool file with its settings.
 #[derive(Debug)]
 pub struct FileEntry {
     /// The file, as it was read.
     pub file: ToolFile,
     /// Its settings.
     pub settings: EffectiveTool,
-    /// What tells one version of it from another: its bytes, and those of the neighbours it imports.
+    /// A hash of its bytes and of its helpers' bytes.
     pub version: [u8; 32],
-    /// Why this is its last good version and not the one on disk, if so.
+    /// Why this is its last good version and not the one on disk, if it is.
     pub stale: Option<Stale>,
-    /// What it and its neighbours looked like when they were read.
+    /// What it and its helpers looked like when they were read.
     pub(super) stamps: Stamps,
-    /// Whether its schemas hold what types told in an earlier run and no worker has told in this one yet.
+    /// Whether its schemas are completed by an earlier run's description, and by none of this run.
     pub(super) only_remembered: AtomicBool,
     /// Whether the registry knows that it has answered a call.
     pub(super) is_known_good: AtomicBool,
@@ -48,14 +48,14 @@ impl FileEntry {
         settings: EffectiveTool,
         looked: &Stamps,
         stand_ins: &mut StandIns,
-        complete: &Complete<'_>,
+        complete: &CompleteSchemas<'_>,
     ) -> Self {
         let stand_in = stand_ins.remove(&file.path);
         let paths = std::iter::once(&file.path).chain(&file.helpers);
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
-        // What is part of this program lies nowhere.
+        // Built-in tools have no file.
         let paths = paths.filter(|_| file.kind != Kind::Builtin);
-        let stamps = looked.as_seen_at(paths.map(PathBuf::as_path));
+        let stamps = looked.of_paths(paths.map(PathBuf::as_path));
         let (version, stale) = match stand_in {
             Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
             None => (version(&file), None),
@@ -64,7 +64,7 @@ impl FileEntry {
         Self { file, settings, version, stale, stamps, only_remembered, is_known_good: AtomicBool::default() }
     }
 
-    /// Whether what its schemas say beyond its text is from an earlier run and may be over: no reason to refuse anything.
+    /// Whether its schemas are completed by an earlier run, and may be outdated: no call is refused because of them.
     pub fn is_only_remembered(&self) -> bool {
         self.only_remembered.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl FileEntry {
         self.file.broken()
     }
 
-    /// `ready`, `stale` where its last good version answers, or `broken`.
+    /// Its status in lists.
     pub fn status(&self) -> &'static str {
         match (&self.file.status, &self.stale) {
             (Status::Broken { .. }, _) => "broken",
@@ -86,7 +86,7 @@ impl FileEntry {
         }
     }
 
-    /// Why nobody knows what it takes, where that is so.
+    /// Why its arguments are unknown, if they are.
     pub fn is_unknown(&self) -> Option<&str> {
         match &self.file.status {
             Status::SchemaUnknown { reason } => Some(reason),
@@ -99,7 +99,7 @@ impl FileEntry {
         self.broken().or_else(|| Some(self.stale.as_ref()?.reason.clone()))
     }
 
-    /// Whether it still is what would be read now.
+    /// Whether reading it again would give the same.
     pub(super) fn is_current(&self) -> bool {
         self.stamps.still_true() && !self.stale.as_ref().is_some_and(Stale::is_due)
     }
@@ -114,15 +114,15 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// What is in force for a file.
+/// The settings of a file.
 fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-    let wishes = file.wishes.layer();
+    let wishes = file.declared.layer();
     let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)
 }
 
-/// A worker that hostler does not bring serves what its operator says. One that has not been asked keeps its silence.
+/// A worker that is not hostler's own serves the functions that the operator names.
 fn name_functions(file: &mut ToolFile, config: &Config) {
     let named = config.layer.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
     let Some(named) = named.filter(|_| file.is_ready()) else { return };
@@ -140,7 +140,7 @@ pub struct Tool {
     pub mcp_name: String,
     /// The file it is in.
     pub entry: Arc<FileEntry>,
-    /// What is in force for it.
+    /// Its settings.
     pub settings: FunctionSettings,
     place: usize,
     input: Compiled,
@@ -153,40 +153,40 @@ impl Tool {
         &self.entry.file.functions[self.place]
     }
 
-    /// The text a model reads.
+    /// The text for models.
     pub fn description(&self) -> Option<&str> {
         let function = self.function();
         function.description.as_deref().or(function.summary.as_deref())
     }
 
-    /// The output schema, as far as clients are told: what is not checked is not promised.
+    /// The output schema for clients: results that are not validated have none.
     pub fn promised(&self) -> Option<&JsonSchema> {
         self.function().output_schema.as_ref().filter(|_| self.settings.validate.value)
     }
 
-    /// What it takes, as values.
+    /// The schema of its arguments.
     pub fn input_schema(&self) -> &Map<String, Value> {
         self.input.schema(&self.function().input_schema)
     }
 
-    /// What is promised of results, as values.
+    /// The schema of its results.
     pub fn promised_schema(&self) -> Option<&Map<String, Value>> {
         self.promised().map(|text| self.output.schema(text))
     }
 
-    /// The schema's validator. `None` when the schema cannot be compiled, which is ours to mend and no reason to refuse a
-    /// call.
+    /// The validator of its arguments. `None` when the schema cannot be compiled, which is hostler's fault and no reason to
+    /// refuse a call.
     pub fn validator(&self) -> Option<&jsonschema::Validator> {
         self.input.validator(&self.function().input_schema, &self.name)
     }
 
-    /// The validator of what is promised of results.
+    /// The validator of its results.
     pub fn result_validator(&self) -> Option<&jsonschema::Validator> {
         self.output.validator(self.promised()?, &self.name)
     }
 }
 
-/// Every tool there is at one moment.
+/// Every tool at one moment.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     /// The files, in path order, broken ones too.
@@ -199,14 +199,13 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Makes a snapshot from what a scan found. `looked` is what the files looked like before they were read.
-    /// `complete` knows what their text does not tell.
+    /// Makes a snapshot from a scan. `looked` holds the stamps of the files from before they were read.
     pub(super) fn build(
         mut scan: Scan,
         looked: &Stamps,
         mut stand_ins: StandIns,
         config: &Config,
-        complete: &Complete<'_>,
+        complete: &CompleteSchemas<'_>,
     ) -> Self {
         resolve_overrides(&mut scan.files);
         scan.files.iter_mut().for_each(|file| name_functions(file, config));
@@ -219,7 +218,7 @@ impl Catalogue {
         }
         catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
         for (place, tool) in catalogue.tools.iter().enumerate() {
-            // A broken file may claim names that a good one has; the good one answers.
+            // A ready file wins over a broken one of the same name.
             for name in [&tool.name, &tool.mcp_name] {
                 let taken = catalogue.by_name.get(name);
                 if taken.is_none_or(|other| catalogue.tools[*other].entry.broken().is_some()) {
@@ -231,7 +230,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// Built-in tools answer to the names that other hosts have for them, where those are free.
+    /// Adds the other names of built-in tools, where they are free.
     fn enter_aliases(&mut self) {
         for (alias, name) in ALIASES {
             let built_in = |place: &&usize| self.tools[**place].entry.file.kind == Kind::Builtin;
@@ -269,5 +268,93 @@ impl Catalogue {
             return Ok(&self.tools[*place]);
         }
         Err(self.not_found(name))
+    }
+}
+
+/// A schema as values and as a validator, each made at its first use: most tools are listed and never called.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    schema: OnceLock<Box<Map<String, Value>>>,
+    validator: OnceLock<Option<Box<Validator>>>,
+}
+
+impl Compiled {
+    pub fn schema(&self, text: &JsonSchema) -> &Map<String, Value> {
+        self.schema.get_or_init(|| Box::new(text.read()))
+    }
+
+    pub fn validator(&self, text: &JsonSchema, tool: &str) -> Option<&Validator> {
+        let compile = || {
+            let built =
+                jsonschema::options().with_draft(Draft::Draft202012).build(&Value::Object(self.schema(text).clone()));
+            built.map(Box::new).inspect_err(|error| tracing::error!(tool, %error, "schema does not compile")).ok()
+        };
+        self.validator.get_or_init(compile).as_deref()
+    }
+}
+
+/// How the calls of a tool file are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serving {
+    /// By workers that run the shim, which loads the Python file.
+    Shim,
+    /// By workers that run the Python file itself, which serves the bare protocol.
+    Itself,
+    /// By workers that run the executable, in this protocol.
+    Program(Protocol),
+    /// By the executable, in a process for each call.
+    EachCall,
+    /// In this process.
+    Inside,
+}
+
+impl Serving {
+    /// For a file of this kind with these settings.
+    pub fn of(kind: Kind, settings: &EffectiveTool) -> Self {
+        let protocol = settings.protocol.as_ref().map(|protocol| protocol.value);
+        match (kind, protocol) {
+            (Kind::Python | Kind::Internal, Some(Protocol::Bare)) => Self::Itself,
+            // The shim speaks v1.
+            (Kind::Python | Kind::Internal, _) => Self::Shim,
+            (Kind::Executable, None | Some(Protocol::Once)) => Self::EachCall,
+            (Kind::Executable, Some(protocol)) => Self::Program(protocol),
+            (Kind::Builtin, _) => Self::Inside,
+        }
+    }
+
+    /// Whether workers execute them in the bare protocol.
+    pub const fn is_bare(self) -> bool {
+        matches!(self, Self::Itself | Self::Program(Protocol::Bare))
+    }
+
+    /// Whether workers execute them.
+    pub const fn has_workers(self) -> bool {
+        matches!(self, Self::Shim | Self::Itself | Self::Program(_))
+    }
+
+    /// Whether an interpreter in an environment of hostler's executes them.
+    pub const fn has_environment(self) -> bool {
+        matches!(self, Self::Shim | Self::Itself)
+    }
+}
+
+/// The words for the kinds of tool files.
+pub const KIND_WORDS: [&str; 5] = ["python", "internal", "executable", "worker", "builtin"];
+
+impl FileEntry {
+    /// How its calls are executed.
+    pub fn serving(&self) -> Serving {
+        Serving::of(self.file.kind, &self.settings)
+    }
+
+    /// The word for its kind, one of [`KIND_WORDS`].
+    pub fn kind_word(&self) -> &'static str {
+        match (self.file.kind, self.serving()) {
+            (_, Serving::Program(_)) => "worker",
+            (Kind::Python, _) => "python",
+            (Kind::Internal, _) => "internal",
+            (Kind::Executable, _) => "executable",
+            (Kind::Builtin, _) => "builtin",
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! The last good version of each tool file, which goes on answering while the file on disk cannot: because it is broken, or
-//! because its worker did not start.
+//! The last good version of each tool file. It answers while the file on disk is broken or its worker does not start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +8,17 @@ use std::time::{Duration, Instant};
 use super::catalogue::{Catalogue, FileEntry, version};
 use crate::discovery::{Kind, ToolFile};
 
-/// How long a version that did not start is not tried again, doubled at each further failure: what it lacked may have
+/// How long a version that did not start is not tried again, doubled at each failure. What it lacks, such as a network, may
 /// come without an edit.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
-/// Why what answers is not what lies on disk.
+/// Why an earlier version answers and not the one on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stale {
     /// What is wrong with the file on disk.
     pub reason: String,
-    /// When the version on disk is tried again, should nobody touch the file before.
+    /// When the version on disk is tried again, if the file does not change before.
     retry_at: Option<Instant>,
 }
 
@@ -29,19 +28,19 @@ impl Stale {
     }
 }
 
-/// What stands in for a file of a scan.
+/// The version that replaces a file of a scan.
 #[derive(Debug)]
 pub(super) struct StandIn {
     pub version: [u8; 32],
     pub stale: Stale,
-    /// The helpers of the file on disk: to mend one may be to mend it.
+    /// The helpers of the file on disk, whose change may repair it.
     pub helpers: Vec<PathBuf>,
 }
 
-/// Those of a scan, by path.
+/// The replacements of a scan, by path.
 pub(super) type StandIns = HashMap<PathBuf, StandIn>;
 
-/// What is known of versions by having run them.
+/// What running versions has shown.
 #[derive(Debug, Default)]
 pub(super) struct LastGood {
     /// The version of each file that last answered a call.
@@ -68,7 +67,7 @@ impl LastGood {
         self.good.insert(path.clone(), Arc::clone(entry));
     }
 
-    /// Notes that a version did not start. Says whether that is news, and another one may stand in for it.
+    /// Notes that a version did not start. Returns whether another one has to replace it now.
     pub fn failed(&mut self, entry: &FileEntry, reason: &str, now: Instant) -> bool {
         let path = &entry.file.path;
         if self.good.get(path).is_none_or(|good| good.version == entry.version) {
@@ -84,7 +83,7 @@ impl LastGood {
         true
     }
 
-    /// Puts the last good version in the place of every file that cannot be served as it is.
+    /// Replaces every file that cannot be served by its last good version.
     pub fn stand_in(&self, files: &mut [ToolFile], before: &Catalogue, now: Instant) -> StandIns {
         let served: HashMap<&Path, &Arc<FileEntry>> =
             before.files.iter().map(|entry| (entry.file.path.as_path(), entry)).collect();
@@ -105,10 +104,10 @@ impl LastGood {
         stand_ins
     }
 
-    /// Why a file cannot be served as it is on disk.
+    /// Why the version on disk cannot be served.
     fn why_not(&self, file: &ToolFile, now: Instant) -> Option<Stale> {
         if matches!(file.kind, Kind::Executable | Kind::Builtin) {
-            return None; // what was on disk is not kept, so nothing of an earlier version could run
+            return None; // earlier versions of programs are not kept
         }
         if let Some(reason) = file.broken() {
             return Some(Stale { reason, retry_at: None });

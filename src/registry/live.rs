@@ -8,49 +8,44 @@ use std::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use super::absent::NotFound;
-use super::asking::{Asking, Bell};
-use super::carried::{Absent, gone, keep_listed};
+use super::asking::{AskSignal, Asking};
 use super::catalogue::{Catalogue, FileEntry, Tool};
+use super::changes::{MissingExecutables, add_missing, keep_listed, log_changes, log_contents, look_alike};
 use super::last_good::LastGood;
-use super::news;
-use super::refined::Refined;
-use super::saving::Saving;
-use super::shown::look_alike;
-use super::stamp::Stamps;
+use super::lookup::NotFound;
+use super::refined::{Refined, Saving};
 use crate::config::Config;
-use crate::discovery::{Answer, Asked, Cache, Stamp, Status, ToolFile, scan_all};
+use crate::discovery::{Answer, Answers, Cache, Stamp, Status, ToolFile, scan_all};
 use crate::process::Withheld;
 
-/// Holds the snapshot in force. A reader takes the `Arc` and lets go at once.
+/// Holds the snapshot in force.
 #[derive(Debug)]
 pub struct Registry {
     config: Arc<Config>,
-    /// What earlier runs read.
+    /// Results of earlier runs.
     cache: Option<Cache>,
-    /// The tools that are part of this program.
+    /// The built-in tools.
     built_in: Vec<ToolFile>,
     saving: Saving,
-    /// A plain lock, held only to copy or replace the pointers; never across an await.
+    /// Locked only to copy or replace the pointers, never across an await.
     current: RwLock<Snapshot>,
-    /// Held while files are read anew: what was read earlier never replaces what was read later.
+    /// Locked while files are read, so that an earlier reading never replaces a later one.
     reading: Mutex<()>,
-    /// Held only to look or to note something.
     last_good: Mutex<LastGood>,
     refined: Refined,
-    /// What executables answered in this run. Held only to look or to note something, and while files are read.
-    asked: Mutex<Asked>,
-    bell: Arc<Bell>,
-    /// Counts the changes that a client sees in a list of the tools.
+    /// What executables answered in this run.
+    asked: Mutex<Answers>,
+    asking: Arc<AskSignal>,
+    /// Counts the changes that clients see in a list of the tools.
     announced: watch::Sender<u64>,
-    /// What programs do not get of hostler's own environment: what is configured as a secret, and what tools declare as one.
+    /// The environment variables that programs do not inherit: configured secrets, and secrets that tools declare.
     pub withheld: Withheld,
 }
 
 #[derive(Debug, Clone)]
 struct Snapshot {
     catalogue: Arc<Catalogue>,
-    /// The folders, in which files come and go.
+    /// The folders in which files are created and removed.
     folders: Arc<Stamps>,
 }
 
@@ -60,8 +55,8 @@ impl Registry {
         Self::with(config, None, Vec::new())
     }
 
-    /// The same, reading only what changed since an earlier run, and keeping for the next one what this one reads; with the
-    /// tools that are part of this program.
+    /// The same with a cache, from which unchanged files are taken and to which the others are written, and with built-in
+    /// tools.
     pub fn with(config: Arc<Config>, cache: Option<Cache>, built_in: Vec<ToolFile>) -> Self {
         let (saving, environment) = (Saving::default(), Arc::clone(&config.environment));
         let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
@@ -75,7 +70,7 @@ impl Registry {
             last_good: Mutex::default(),
             refined: Refined::default(),
             asked: Mutex::default(),
-            bell: Arc::default(),
+            asking: Arc::default(),
             announced: watch::Sender::new(0),
             withheld: Withheld::of(environment),
         };
@@ -86,9 +81,9 @@ impl Registry {
         registry
     }
 
-    /// Tells the log what is there, and why what is broken is.
+    /// Logs the tools, and what is wrong with broken files.
     pub fn introduce(&self) {
-        news::introduce(&self.catalogue());
+        log_contents(&self.catalogue());
     }
 
     /// The snapshot in force.
@@ -96,7 +91,7 @@ impl Registry {
         Arc::clone(&self.current.read().catalogue)
     }
 
-    /// Waits a little for what is being kept for the next run. Dropping does so too, but others may hold this.
+    /// Waits a little until the cache is written. Dropping does so too, but there may be other owners.
     pub fn saved(&self) {
         self.saving.wait();
     }
@@ -106,13 +101,13 @@ impl Registry {
         &self.config.tools.value
     }
 
-    /// Moves whenever a client that lists the tools would see something else than before.
+    /// Changes whenever clients would see another list of tools.
     pub fn announcements(&self) -> watch::Receiver<u64> {
         self.announced.subscribe()
     }
 
-    /// Finds a tool as its file is now. On the way of every call, so it looks at that tool's own files only; a name that
-    /// is not known, or known to be broken, is worth a look at all of them.
+    /// Finds a tool as its file is now. Every call comes here, so only that tool's own files are looked at; for a name that
+    /// is unknown or broken, all files are.
     pub fn find(&self, name: &str) -> Result<Arc<Tool>, NotFound> {
         if let Ok(tool) = self.catalogue().resolve(name)
             && tool.entry.file.is_ready()
@@ -124,13 +119,13 @@ impl Registry {
         self.catalogue().resolve(name).cloned()
     }
 
-    /// Looks whether any tool file or folder changed since it was read, and reads them anew if so. Says whether it did.
+    /// Reads all tool files again if one of them or a folder changed. Returns whether it did.
     pub fn refresh_if_changed(&self) -> bool {
         if self.is_current() {
             return false;
         }
         let _reading = self.reading.lock();
-        // Somebody else may have read them while this one waited.
+        // Another thread may have read them meanwhile.
         if self.is_current() {
             return false;
         }
@@ -138,19 +133,19 @@ impl Registry {
         true
     }
 
-    /// Executables that have not been asked as they are now.
+    /// The executables whose present version has not been asked.
     pub(super) fn unasked(&self) -> Vec<(PathBuf, Stamp)> {
         let catalogue = self.catalogue();
         let unasked = catalogue.files.iter().filter(|entry| entry.file.status == Status::Unasked);
         unasked.filter_map(|entry| Some((entry.file.path.clone(), Stamp::of(&entry.file.path)?))).collect()
     }
 
-    pub(super) fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub(super) fn ask_signal(&self) -> Arc<AskSignal> {
+        Arc::clone(&self.asking)
     }
 
-    /// Takes what executables answered.
-    pub(super) fn heard(&self, answers: Vec<(PathBuf, Stamp, Answer)>) {
+    /// Takes the answers of executables.
+    pub(super) fn take_answers(&self, answers: Vec<(PathBuf, Stamp, Answer)>) {
         let _reading = self.reading.lock();
         {
             let mut asked = self.asked.lock();
@@ -161,26 +156,26 @@ impl Registry {
         self.install(self.read());
     }
 
-    /// How far the asking of executables is.
+    /// The state of asking executables.
     pub fn asking(&self) -> Asking {
-        *self.bell.state.borrow()
+        *self.asking.state.borrow()
     }
 
-    /// Waits until every executable has been asked, where somebody asks.
+    /// Waits until every executable has been asked.
     pub async fn asked(&self) {
-        let mut state = self.bell.state.subscribe();
+        let mut state = self.asking.state.subscribe();
         let is_over = |state: &watch::Receiver<Asking>| *state.borrow() == Asking::Failed;
         while !self.unasked().is_empty() && !is_over(&state) && state.changed().await.is_ok() {}
     }
 
-    /// Reads all tool files anew and forgets what executables answered, of those that are gone too.
+    /// Reads all tool files again and forgets the answers of executables, also of missing ones.
     pub fn forget_answers(&self) {
         let _reading = self.reading.lock();
         self.asked.lock().forget();
-        self.install(self.read_as(Absent::Forgotten));
+        self.install(self.read_as(MissingExecutables::Forgotten));
     }
 
-    /// Notes that a call was answered by this version of a file, which then stands in for versions that cannot.
+    /// Notes that this version of a file answered a call. It replaces later versions that cannot.
     pub fn answered(&self, entry: &Arc<FileEntry>) {
         if !entry.is_known_good.swap(true, Ordering::Relaxed) {
             self.last_good.lock().answered(entry);
@@ -192,8 +187,7 @@ impl Registry {
         entry.is_known_good.load(Ordering::Relaxed)
     }
 
-    /// Notes that the worker of this version of a file did not start. Where an earlier version answered, that one is in
-    /// force from now on.
+    /// Notes that the worker of this version of a file did not start. An earlier version that answered takes its place.
     pub fn failed(&self, entry: &FileEntry, reason: &str) {
         let _reading = self.reading.lock();
         if self.last_good.lock().failed(entry, reason, Instant::now()) {
@@ -201,14 +195,15 @@ impl Registry {
         }
     }
 
-    /// Takes what a worker of this version of a file told of its types. Where that completes a schema, the list changes.
-    pub fn described(&self, path: &Path, version: [u8; 32], told: &str) {
+    /// Takes the description of its types by a worker of this version of a file. Where it completes a schema, the list changes.
+    pub fn described(&self, path: &Path, version: [u8; 32], description: &str) {
         let _reading = self.reading.lock();
         let catalogue = self.catalogue();
         let entry = catalogue.files.iter().find(|entry| entry.file.path == path && entry.version == version);
-        let learned = entry.is_some_and(|entry| self.refined.learn(entry, told, self.cache.as_ref(), &self.saving));
+        let learned =
+            entry.is_some_and(|entry| self.refined.learn(entry, description, self.cache.as_ref(), &self.saving));
         if learned {
-            tracing::info!(file = %path.display(), "its running types completed what its tools take and return");
+            tracing::info!(file = %path.display(), "live types completed the schemas");
             self.install(self.read());
         }
     }
@@ -219,11 +214,11 @@ impl Registry {
     }
 
     fn read(&self) -> Snapshot {
-        self.read_as(Absent::Told)
+        self.read_as(MissingExecutables::Listed)
     }
 
-    fn read_as(&self, absent: Absent) -> Snapshot {
-        // Stamps are taken before reading: a change in between is then seen the next time.
+    fn read_as(&self, missing: MissingExecutables) -> Snapshot {
+        // Stamps are taken before reading, so that a change in between is seen the next time.
         let tools = &self.config.tools.value;
         let (folders, files) = look(tools);
         let mut scan = scan_all(tools, self.cache.as_ref(), &self.asked.lock());
@@ -231,8 +226,8 @@ impl Registry {
             self.saving.begin(unsaved);
         }
         let before = self.catalogue();
-        if absent == Absent::Told {
-            gone(&mut scan.files, &before);
+        if missing == MissingExecutables::Listed {
+            add_missing(&mut scan.files, &before);
         }
         keep_listed(&mut scan.files, &before);
         scan.files.extend(self.built_in.iter().cloned());
@@ -246,32 +241,31 @@ impl Registry {
         Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
     }
 
-    /// Puts a snapshot in force, and announces it where a list of its tools reads differently. For whoever holds
-    /// `reading`, since the snapshot in force must be the one it was made after.
+    /// Puts a snapshot in force, and announces it if clients see another list. The caller holds `reading`.
     fn install(&self, fresh: Snapshot) {
         self.withhold(&fresh);
         let after = Arc::clone(&fresh.catalogue);
         let before = std::mem::replace(&mut *self.current.write(), fresh);
-        news::tell(&before.catalogue, &after);
-        self.bell.rings.notify_one();
+        log_changes(&before.catalogue, &after);
+        self.asking.wake.notify_one();
         if !look_alike(&before.catalogue, &after) {
             self.announced.send_modify(|count| *count += 1);
         }
     }
 
-    /// Before a snapshot is in force: no program is started then that gets a secret which this one declares.
+    /// Called before a snapshot is in force, so that no program inherits a secret that it declares.
     fn withhold(&self, fresh: &Snapshot) {
         let declared = fresh.catalogue.files.iter().flat_map(|entry| &entry.settings.secrets.value);
         self.withheld.add(declared.map(String::as_str));
     }
 }
 
-/// Folders that change for their own reasons and hold no tool: `.git`, `__pycache__`.
-pub(super) fn is_beside_the_point(folder: &Path) -> bool {
+/// Folders that hold no tools: `.git`, `__pycache__`.
+pub(super) fn is_ignored(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == "__pycache__" || name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// The tool folders with those inside them, in which `NAME/NAME.py` may appear, and every Python file there.
+/// The stamps of the tools folders with their subfolders, and of every Python file there.
 fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
     let list = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -280,7 +274,7 @@ fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
     let mut files = Vec::new();
     for path in tools.iter().flat_map(|folder| list(folder)) {
         if path.is_dir() {
-            if is_beside_the_point(&path) {
+            if is_ignored(&path) {
                 continue;
             }
             files.extend(list(&path));
@@ -292,4 +286,29 @@ fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
     let stamps = |paths: &[PathBuf]| Stamps::of(paths.iter().map(PathBuf::as_path));
     (stamps(&folders), stamps(&files))
+}
+
+/// What a set of paths looked like to the file system, sorted by path; `None` for a path without a file.
+#[derive(Debug, Clone, Default)]
+pub struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
+
+impl Stamps {
+    /// Looks at the paths now.
+    pub(super) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut stamps: Vec<_> = paths.into_iter().map(|path| (path.to_owned(), Stamp::of(path))).collect();
+        stamps.sort_by(|left, right| left.0.cmp(&right.0));
+        Self(stamps)
+    }
+
+    /// The stamps of these paths; a path that is not in `self` is looked at now.
+    pub(super) fn of_paths<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let earlier = |path: &Path| self.0.binary_search_by(|(known, _)| known.as_path().cmp(path)).ok();
+        let stamp = |path: &Path| earlier(path).map_or_else(|| Stamp::of(path), |place| self.0[place].1);
+        Self(paths.into_iter().map(|path| (path.to_owned(), stamp(path))).collect())
+    }
+
+    /// Whether every path still looks the same.
+    pub(super) fn still_true(&self) -> bool {
+        self.0.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+    }
 }

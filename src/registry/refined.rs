@@ -1,16 +1,18 @@
-//! Schemas that live types completed: remembered by the version of the file they are of, in this run and for the next.
+//! Schemas that live types completed, by the version of their file, and the thread that keeps results for the next run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::catalogue::FileEntry;
-use super::saving::Saving;
-use crate::discovery::{Cache, Function, Live, ToolFile, read_bytes_with};
+use crate::discovery::{Cache, Function, Live, PendingWrite, ToolFile, read_bytes_with};
 
-/// What is remembered, `None` for a version that nothing is known of. Held only to look up or insert.
+/// The completed functions by version; `None` for a version that was not completed. Locked only to look up or insert.
 #[derive(Debug, Default)]
 pub(super) struct Refined(Mutex<HashMap<[u8; 32], Option<Completed>>>);
 
@@ -18,13 +20,13 @@ pub(super) struct Refined(Mutex<HashMap<[u8; 32], Option<Completed>>>);
 #[derive(Debug)]
 struct Completed {
     functions: Arc<[Function]>,
-    /// Whether a worker of this run has told of the types.
+    /// Whether a worker of this run described the types.
     of_this_run: bool,
 }
 
 impl Refined {
-    /// Completes a file that was just read, where that version was completed before. Says whether only an earlier run knows
-    /// of it: types change with what is installed, and with whatever else they are made of, and the file does not show it.
+    /// Completes a file that was read, if that version was completed before. Returns whether an earlier run did it: types may
+    /// change without the file, for instance with what is installed.
     pub fn complete(&self, file: &mut ToolFile, version: &[u8; 32], cache: Option<&Cache>) -> bool {
         if file.open.is_empty() {
             return false;
@@ -38,11 +40,10 @@ impl Refined {
         file.refine(&completed.functions) && !completed.of_this_run
     }
 
-    /// Reads a file again with what its live types told, and remembers what came of it. Says whether its schemas are others
-    /// now.
-    pub fn learn(&self, entry: &FileEntry, told: &str, cache: Option<&Cache>, saving: &Saving) -> bool {
+    /// Reads a file again with the description of its live types. Returns whether its schemas changed.
+    pub fn learn(&self, entry: &FileEntry, description: &str, cache: Option<&Cache>, saving: &Saving) -> bool {
         let Ok(bytes) = std::fs::read(&entry.file.path) else { return false };
-        let file = read_bytes_with(&entry.file.path, &bytes, Live::read(told));
+        let file = read_bytes_with(&entry.file.path, &bytes, Live::read(description));
         if file.fingerprint != entry.file.fingerprint || !entry.file.clone().refine(&file.functions) {
             return false;
         }
@@ -57,5 +58,48 @@ impl Refined {
             saving.begin(unsaved);
         }
         true
+    }
+}
+
+/// Writing takes some milliseconds. If it takes longer, the next run reads everything again.
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+
+/// Writes the cache in the background. Dropping it waits a little, since a command may end before the cache is written.
+#[derive(Debug, Default)]
+pub(super) struct Saving {
+    /// Closed when the last write is over.
+    last: Mutex<Option<Receiver<()>>>,
+}
+
+impl Saving {
+    pub fn begin(&self, unsaved: PendingWrite) {
+        let (over, is_over) = channel::<()>();
+        // One after the other: of two at once, one would not get the lock and not write.
+        let mut last = self.last.lock();
+        let earlier = last.take();
+        let write = move || {
+            if let Some(earlier) = earlier {
+                let _ = earlier.recv();
+            }
+            unsaved.save();
+            drop(over);
+        };
+        if thread::Builder::new().name("catalogue".to_owned()).spawn(write).is_ok() {
+            *last = Some(is_over);
+        }
+    }
+
+    /// Waits a little until everything is written.
+    pub fn wait(&self) {
+        let last = self.last.lock().take();
+        if let Some(is_over) = last {
+            let _ = is_over.recv_timeout(LONGEST_WAIT);
+        }
+    }
+}
+
+impl Drop for Saving {
+    fn drop(&mut self) {
+        self.wait();
     }
 }

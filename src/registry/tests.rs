@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::last_good::LastGood;
 use super::{NotFound, Registry};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 use crate::discovery::Cache;
 
 const TOOL: &str = "def hello(name: str) -> str:\n    \"\"\"Say hello.\"\"\"\n    return name\n";
 
 fn open(folder: &Path) -> Registry {
-    let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.to_owned()], ..ConfigOptions::default() };
     Registry::open(Arc::new(Config::load(&wanted, folder).unwrap()))
 }
 
@@ -22,7 +22,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn both_names_find_a_tool_and_a_wrong_one_is_answered_with_near_ones() {
+fn both_names_find_a_tool_and_others_are_answered_with_similar_ones() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     let registry = open(folder.path());
@@ -39,7 +39,7 @@ fn both_names_find_a_tool_and_a_wrong_one_is_answered_with_near_ones() {
 }
 
 #[test]
-fn a_file_that_offers_nothing_is_named_and_one_that_offers_something_tells_what() {
+fn a_file_name_is_answered_with_the_names_of_its_tools() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     write(folder.path(), "client.py", "class Client:\n    def hello(self): ...\n");
@@ -52,7 +52,7 @@ fn a_file_that_offers_nothing_is_named_and_one_that_offers_something_tells_what(
         assert_eq!(told(name), "client.py has no public function; see `hostler check`", "{name}");
     }
     for name in ["greet", "greet.py", "tools/greet.py"] {
-        let right = "a tool is called by its name, FILE.FUNCTION: greet.hello";
+        let right = "use the name of a tool, FILE.FUNCTION: greet.hello";
         assert_eq!(told(name), right, "{name}");
     }
     assert_eq!(told("client_well.hello"), "did you mean greet.hello?", "another file may be meant");
@@ -86,7 +86,7 @@ fn a_neighbour_that_is_imported_is_part_of_the_version() {
 }
 
 #[test]
-fn a_broken_file_says_why_and_heals_when_it_is_mended() {
+fn a_broken_file_says_why_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", "# /// script\n# dependencies = []\ndef hello(): ...\n");
     let registry = open(folder.path());
@@ -101,7 +101,7 @@ fn a_broken_file_says_why_and_heals_when_it_is_mended() {
 }
 
 #[test]
-fn nothing_changed_means_nothing_is_read_again() {
+fn without_changes_nothing_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     let registry = open(folder.path());
@@ -112,7 +112,7 @@ fn nothing_changed_means_nothing_is_read_again() {
 }
 
 #[test]
-fn a_function_lost_in_a_broken_file_is_told_with_the_reason() {
+fn a_function_of_a_broken_file_is_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", "# /// script\n# dependencies = []\n# ///\ndef kept(): ...\ndef hello(:\n");
     write(folder.path(), "greet_well.py", TOOL);
@@ -124,7 +124,7 @@ fn a_function_lost_in_a_broken_file_is_told_with_the_reason() {
 }
 
 #[test]
-fn the_longer_name_of_two_packs_is_meant_also_when_that_one_is_broken() {
+fn a_name_belongs_to_the_longer_of_two_matching_packs() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     write(folder.path(), "greet_well.py", "# /// script\n# dependencies = []\n# ///\ndef kept(): ...\ndef hello(:\n");
@@ -134,7 +134,7 @@ fn the_longer_name_of_two_packs_is_meant_also_when_that_one_is_broken() {
 }
 
 #[test]
-fn a_good_tool_answers_to_a_name_that_a_broken_file_claims_too() {
+fn a_ready_file_wins_over_a_broken_one_of_the_same_name() {
     let folder = tempfile::tempdir().unwrap();
     let header =
         |pack: &str| format!("# /// script\n# dependencies = []\n# [tool.hostler]\n# pack = \"{pack}\"\n# ///\n");
@@ -148,7 +148,7 @@ fn a_good_tool_answers_to_a_name_that_a_broken_file_claims_too() {
 }
 
 #[test]
-fn a_tool_in_a_folder_of_its_own_is_seen_when_it_comes() {
+fn a_new_tool_in_a_subfolder_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("greet");
     std::fs::create_dir(&own).unwrap();
@@ -159,7 +159,7 @@ fn a_tool_in_a_folder_of_its_own_is_seen_when_it_comes() {
 }
 
 #[test]
-fn what_may_have_been_meant_is_the_spelling_then_the_function_then_the_pack_and_not_more_than_five() {
+fn similar_names_are_ordered_and_at_most_five() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", &format!("{TOOL}{}", "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"));
     write(folder.path(), "other.py", "def help(): ...\n");
@@ -180,11 +180,11 @@ fn a_model_reads_the_whole_description() {
 }
 
 #[test]
-fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
+fn a_second_start_reads_only_what_changed() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(folder.path(), "greet.py", TOOL);
     write(folder.path(), "later.py", TOOL);
-    let wanted = Wanted { tools: vec![folder.path().to_owned()], ..Wanted::default() };
+    let wanted = ConfigOptions { tools: vec![folder.path().to_owned()], ..ConfigOptions::default() };
     let config = Arc::new(Config::load(&wanted, folder.path()).unwrap());
     let start = || Registry::with(Arc::clone(&config), Cache::below(cache.path()), Vec::new());
     let kept = || std::fs::read_dir(cache.path().join("catalogue")).is_ok_and(|mut files| files.next().is_some());
@@ -205,7 +205,7 @@ fn a_second_start_knows_what_the_first_one_read_and_what_changed_since() {
 }
 
 #[test]
-fn what_a_list_shows_is_announced_when_it_changes_and_nothing_else_is() {
+fn only_changes_of_the_list_are_announced() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     let registry = open(folder.path());
@@ -236,7 +236,7 @@ fn what_a_list_shows_is_announced_when_it_changes_and_nothing_else_is() {
 }
 
 #[test]
-fn of_two_readings_at_once_the_later_one_stays() {
+fn of_two_concurrent_readings_the_later_one_stays() {
     let folder = tempfile::tempdir().unwrap();
     let text = |count: usize| TOOL.replace("name: str", &format!("name: int = {count}"));
     write(folder.path(), "greet.py", &text(0));
@@ -278,7 +278,7 @@ fn of_two_readings_at_once_the_later_one_stays() {
 }
 
 #[test]
-fn a_version_that_did_not_start_is_tried_again_after_a_while_and_ever_less_often() {
+fn a_version_that_did_not_start_is_tried_again_with_growing_pauses() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     let registry = open(folder.path());
@@ -313,7 +313,7 @@ fn a_version_that_did_not_start_is_tried_again_after_a_while_and_ever_less_often
 }
 
 #[test]
-fn a_broken_edit_leaves_the_last_good_version_in_force_until_it_is_mended() {
+fn a_broken_edit_leaves_the_last_good_version_in_force() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", &format!("import words\n{TOOL}"));
     write(folder.path(), "words.py", "X = 1\n");

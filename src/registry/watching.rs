@@ -1,41 +1,41 @@
-//! Keeping up with tool files while nobody calls: a thread that is told by the system when something happens in their
-//! folders, and looks at the files itself where the system cannot tell.
+//! Follows changes of tool files: a thread that the system notifies of changes in their folders, or that looks at the files
+//! itself where the system cannot.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
 
 use super::catalogue::Catalogue;
-use super::folders::{Folders, Matters, folders, is_shared, matters};
-use super::live::Registry;
+use super::live::{Registry, is_ignored};
 
-/// An editor's save is several changes, a checkout hundreds: files are read once it has been quiet for this long.
+/// Saving a file is several changes, a checkout hundreds: files are read when there was no change for this long.
 const QUIET: Duration = Duration::from_millis(50);
-/// And at the latest this long after the first change.
+/// Files are read at the latest this long after the first change.
 const LATEST: Duration = Duration::from_millis(500);
-/// How often files are looked at where nobody tells of changes.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often files are looked at without notifications.
+const POLL: Duration = Duration::from_millis(500);
 
-/// What is done with each catalogue once it is in force, on the thread that watches.
+/// Called with each catalogue in force, on the watching thread.
 pub type OnCatalogue = Box<dyn Fn(&Catalogue) + Send>;
 
-/// A registry that keeps up by itself, until this is dropped.
+/// Keeps a registry up to date until it is dropped.
 #[derive(Debug)]
 pub struct Watching {
     bell: SyncSender<()>,
     over: Arc<AtomicBool>,
 }
 
-/// Begins to ring at whatever matters.
-pub(super) type Begin = fn(SyncSender<()>, Arc<Mutex<Folders>>) -> notify::Result<RecommendedWatcher>;
+/// Starts a watcher that notifies of relevant changes.
+pub(super) type StartWatcher = fn(SyncSender<()>, Arc<Mutex<Folders>>) -> notify::Result<RecommendedWatcher>;
 
 impl Watching {
     /// Starts the thread.
@@ -43,32 +43,32 @@ impl Watching {
         Self::by(begin, registry, then)
     }
 
-    pub(super) fn by(begin: Begin, registry: &Arc<Registry>, then: OnCatalogue) -> Self {
-        // One ring that nobody has heard yet says all there is to say.
+    pub(super) fn by(begin: StartWatcher, registry: &Arc<Registry>, then: OnCatalogue) -> Self {
+        // One pending notification is enough.
         let (bell, rings) = sync_channel(1);
         let over = Arc::<AtomicBool>::default();
         let watched = Arc::<Mutex<Folders>>::default();
         let registry = Arc::downgrade(registry);
         let (ringing, is_over) = (bell.clone(), Arc::clone(&over));
         let work = move || {
-            let mut keeper = Keeper {
+            let mut thread = WatchThread {
                 registry,
                 then,
                 rings,
                 over: is_over,
                 watched: Arc::clone(&watched),
                 watcher: None,
-                looks: false,
-                is_told: false,
+                polls: false,
+                is_logged: false,
             };
             match begin(ringing, watched) {
-                Ok(started) => keeper.watcher = Some(started),
-                Err(error) => keeper.look_instead(&error.to_string(), true),
+                Ok(started) => thread.watcher = Some(started),
+                Err(error) => thread.poll_instead(&error.to_string(), true),
             }
-            keeper.run();
+            thread.run();
         };
         if let Err(error) = thread::Builder::new().name("watch".to_owned()).spawn(work) {
-            tracing::warn!(%error, "tool files are not watched; changes are seen at the next call or list");
+            tracing::warn!(%error, "tool files are not watched; changes are noticed at the next call or list");
         }
         Self { bell, over }
     }
@@ -81,24 +81,24 @@ impl Drop for Watching {
     }
 }
 
-/// The system's own way. The bell is rung on a thread of the library's.
+/// Starts the watcher of the system. It notifies on a thread of its own.
 pub(super) fn begin(ring: SyncSender<()>, watched: Arc<Mutex<Folders>>) -> notify::Result<RecommendedWatcher> {
     notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // What cannot be told, a look at the files will tell.
-        let is_news = event.map_or(true, |event| {
+        // After an error, a look at the files decides.
+        let is_relevant = event.map_or(true, |event| {
             event.need_rescan()
                 || is_change(event.kind) && {
                     let watched = watched.lock();
                     event.paths.iter().any(|path| matters(&watched, path))
                 }
         });
-        if is_news {
+        if is_relevant {
             let _ = ring.try_send(());
         }
     })
 }
 
-/// Reading a file changes nothing, and hostler itself reads them.
+/// Reading a file is not a change: hostler itself reads them.
 pub(super) fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
@@ -106,32 +106,31 @@ pub(super) fn is_change(kind: EventKind) -> bool {
     }
 }
 
-struct Keeper {
-    /// Held only while there is something to do.
+struct WatchThread {
+    /// Upgraded only while there is something to do.
     registry: Weak<Registry>,
     then: OnCatalogue,
     rings: Receiver<()>,
     over: Arc<AtomicBool>,
-    /// Held only to look or to replace it.
     watched: Arc<Mutex<Folders>>,
     watcher: Option<RecommendedWatcher>,
-    looks: bool,
-    is_told: bool,
+    polls: bool,
+    is_logged: bool,
 }
 
-impl Keeper {
+impl WatchThread {
     fn run(mut self) {
-        let mut told: Option<Arc<Catalogue>> = None;
+        let mut last: Option<Arc<Catalogue>> = None;
         while let Some(registry) = self.registry.upgrade() {
             self.keep_up(&registry);
-            // Another one also where a call was sooner to read it.
+            // A call may have read it before this thread.
             let now = registry.catalogue();
-            if told.as_ref().is_none_or(|told| !Arc::ptr_eq(told, &now)) {
+            if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &now)) {
                 (self.then)(&now);
-                told = Some(now);
+                last = Some(now);
             }
             drop(registry);
-            let waited = if self.looks { self.rings.recv_timeout(LOOK) } else { self.rings.recv().map_err(Into::into) };
+            let waited = if self.polls { self.rings.recv_timeout(POLL) } else { self.rings.recv().map_err(Into::into) };
             match waited {
                 Ok(()) => self.wait_for_quiet(),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -143,14 +142,13 @@ impl Keeper {
         }
     }
 
-    /// Files may come with folders, and folders with files, so it goes on until nothing is new.
+    /// Reads what changed, and again while there are new folders, which may hold new files. Folders are watched before they
+    /// are read, so that a change in between notifies again.
     fn keep_up(&mut self, registry: &Registry) {
-        loop {
-            // Watched first, read then: what happens in between rings again.
-            let is_new = self.watch(registry);
-            if !registry.refresh_if_changed() && !is_new {
-                return;
-            }
+        self.watch(registry);
+        registry.refresh_if_changed();
+        while self.watch(registry) {
+            registry.refresh_if_changed();
         }
     }
 
@@ -164,8 +162,8 @@ impl Keeper {
         }
     }
 
-    /// Watches every folder that matters now; says whether one of them is new. Also those it knows are asked for again: a
-    /// folder that was removed and made anew has the same name.
+    /// Watches every relevant folder, and returns whether one of them is new. Known folders are watched again: a folder that
+    /// was removed and created again has the same name.
     fn watch(&mut self, registry: &Registry) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let wanted = folders(registry.tool_folders(), &registry.catalogue());
@@ -177,38 +175,135 @@ impl Keeper {
         for (folder, what) in &wanted {
             let reason = match watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Err(error) if !is_gone(&error) => error.to_string(),
-                _ if is_shared(folder) => format!("{} is shared with others", folder.display()),
+                _ if is_shared(folder) => format!("{} is on a network file system", folder.display()),
                 _ => continue,
             };
-            // Of a folder that only leads to one there is little to miss, and hostler may be started anywhere.
-            let is_worth_telling = *what == Matters::All;
-            if is_worth_telling || cannot.is_none() {
-                cannot = Some((reason, is_worth_telling));
+            // A folder above a tools folder matters less, and hostler may be started anywhere.
+            let is_important = *what == Matters::All;
+            if is_important || cannot.is_none() {
+                cannot = Some((reason, is_important));
             }
         }
-        if let Some((reason, is_worth_telling)) = cannot {
-            self.look_instead(&reason, is_worth_telling);
+        if let Some((reason, is_important)) = cannot {
+            self.poll_instead(&reason, is_important);
         }
         let names = |folders: &Folders| folders.keys().cloned().collect::<HashSet<PathBuf>>();
         !names(&wanted).is_subset(&names(&before))
     }
 
-    fn look_instead(&mut self, reason: &str, is_worth_telling: bool) {
-        let every = LOOK.as_millis();
-        if is_worth_telling && !std::mem::replace(&mut self.is_told, true) {
-            tracing::warn!(reason, "tool files cannot be watched, so they are looked at every {every} ms");
-        } else if !self.looks {
-            tracing::debug!(reason, "what may come to hold tool files is not watched, but looked at every {every} ms");
+    fn poll_instead(&mut self, reason: &str, is_important: bool) {
+        let every = POLL.as_millis();
+        if is_important && !std::mem::replace(&mut self.is_logged, true) {
+            tracing::warn!(reason, "tool files cannot be watched; they are checked every {every} ms");
+        } else if !self.polls {
+            tracing::debug!(reason, "a folder above a tools folder is not watched, but checked every {every} ms");
         }
-        self.looks = true;
+        self.polls = true;
     }
 }
 
-/// The folder went while it was about to be watched: whoever removed it has rung for that.
+/// The folder was removed in the meantime, which was notified.
 fn is_gone(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::PathNotFound => true,
         ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
+    }
+}
+
+/// Canonical folders, and what is relevant in each.
+pub(super) type Folders = HashMap<PathBuf, Matters>;
+
+/// What is relevant in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Matters {
+    /// Everything: it holds tool files or helpers.
+    All,
+    /// These names: the way to a tools folder that may be created, removed or replaced.
+    Names(HashSet<OsString>),
+}
+
+impl Matters {
+    fn name(&mut self, name: OsString) {
+        if let Self::Names(names) = self {
+            names.insert(name);
+        }
+    }
+
+    fn includes(&self, name: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Names(names) => name.file_name().is_some_and(|name| names.contains(name)),
+        }
+    }
+}
+
+/// Whether an event at a path may change the catalogue.
+pub(super) fn matters(folders: &Folders, path: &Path) -> bool {
+    let within = path.parent().and_then(|folder| folders.get(folder));
+    folders.contains_key(path) || within.is_some_and(|what| what.includes(path))
+}
+
+/// The folders of a catalogue: the tools folders and their subfolders, those of helpers, and those of link targets.
+pub(super) fn folders(tools: &[PathBuf], catalogue: &Catalogue) -> Folders {
+    let mut found = Folders::new();
+    for folder in tools {
+        lead_to(folder, &mut found);
+        let inner = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in inner.filter(|path| path.is_dir() && !is_ignored(path)).chain([folder.clone()]) {
+            watch_all(&folder, &mut found);
+        }
+    }
+    let files = catalogue.files.iter().flat_map(|entry| std::iter::once(&entry.file.path).chain(&entry.file.helpers));
+    for file in files {
+        let target = fs::canonicalize(file).ok();
+        for folder in [Some(file.as_path()), target.as_deref()].into_iter().flatten().filter_map(Path::parent) {
+            watch_all(folder, &mut found);
+        }
+    }
+    found
+}
+
+fn watch_all(folder: &Path, found: &mut Folders) {
+    if let Ok(folder) = fs::canonicalize(folder) {
+        found.insert(folder, Matters::All);
+    }
+}
+
+/// The nearest existing folder above a folder, with the name in it that leads to the folder.
+fn lead_to(folder: &Path, found: &mut Folders) {
+    let Ok(whole) = std::path::absolute(folder) else { return };
+    for (above, below) in whole.ancestors().skip(1).zip(whole.ancestors()) {
+        if let (Ok(above), Some(name)) = (fs::canonicalize(above), below.file_name()) {
+            let matters = found.entry(above).or_insert_with(|| Matters::Names(HashSet::new()));
+            return matters.name(name.to_owned());
+        }
+    }
+}
+
+/// Whether other machines may change files there without a notification on this one.
+pub(super) fn is_shared(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // NFS, SMB (three versions), FUSE, 9p, VirtualBox, Ceph, AFS, Coda: their numbers in statfs(2).
+        const SHARED: [u32; 10] = [
+            0x6969,
+            0x517b,
+            0xff53_4d42,
+            0xfe53_4d42,
+            0x6573_5546,
+            0x0102_1997,
+            0x786f_4256,
+            0x00c3_6400,
+            0x5346_414f,
+            0x7375_7245,
+        ];
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they are numbers of 32 bits")]
+        return rustix::fs::statfs(folder).is_ok_and(|about| SHARED.contains(&(about.f_type as u32)));
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        false
     }
 }

@@ -1,4 +1,4 @@
-//! The registry kept up by itself, in every way that editors and people change files.
+//! The watching thread against every way in which editors and people change files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use super::watching::{Begin, Watching, begin, is_change};
+use super::watching::{StartWatcher, Watching, begin, is_change};
 use super::{Catalogue, Registry};
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 
 /// Until something that must happen counts as never happening.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -21,12 +21,12 @@ struct Kept {
 }
 
 impl Kept {
-    fn by(means: Begin, folder: &Path) -> Self {
-        let wanted = Wanted { tools: vec![folder.to_owned()], ..Wanted::default() };
+    fn by(means: StartWatcher, folder: &Path) -> Self {
+        let wanted = ConfigOptions { tools: vec![folder.to_owned()], ..ConfigOptions::default() };
         let registry = Arc::new(Registry::open(Arc::new(Config::load(&wanted, Path::new("/")).unwrap())));
-        let (told, catalogues) = channel();
+        let (sender, catalogues) = channel();
         let tell = move |catalogue: &Catalogue| {
-            let _ = told.send(names(catalogue));
+            let _ = sender.send(names(catalogue));
         };
         let watching = Watching::by(means, &registry, Box::new(tell));
         let kept = Self { registry, catalogues, _watching: watching };
@@ -52,7 +52,7 @@ fn tool(name: &str) -> String {
     format!("def {name}(): ...\n")
 }
 
-fn both(test: impl Fn(Begin)) {
+fn both(test: impl Fn(StartWatcher)) {
     test(begin);
     test(|_, _| Err(notify::Error::generic("the limit is reached")));
 }
@@ -82,7 +82,7 @@ fn every_way_of_saving_a_file_is_seen() {
 }
 
 #[test]
-fn links_are_followed_and_may_be_turned() {
+fn links_may_change_their_target() {
     both(|means| {
         let home = tempfile::tempdir().unwrap();
         let (folder, first, second) = (home.path().join("tools"), home.path().join("v1"), home.path().join("v2"));
@@ -104,7 +104,7 @@ fn links_are_followed_and_may_be_turned() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_may_be_turned() {
+fn a_linked_folder_may_change_its_target() {
     both(|means| {
         let home = tempfile::tempdir().unwrap();
         for name in ["one", "two"] {
@@ -123,7 +123,7 @@ fn a_folder_that_is_a_link_may_be_turned() {
 }
 
 #[test]
-fn folders_come_and_go_and_come_again() {
+fn folders_may_be_removed_and_created_again() {
     both(|means| {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("not/yet/tools");
@@ -145,7 +145,7 @@ fn folders_come_and_go_and_come_again() {
 }
 
 #[test]
-fn helpers_are_seen_wherever_they_lie() {
+fn helpers_are_watched_in_any_folder() {
     both(|means| {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("own/words");
@@ -162,12 +162,12 @@ fn helpers_are_seen_wherever_they_lie() {
 }
 
 #[test]
-fn files_are_read_when_it_is_quiet_and_sooner_when_it_never_is() {
+fn files_are_read_after_a_pause_and_during_long_changes() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Kept::by(begin, folder.path());
     for count in 0..100 {
         fs::write(folder.path().join(format!("tool_{count}.py")), tool("f")).unwrap();
-        // The pace of a slow checkout: never quiet, and longer than anybody is to wait.
+        // The pace of a slow checkout, without a pause.
         std::thread::sleep(Duration::from_millis(12));
     }
     let mut seen = Vec::new();
@@ -178,7 +178,7 @@ fn files_are_read_when_it_is_quiet_and_sooner_when_it_never_is() {
 }
 
 #[test]
-fn reading_a_file_is_no_change() {
+fn reading_a_file_is_not_a_change() {
     use notify::EventKind::{Access, Any, Modify};
     use notify::event::{AccessKind, AccessMode, ModifyKind};
     let opened = [AccessKind::Open(AccessMode::Any), AccessKind::Read, AccessKind::Close(AccessMode::Read)];

@@ -10,7 +10,7 @@ use crate::call::CallService;
 use crate::config::builtin::listed_as;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
-use crate::config::{Config, ConfigError, Wanted, paths};
+use crate::config::{Config, ConfigError, ConfigOptions, paths};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
@@ -35,7 +35,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Reads the configuration and the tool folders. Starts nothing: workers come with the first call.
-    pub fn open(wanted: &Wanted, directory: &Path) -> Result<Self, ConfigError> {
+    pub fn open(wanted: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
         Ok(Self::build(Config::load(wanted, directory)?))
     }
 

@@ -116,7 +116,7 @@ class Doctor(unittest.TestCase):
         signs = self.signs("--config", config, "--tools", place / "tools", status=1)
         self.one(signs, "tools", f"none in {place}/tools")
         self.one(signs, "built-in", f"glob, web_search; roots {place}, {place}/gone")
-        self.assertEqual(self.one(signs, "built-in", f"{place}/gone is not there", "correct the path")["state"], "bad")
+        self.assertEqual(self.one(signs, "built-in", f"{place}/gone does not exist", "correct the path")["state"], "bad")
 
     def test_a_cache_that_cannot_be_written(self):
         self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
@@ -245,7 +245,7 @@ class Dev(unittest.TestCase):
         dev.stdin.write("say text=5\n")
         until('"said": "5"')
         script(tools, "say", "#!/bin/sh\necho hello\n")
-        until("Called unchecked: what `--schema` prints begins with `hello` and is not JSON: expected value at line 1 column 1")
+        until("begins with `hello` and is not JSON")
 
     def test_the_authors_loop(self):
         tools = scratch(self) / "tools"

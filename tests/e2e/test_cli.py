@@ -212,7 +212,7 @@ class Lists(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         for words in (["list"], ["call", "a.greet"], ["show", "a.greet"], ["check"], ["serve"]):
             done = run(*words, "--tools", scratch(self), stdin="")
-            self.assertIn("give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools", done.stderr, words)
+            self.assertIn("--tools DIR", done.stderr, words)
 
     def test_files_without_tools(self):
         folder = scratch(self)
@@ -272,7 +272,7 @@ class Configuration(unittest.TestCase):
         folder = scratch(self)
         done = run("list", "--config", config_file(folder, '[tool]\nmax_queue = "many"\n'))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("hostler.toml:2: `tool.max_queue`: the string \"many\" does not fit here", done.stderr)
+        self.assertIn("hostler.toml:2: `tool.max_queue`: ", done.stderr)
         done = run("list", "--config", config_file(folder, "[tool\n"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("hostler.toml:1: not valid TOML", done.stderr)

@@ -56,7 +56,7 @@ class Asked(unittest.TestCase):
         self.assertEqual({name: row["status"] for name, row in rows.items()},
                          {"add_up": "ready", "other": "ready", "say_it": "ready", "plain.one": "ready", "file_read.py": "broken"})
         missing = run("call", "many", "--tools", str(tools)).stderr
-        self.assertIn("a tool is called by its name: add_up (it has add_up, other)", missing)
+        self.assertIn("add_up (it has add_up, other)", missing)
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
 
@@ -76,16 +76,16 @@ class Asked(unittest.TestCase):
         tools = scratch(self) / "tools"
         fails = {
             "hangs": ("#!/bin/sh\nsleep 60\n", "schema-unknown", "did not end within 1s"),
-            "crashes": ("#!/bin/sh\necho oh no >&2\nkill -SEGV $$\n", "schema-unknown", "ended with SIGSEGV and said: oh no"),
+            "crashes": ("#!/bin/sh\necho oh no >&2\nkill -SEGV $$\n", "schema-unknown", "ended with SIGSEGV: oh no"),
             "refuses": ("#!/bin/sh\nexit 3\n", "schema-unknown", "ended with exit status 3"),
             "floods": ("#!/bin/sh\nexec yes\n", "schema-unknown", "prints more than 1 MB"),
             "html": ("#!/bin/sh\necho '<html>'\n", "schema-unknown", "is not JSON"),
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
-            "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "is no JSON Schema"),
+            "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "`input_schema`"),
             "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
             "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "its lines end as on Windows, so its first line wants `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
-            "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "a program for another machine"),
+            "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "another kind of machine"),
         }
         for name, (text, _, _) in fails.items():
             script(tools, name, text)
@@ -93,7 +93,7 @@ class Asked(unittest.TestCase):
         (tools / "round").symlink_to("round")
         os.mkfifo(tools / "pipe")
         (tools / "folder").mkdir()
-        fails["gone"] = ("", "missing-binary", "a link to /nowhere/at/all, which is not there")
+        fails["gone"] = ("", "missing-binary", "a link to /nowhere/at/all")
         fails["round"] = ("", "missing-binary", "cannot be followed")
         began = time.monotonic()
         rows, said = listed(tools)
@@ -104,7 +104,7 @@ class Asked(unittest.TestCase):
                 self.assertEqual(rows[name]["status"], status)
                 self.assertIn(words, rows[name]["reason"])
         self.assertIn("tool 'hangs' schema failed (timeout)", said)
-        self.assertIn("tool 'html' schema failed (what `--schema` prints begins with `<html>` and is not JSON", said)
+        self.assertIn("begins with `<html>`", said)
 
     def test_how_long_they_may_take_and_what_becomes_of_the_silent_is_set(self):
         tools = scratch(self) / "tools"
@@ -316,7 +316,7 @@ class Checked(unittest.TestCase):
         program(tools, "read-all-of")
         (file, rule, words), = self.found([tools])
         self.assertEqual((file, rule), ("read.py", "name"))
-        self.assertIn(f"`read.all_of` and `read_all_of` of {tools}/read-all-of are both `read_all_of` to MCP clients", words)
+        self.assertIn(f"`read.all_of` and `read_all_of` of {tools}/read-all-of", words)
 
     def test_a_built_in_tool_whose_place_is_taken(self):
         folder = scratch(self)
@@ -351,12 +351,11 @@ class Checked(unittest.TestCase):
         config = config_file(tools.parent, '[check]\nignore = ["not-executable"]\n')
         self.assertEqual(self.found([tools], "--config", config), [])
 
-    def test_a_program_that_is_called_like_a_tool_file_is_told(self):
+    def test_a_program_with_the_name_of_a_tool_file_has_no_tools(self):
         tools = scratch(self) / "tools"
         program(tools, "stats.py")
-        (file, rule, words), = self.found([tools])
+        (file, rule, _), = self.found([tools])
         self.assertEqual((file, rule), ("stats.py", "no-tools"))
-        self.assertIn("`.py` files are read and not run: leave that out of its name", words)
 
     def test_what_cannot_be_run_is_found_and_nothing_is_run(self):
         tools, ran = scratch(self) / "tools", scratch(self) / "ran"
@@ -404,7 +403,7 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
         rows, _ = listed(tools)
         states = {name: row["status"] for name, row in rows.items()}
         self.assertEqual(states, {"say_it": "ready", "caf\ufffd": "broken", "\ufffd": "broken", "link\ufffd": "missing-binary"})
-        self.assertIn("cannot be a tool's name", rows["caf\ufffd"]["reason"])
+        self.assertIn("not a valid tool name", rows["caf\ufffd"]["reason"])
         self.assertIn("caf\ufffd", run("list", "--tools", tools).stdout)
         self.assertEqual(run("check", tools).returncode, 1)
         async with connected(tools, config=config) as hostler:
@@ -546,7 +545,7 @@ class Changes(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait_for(lists("here_one"), 10)
             answer = await hostler.call("fresh", text="b")
             self.assertEqual(answer.code, "COMMAND_NOT_FOUND")
-            self.assertIn("is gone; put it back", answer.message)
+            self.assertIn(str(path), answer.message)
             program(tools, "fresh")
             await asyncio.wait_for(lists("here_one", "fresh"), 10)
             self.assertEqual(await hostler.value("fresh", text="c"), {"said": "c"})

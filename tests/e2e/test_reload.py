@@ -155,7 +155,7 @@ class OnTheWire(unittest.TestCase):
         with Wire(None, before=self.limited("watches"), env=env, cwd=home) as wire:
             wire.open()
             self.assertEqual(self.listed(wire, 1), set())
-            self.assertNotIn("cannot be watched", self.said_until(wire, "is not watched, but looked at every"))
+            self.assertNotIn("cannot be watched", self.said_until(wire, "is not watched, but checked every"))
             write_tool(home / "tools", "greet", hello())
             wire.until(CHANGED)
             self.assertEqual(self.listed(wire, 1), {"greet_hello"})
@@ -200,7 +200,7 @@ class OnTheWire(unittest.TestCase):
             wire.process.terminate()
             wire.ended(2)
             log = wire.stderr()
-        for text in ("greet changed: 2 tools, new calls go to the new version", "later was added: 1 tool", "old was removed"):
+        for text in ("greet changed: 2 tools", "later was added: 1 tool", "old was removed"):
             self.assertIn(text, log)
 
 
@@ -252,7 +252,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
                     self.assertTrue(heard.changes.empty(), "the list is what it was")
                     write_tool(folder, "engine", COAL.replace("old", "new"))
                     await self.current(hostler, "new")
-                    self.assertRegex(hostler.stderr(), r"WARN engine cannot be served as it is \(line \d+: .*last good version goes on")
+                    self.assertRegex(hostler.stderr(), r"WARN engine cannot be served \(line \d+: ")
 
     async def test_of_a_file_that_was_never_called(self):
         folder = scratch(self)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spot::Spot;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct DeleteFile(pub Roots);

@@ -11,7 +11,7 @@ use similar::TextDiff;
 use super::spot::Spot;
 use super::{open_to_read, place};
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct FileEdit(pub Roots);

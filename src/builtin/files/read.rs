@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::open_to_read;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 

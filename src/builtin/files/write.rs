@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::place;
 use super::spot::Spot;
 use crate::builtin::{About, Builtin, Call, Located, Roots, Stop};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct WriteFile(pub Roots);

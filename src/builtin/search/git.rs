@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repository::{LIMIT, Repository};
 use crate::builtin::{About, Builtin, Call, Roots};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::Fault;
 

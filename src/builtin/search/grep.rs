@@ -18,7 +18,7 @@ use super::glob::Pattern;
 use super::hits::{Hits, Lines};
 use super::walk::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 

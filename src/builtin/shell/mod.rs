@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{About, Builtin, Builtins, Call, Roots, Unregistered};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::config::value::parse_duration;
 use crate::outcome::{Code, Fault};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, MemoryRefreshKind, RefreshKind, System};
 
 use crate::builtin::{About, Builtin, Call};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::process::{End, Exit, Grace, Launch, Once, USUAL_TAIL, once};

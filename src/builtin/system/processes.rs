@@ -8,7 +8,7 @@ use sysinfo::{MINIMUM_CPU_UPDATE_INTERVAL, Pid, Process, ProcessRefreshKind, Pro
 
 use super::metrics::silent;
 use crate::builtin::{About, Builtin, Call};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::client::{Answered, MOST, Web};
 use super::page;
 use crate::builtin::{About, Builtin, Call};
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 

@@ -15,7 +15,7 @@ use super::page;
 use crate::builtin::{About, Builtin, Call};
 use crate::config::Config;
 use crate::config::builtin::SearchProvider;
-use crate::config::facts::Risk;
+use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 

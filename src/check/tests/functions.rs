@@ -31,13 +31,8 @@ fn what_to_write_for_a_shared_default_can_be_copied() {
 }
 
 #[test]
-fn methods_are_told_to_be_no_tools_where_nothing_else_is_offered() {
-    let class =
-        "class Client:\n    def __init__(self): ...\n    def _own(self): ...\n    def search(self, query: str): ...\n";
-    let told = told_of(class, "no-tools");
-    let right = "no public functions: methods of a class, such as `Client.search`, are no tools; define a function outside of \
-                 the class, without a leading underscore, that calls it";
-    assert_eq!(told, [right]);
-    assert!(told_of("class Client:\n    x = 1\n", "no-tools")[0].starts_with("no public functions; "));
+fn a_file_without_public_functions_is_warned_about() {
+    let class = "class Client:\n    def search(self, query: str): ...\n";
+    assert_eq!(told_of(class, "no-tools").len(), 1);
     assert_eq!(told_of(&format!("{class}{WELL}"), "no-tools"), [] as [&str; 0]);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::{Interpreters, Surroundings, check};
 use super::WELL;
-use crate::config::{Config, Wanted};
+use crate::config::{Config, ConfigOptions};
 
 /// What `check` says of a configuration with one tool, `one`.
 fn of_settings(text: &str) -> Vec<(usize, &'static str, String)> {
@@ -20,7 +20,7 @@ fn told_of_settings(text: &str) -> Vec<(usize, &'static str, String, String)> {
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     std::fs::write(folder.path().join("tools/one.py"), WELL).unwrap();
     std::fs::write(folder.path().join("hostler.toml"), text).unwrap();
-    let wanted = Wanted { config: Some(folder.path().join("hostler.toml")), ..Wanted::default() };
+    let wanted = ConfigOptions { config: Some(folder.path().join("hostler.toml")), ..ConfigOptions::default() };
     let config = Config::load(&wanted, folder.path()).unwrap();
     let interpreters = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
     let mut report = check(
@@ -82,8 +82,8 @@ fn roots_of_built_in_tools_that_are_no_folders_are_told() {
     };
     let told = with("glob");
     let ends: Vec<_> = told.iter().map(|(line, rule, text)| (*line, *rule, text.rsplit_once('/').unwrap().1)).collect();
-    let file = "hostler.toml is a file, and a root is a folder";
-    assert_eq!(ends, [(3, "absent-root", "gone is not there"), (3, "absent-root", file)]);
+    let file = "hostler.toml is a file, not a folder";
+    assert_eq!(ends, [(3, "absent-root", "gone does not exist"), (3, "absent-root", file)]);
     assert_eq!(with("fetch_url"), [], "nobody reaches there");
 }
 

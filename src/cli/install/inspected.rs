@@ -111,7 +111,7 @@ impl Inspected {
                 "input_schema": tool.input_schema(),
             });
             if let Value::Object(said) = &mut said {
-                said.extend(tool.settings.facts.as_json());
+                said.extend(tool.settings.policy.as_json());
             }
             said
         });

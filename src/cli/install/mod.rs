@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::consent::{self, Consent};
 use super::{check, exit, style};
 use crate::config::origin::Origin;
-use crate::config::{Config, Wanted, paths};
+use crate::config::{Config, ConfigOptions, paths};
 use crate::process::shell_word;
 use crate::runtime::Workspace;
 use inspected::Inspected;
@@ -26,14 +26,14 @@ use staging::Staging;
 use standing::Standing;
 use words::Install;
 
-pub(super) async fn run(asked: &Install, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) async fn run(asked: &Install, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     match install(asked, wanted, directory).await {
         Ok(code) => code,
         Err(message) => exit::complain(exit::USAGE, &message),
     }
 }
 
-async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<ExitCode, String> {
+async fn install(asked: &Install, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, String> {
     let parcel = Parcel::of(&directory.join(&asked.path), asked.link)?;
     let (target, is_own) = match &asked.to {
         Some(folder) => (plain_path(&directory.join(folder)), false),

@@ -72,7 +72,7 @@ impl Rows {
         for tool in &catalogue.tools {
             let about = tool.function().summary.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
             self.add("tool", &format!("{} ({}){about}", tool.name, tool.settings.effects.value.word()));
-            let facts = tool.settings.facts.as_json();
+            let facts = tool.settings.policy.as_json();
             let facts: Vec<String> = facts.iter().map(|(key, value)| format!("{key} {}", bare(value))).collect();
             if !facts.is_empty() {
                 self.add("", &facts.join(", "));

@@ -10,7 +10,7 @@ use super::parcel::{Parcel, files_below};
 use super::staging::Staging;
 use crate::cli::remove::Helpers;
 use crate::config::Config;
-use crate::discovery::{Asked, Kind, ToolFile, scan_all};
+use crate::discovery::{Answers, Kind, ToolFile, scan_all};
 use crate::registry::Catalogue;
 
 /// How what is to be installed stands to what there is.
@@ -105,7 +105,7 @@ impl Standing {
             path.starts_with(target.join(&parcel.top))
                 || parcel.pieces.iter().any(|piece| target.join(&piece.at) == path)
         };
-        let others = scan_all(&[target.to_owned()], None, &Asked::default()).files;
+        let others = scan_all(&[target.to_owned()], None, &Answers::default()).files;
         self.orphans(&others, parcel, found, target);
         for other in others.into_iter().filter(|other| !is_own(&other.path)) {
             if found.iter().any(|file| file.pack == other.pack) {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use super::options::{New, NewKind};
 use super::{exit, style};
-use crate::config::{Config, ConfigError, Wanted};
+use crate::config::{Config, ConfigError, ConfigOptions};
 use crate::pep723::{is_identifier, nearest_identifier};
 use crate::process::shell_word;
 use templates::{CONFIG, EXECUTABLE, NODE, TOOL};
@@ -32,7 +32,7 @@ impl Template {
     }
 }
 
-pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) fn tool(asked: &New, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     if let Some(message) = unfit(asked) {
         return exit::complain(exit::USAGE, &message);
     }
@@ -84,7 +84,7 @@ fn unfit(asked: &New) -> Option<String> {
 }
 
 /// The strongest folder that tools are looked for in, whether it is there yet or not, else `tools` right here.
-fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigError> {
+fn tools_folder(wanted: &ConfigOptions, directory: &Path) -> Result<PathBuf, ConfigError> {
     let config = Config::load(wanted, directory)?;
     Ok(config.tools.value.last().cloned().unwrap_or_else(|| directory.join("tools")))
 }
@@ -137,7 +137,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("tools")).unwrap();
         std::fs::write(folder.path().join("tools/first.py"), TOOL).unwrap();
         std::fs::write(folder.path().join("hostler.toml"), CONFIG).unwrap();
-        let config = Config::load(&Wanted::default(), folder.path()).unwrap();
+        let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
         let surroundings = Surroundings {
             config,
             interpreters: Interpreters::default(),
@@ -165,6 +165,6 @@ mod tests {
             .map(|line| line.to_owned() + "\n")
             .collect();
         std::fs::write(folder.path().join("hostler.toml"), uncommented).unwrap();
-        Config::load(&Wanted::default(), folder.path()).unwrap();
+        Config::load(&ConfigOptions::default(), folder.path()).unwrap();
     }
 }

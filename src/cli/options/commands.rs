@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
-use crate::config::facts::Mode;
+use crate::config::declared_policy::Mode;
 use crate::config::value::parse_duration;
 use crate::registry::KIND_WORDS;
 

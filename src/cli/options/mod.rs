@@ -12,8 +12,8 @@ use self::commands::{BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, 
 pub(super) use self::commands::{Builtin, Call, Check, Completions, Dev, Doctor, List, New, NewKind, Show, Warm};
 use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
 use super::typed;
+use crate::config::ConfigOptions;
 use crate::config::Environment;
-use crate::config::Wanted;
 
 const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
 
@@ -132,12 +132,17 @@ pub(super) fn help_of(command: &str) -> String {
 
 impl Options {
     /// What the flags say about configuration.
-    pub fn wanted(&self, environment: &Arc<Environment>) -> Wanted {
+    pub fn wanted(&self, environment: &Arc<Environment>) -> ConfigOptions {
         let timeout = match &self.command {
             Command::Call(call) => call.timeout,
             _ => None,
         };
-        Wanted { config: self.config.clone(), tools: self.tools.clone(), timeout, environment: Arc::clone(environment) }
+        ConfigOptions {
+            config: self.config.clone(),
+            tools: self.tools.clone(),
+            timeout,
+            environment: Arc::clone(environment),
+        }
     }
 
     /// How much is logged: the flag, or what the configuration says.

@@ -15,7 +15,7 @@ use super::install::staging::{REMOVING, sweep};
 use super::install::words::Remove;
 use super::{exit, install, style};
 use crate::config::section::nearest;
-use crate::config::{Config, Wanted, paths};
+use crate::config::{Config, ConfigOptions, paths};
 use crate::discovery::{Kind, ToolFile};
 use crate::outcome::Code;
 use crate::registry::Catalogue;
@@ -24,7 +24,7 @@ use crate::runtime::Workspace;
 /// Why nothing was removed: the exit status, and what is said.
 struct Refused(u8, String);
 
-pub(super) async fn run(asked: &Remove, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) async fn run(asked: &Remove, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     match remove(asked, wanted, directory).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(Refused(status, message)) => exit::complain(status, &message),
@@ -43,7 +43,7 @@ struct Going {
     tools: Vec<String>,
 }
 
-async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
+async fn remove(asked: &Remove, wanted: &ConfigOptions, directory: &Path) -> Result<(), Refused> {
     let config = Config::load(wanted, directory).map_err(|error| Refused(exit::USAGE, error.to_string()))?;
     let app = Workspace::build(config);
     let folder =

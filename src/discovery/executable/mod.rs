@@ -1,31 +1,26 @@
-//! Executables in tool folders: which files are meant, and what they say of themselves. Nothing is run here: who asks them
-//! hands in the answers.
+//! Executables in tool folders: which files are meant, and what they declare. Nothing is run here: the registry asks them.
 
-mod declared;
-mod dialect;
-mod machine;
-mod schema;
-mod wishes;
+mod printed;
 
 use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::stamp::Stamp;
-use super::{Function, Kind, Status, ToolFile, Warning, read};
+use super::cache::Stamp;
+use super::{Function, Kind, Status, ToolFile, Warning, python};
 use crate::pep723::is_identifier;
 
-/// Files that are never programs, whatever their mode says: on some file systems everything is executable.
+/// Files that are never programs: on some file systems every file is executable.
 const DATA: [&str; 22] = [
     "md", "txt", "rst", "json", "jsonl", "toml", "yaml", "yml", "ini", "cfg", "conf", "lock", "log", "csv", "html",
     "css", "xml", "png", "jpg", "pdf", "so", "bak",
 ];
 
-/// Whether a file of a tools folder is meant as an executable tool. A file that nobody may execute is none; a link that
-/// leads nowhere was one.
+/// Whether a file of a tools folder is an executable tool. A broken link counts as one.
 pub(super) fn is_meant(path: &Path, name: &str) -> bool {
     if !may_be_one(path, name) {
         return false;
@@ -36,54 +31,53 @@ pub(super) fn is_meant(path: &Path, name: &str) -> bool {
     }
 }
 
-/// Whether a file's name is one that a program may have.
+/// Whether a file may be a program by its name.
 fn may_be_one(path: &Path, name: &str) -> bool {
     let is_data = path.extension().and_then(|end| end.to_str()).is_some_and(|end| DATA.contains(&end));
     !(is_data || name.ends_with('~') || Path::new(name).extension().is_some_and(|end| end == "py"))
 }
 
-/// Scripts directly in a tools folder that nobody may execute, so that they are no tools; sorted.
+/// Scripts directly in a tools folder that are not executable, sorted.
 pub fn may_not_be_executed(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_one = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let is_file = fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 == 0);
-        is_file && !name.starts_with(['_', '.']) && may_be_one(path, &name) && machine::is_script(path)
+        is_file && !name.starts_with(['_', '.']) && may_be_one(path, &name) && is_script(path)
     };
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
     found.sort();
     found
 }
 
-/// Whether a file would be taken for an executable tool if it lay in a tools folder.
+/// Whether a file would be an executable tool in a tools folder.
 pub fn is_executable_tool(path: &Path) -> bool {
     path.file_name().is_some_and(|name| is_meant(path, &name.to_string_lossy()))
 }
 
-/// What an executable said when it was asked with `--schema`.
+/// The answer of an executable to `--schema`.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// This.
+    /// Its output.
     Said(Vec<u8>),
-    /// Nothing that could be used, for this reason.
+    /// No usable output, for this reason.
     Failed(String),
-    /// It cannot be run at all, for this reason.
+    /// It cannot be run, for this reason.
     Broken(String),
 }
 
-/// Why what an executable said cannot be used, if so; else what of it is not understood.
-pub fn remarks(path: &Path, said: &[u8]) -> Result<Vec<String>, String> {
-    dialect::read(said, &pack_of(path)).map(|printed| printed.remarks)
+/// The declarations of an output that are not understood, or why it cannot be used.
+pub fn remarks(path: &Path, output: &[u8]) -> Result<Vec<String>, String> {
+    printed::read(output, &pack_of(path)).map(|printed| printed.remarks)
 }
 
-/// The name of its tool, where it is one.
 fn pack_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().replace('-', "_")
 }
 
-/// An executable as far as it is known without asking it.
+/// An executable before it is asked.
 pub(super) fn unasked(path: &Path) -> ToolFile {
-    let mut file = read::blank(path, Kind::Executable);
+    let mut file = python::blank(path, Kind::Executable);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     file.pack = pack_of(path);
     file.fingerprint = fingerprint(path);
@@ -91,10 +85,10 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
         Err(error) => Status::Missing { reason: missing(path, &error) },
         Ok(_) if !is_identifier(&file.pack) => {
             let reason =
-                format!("`{stem}` cannot be a tool's name: letters, digits, `-` and `_` can, and no digit first");
+                format!("`{stem}` is not a valid tool name: use letters, digits, `-` and `_`, and no digit first");
             Status::Broken { line: None, reason: format!("{reason}; rename the file") }
         }
-        Ok(_) => match machine::hindrance(path) {
+        Ok(_) => match hindrance(path) {
             Some(reason) => Status::Broken { line: None, reason },
             None => Status::Unasked,
         },
@@ -107,15 +101,15 @@ fn missing(path: &Path, error: &std::io::Error) -> String {
     let target = target.display();
     match error.kind() {
         ErrorKind::NotFound => {
-            format!("it is a link to {target}, which is not there; put that back, or remove the link")
+            format!("it is a link to {target}, which does not exist; restore it, or remove the link")
         }
-        _ => format!(
-            "it is a link to {target}, which cannot be followed: {error}; remove it or let it lead to a program"
-        ),
+        _ => {
+            format!("it is a link to {target}, which cannot be followed: {error}; remove it, or point it to a program")
+        }
     }
 }
 
-/// What tells one version of an executable from another.
+/// Identifies a version of an executable.
 fn fingerprint(path: &Path) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(path.as_os_str().as_encoded_bytes());
@@ -123,23 +117,23 @@ fn fingerprint(path: &Path) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// An executable with what it said.
-pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
+/// An executable with its answer.
+pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
     let mut file = unasked(path);
     if file.status != Status::Unasked {
         return file;
     }
-    let said = match answer {
-        Answer::Said(bytes) => dialect::read(bytes, &file.pack),
+    let output = match answer {
+        Answer::Said(bytes) => printed::read(bytes, &file.pack),
         Answer::Failed(reason) => Err(reason.clone()),
         Answer::Broken(reason) => {
             file.status = Status::Broken { line: None, reason: reason.clone() };
             return file;
         }
     };
-    match said {
+    match output {
         Ok(printed) => {
-            file.wishes = printed.wishes;
+            file.declared = printed.declared;
             file.description = printed.functions.first().and_then(|function| function.summary.clone());
             file.functions = printed.functions;
             file.warnings =
@@ -152,4 +146,43 @@ pub(super) fn told(path: &Path, answer: &Answer) -> ToolFile {
         }
     }
     file
+}
+
+/// The part of an ELF header that names the machine.
+const HEADER: usize = 20;
+
+/// Why a file cannot be run on this machine. The system would hand an unknown format to a shell.
+pub(super) fn hindrance(path: &Path) -> Option<String> {
+    // An unreadable file may be executable.
+    let begins = beginning(path)?;
+    if begins.starts_with(b"#!") || is_mach_o(&begins) {
+        return None;
+    }
+    if !begins.starts_with(b"\x7fELF") {
+        let reason = "it is neither a program nor a script that begins with `#!`; write one like `#!/usr/bin/env python3` as its first \
+                      line, or remove its permission to be executed (`chmod -x`)";
+        return Some(reason.to_owned());
+    }
+    let own = std::env::current_exe().ok().and_then(|own| beginning(&own))?;
+    // The word size, the byte order and the machine.
+    let machine = |header: &[u8]| Some((header.get(4..6)?.to_vec(), header.get(18..HEADER)?.to_vec()));
+    let is_foreign = machine(&begins) != machine(&own) && own.starts_with(b"\x7fELF");
+    is_foreign.then(|| "it is a program for another kind of machine; build it for this one".to_owned())
+}
+
+/// Whether a file names its interpreter.
+pub(super) fn is_script(path: &Path) -> bool {
+    beginning(path).is_some_and(|begins| begins.starts_with(b"#!"))
+}
+
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(HEADER as u64).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn is_mach_o(begins: &[u8]) -> bool {
+    const MAGIC: [[u8; 4]; 4] =
+        [[0xfe, 0xed, 0xfa, 0xcf], [0xcf, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe], [0xfe, 0xed, 0xfa, 0xce]];
+    MAGIC.iter().any(|magic| begins.starts_with(magic))
 }

@@ -1,4 +1,4 @@
-//! What is kept of earlier runs, against tool files that change.
+//! The cache against tool files that change.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Ground {
         let mut scan = scan_at(&[self.tools()], Some(&self.cache()), None, SystemTime::now() + Duration::from_hours(1));
         let unsaved = scan.unsaved.take();
         let read_anew = unsaved.is_some();
-        unsaved.into_iter().for_each(super::super::Unsaved::save);
+        unsaved.into_iter().for_each(super::super::PendingWrite::save);
         (scan, read_anew)
     }
 
@@ -90,7 +90,7 @@ fn a_file_that_looks_the_same_is_not_read_again() {
 }
 
 #[test]
-fn an_edit_is_seen_also_one_of_the_same_size_whose_time_was_set_back() {
+fn an_edit_of_the_same_size_with_its_time_set_back_is_seen() {
     let ground = Ground::new(&[("greet.py", TOOL)]);
     let path = ground.tools().join("greet.py");
     ground.plant("greet.py");
@@ -112,7 +112,7 @@ fn an_edit_is_seen_also_one_of_the_same_size_whose_time_was_set_back() {
 }
 
 #[test]
-fn what_was_just_written_is_not_kept() {
+fn recently_written_files_are_not_cached() {
     let ground = Ground::new(&[("greet.py", TOOL)]);
     let found = scan_at(&[ground.tools()], Some(&ground.cache()), None, SystemTime::now());
     assert_eq!(found.files.len(), 1);
@@ -126,7 +126,7 @@ fn what_was_just_written_is_not_kept() {
 }
 
 #[test]
-fn renamed_and_removed_files_are_what_they_are_now() {
+fn renamed_and_removed_files_are_updated() {
     let ground = Ground::new(&[("greet.py", TOOL), ("other.py", TOOL)]);
     assert!(ground.is_true());
     fs::rename(ground.tools().join("greet.py"), ground.tools().join("salute.py")).unwrap();
@@ -160,7 +160,7 @@ fn a_helper_that_changes_changes_what_it_helps() {
 }
 
 #[test]
-fn who_has_a_name_is_settled_anew_each_time() {
+fn conflicts_are_resolved_at_every_reading() {
     let pack = format!("{TOOL}pack = 'greet'\n");
     let ground = Ground::new(&[("a.py", &pack), ("b.py", &pack)]);
     let reason = || {
@@ -175,7 +175,7 @@ fn who_has_a_name_is_settled_anew_each_time() {
 }
 
 #[test]
-fn what_cannot_stand_on_a_line_is_read_each_time() {
+fn paths_that_do_not_fit_on_a_line_are_not_cached() {
     let ground = Ground::new(&[("greet.py", TOOL), ("two\nlines.py", TOOL), ("ta\tb.py", TOOL)]);
     assert!(ground.is_true());
     assert!(!ground.is_true(), "it is nothing new to keep");

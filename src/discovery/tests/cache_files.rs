@@ -1,11 +1,11 @@
-//! What is kept of earlier runs, when the file that keeps it is not what it should be; and whether anything is lost in it.
+//! Damaged cache files, and whether the cache loses anything.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::super::cache::{Cache, check};
-use super::super::stored::{from_json, to_json};
+use super::super::reader::{from_json, to_json};
 use super::super::{ToolFile, read_bytes, read_file};
 use super::cache::{Ground, TOOL};
 
@@ -46,7 +46,7 @@ proptest::proptest! {
     }
 
     #[test]
-    fn no_text_is_taken_for_what_was_kept(text in "(hostler catalogue [0-9] by this build|\t|\n|\\{|\\}|[0-9a-f]{16}|\\[|,|é|greet.py){0,20}") {
+    fn arbitrary_text_is_not_a_cache(text in "(hostler catalogue [0-9] by this build|\t|\n|\\{|\\}|[0-9a-f]{16}|\\[|,|é|greet.py){0,20}") {
         let ground = Ground::new(&[("greet.py", TOOL)]);
         fs::create_dir_all(ground.place().parent().unwrap()).unwrap();
         fs::write(ground.place(), &text).unwrap();
@@ -55,7 +55,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_damaged_file_costs_time_and_nothing_else() {
+fn a_damaged_cache_is_ignored() {
     let ground = Ground::new(&[("a.py", TOOL), ("b.py", "import _c\ndef f(x: int): ...\n"), ("_c.py", "")]);
     assert!(ground.is_true());
     let whole = fs::read(ground.place()).unwrap();
@@ -74,7 +74,7 @@ fn a_damaged_file_costs_time_and_nothing_else() {
 }
 
 #[test]
-fn what_another_build_wrote_is_not_believed() {
+fn the_cache_of_another_build_is_ignored() {
     let ground = Ground::new(&[("a.py", TOOL)]);
     assert!(ground.is_true());
     let text = fs::read_to_string(ground.place()).unwrap();
@@ -114,7 +114,7 @@ fn fields_of_another_format_are_not_guessed() {
 }
 
 #[test]
-fn what_is_no_file_is_left_alone() {
+fn other_things_than_files_are_left_alone() {
     let ground = Ground::new(&[("a.py", TOOL)]);
     fs::create_dir_all(ground.place()).unwrap();
     assert!(ground.is_true());
@@ -129,7 +129,7 @@ fn what_is_no_file_is_left_alone() {
 }
 
 #[test]
-fn half_written_files_and_other_writers_are_nothing_to_wait_for() {
+fn half_written_caches_and_other_writers_do_not_block() {
     let ground = Ground::new(&[("a.py", TOOL)]);
     let folder = ground.place().parent().unwrap().to_owned();
     fs::create_dir_all(&folder).unwrap();
@@ -145,7 +145,7 @@ fn half_written_files_and_other_writers_are_nothing_to_wait_for() {
 }
 
 #[test]
-fn what_is_kept_is_its_owners_alone_and_not_for_ever() {
+fn caches_are_private_and_expire() {
     use std::os::unix::fs::PermissionsExt;
 
     let ground = Ground::new(&[("a.py", TOOL)]);

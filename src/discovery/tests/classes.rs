@@ -141,7 +141,7 @@ def f(options: Options, rest: Rest, point: Point): ...
 }
 
 #[test]
-fn models_are_read_simply_and_never_guessed() {
+fn models_are_read_only_where_their_form_is_certain() {
     let before = r#"
 from typing import Annotated
 from pydantic import BaseModel, Field, ConfigDict, model_validator
@@ -200,7 +200,7 @@ fn plain_and_circular_classes_are_unknown() {
 }
 
 #[test]
-fn what_a_root_model_or_a_note_decides_by_itself_is_left_open() {
+fn custom_forms_of_root_models_and_annotations_are_left_open() {
     let before = "from typing import Annotated\nfrom pydantic import BaseModel, BeforeValidator, RootModel, field_validator\n\
         class Km:\n    def __get_pydantic_core_schema__(self, source, handler): ...\n\
         class A(RootModel[list[int]]):\n    @field_validator('root', mode='before')\n    def read(cls, value): ...\n\

@@ -1,5 +1,13 @@
-use super::super::Kind;
-use super::{broken, file, file_at, names, warnings};
+use super::super::{Kind, ToolFile};
+use super::{broken, file, file_at, names};
+
+fn assert_warnings(file: &ToolFile, expected: &[(usize, &str, &str)]) {
+    assert_eq!(file.warnings.len(), expected.len(), "{:?}", file.warnings);
+    for (warning, (line, rule, words)) in file.warnings.iter().zip(expected) {
+        assert_eq!((warning.line, warning.rule), (*line, *rule));
+        assert!(warning.text.contains(words), "{}", warning.text);
+    }
+}
 
 #[test]
 fn public_functions_are_those_without_an_underscore() {
@@ -58,25 +66,18 @@ fn a_literal_all_decides_what_is_public() {
          def a(): ...\ndef _b(): ...\ndef c(): ...\ndef d(): ...\nclass Klass: ...\n",
     );
     assert_eq!(names(&found), ["a", "_b", "c"]);
-    insta::assert_snapshot!(warnings(&found), @r"
-    line 2: `__all__` names `gone`, which is no function of this file; define it or remove it
-    line 4: `__all__` names `Klass`, which is no function of this file; define it or remove it
-    ");
+    assert_warnings(&found, &[(2, "exports", "`gone`"), (4, "exports", "`Klass`")]);
     let computed = file("__all__ = [f.__name__ for f in tools]\ndef a(): ...\n");
     assert_eq!(names(&computed), ["a"]);
-    insta::assert_snapshot!(warnings(&computed), @"line 1: `__all__` is computed here, so it is not used; write the names as a list of strings");
+    assert_warnings(&computed, &[(1, "exports", "computed")]);
 }
 
 #[test]
-fn oddities_are_warned_about() {
+fn unusable_declarations_are_warned_about() {
     let found = file("def f(*values: int): ...\ndef größe(): ...\npack = name()\n");
     assert_eq!(names(&found), ["f"]);
-    insta::assert_snapshot!(warnings(&found), @r"
-    line 1: `f` takes *values, which cannot be given by name and stays empty; take a list instead
-    line 2: `größe` is not offered: use letters a-z, digits and _ in its name
-    line 3: `pack` is no literal text, so it names no pack; write it in quotes
-    ");
-    insta::assert_snapshot!(warnings(&file("x = 1\n")), @"line 1: no public functions; define one without a leading underscore, or name it in `__all__`");
+    assert_warnings(&found, &[(1, "star-args", "*values"), (2, "name", "`größe`"), (3, "exports", "`pack`")]);
+    assert_warnings(&file("x = 1\n"), &[(1, "no-tools", "no public functions")]);
 }
 
 #[test]
@@ -86,51 +87,59 @@ fn the_pack_is_the_files_word_then_the_headers_then_its_name() {
     assert_eq!(file(header).pack, "from_header");
     assert_eq!(file("pack: str = 'annotated'\n").pack, "annotated");
     assert_eq!(file("").pack, "brave");
-    insta::assert_snapshot!(broken(&file_at("my-tool.py", "")), @r#"`my-tool` cannot be a pack's name (letters, digits and _ only, and no digit first); rename the file, or write `pack = "my_tool"` in it"#);
-    insta::assert_snapshot!(broken(&file("\npack = 'a b'\n")), @r#"line 2: `a b` cannot be a pack's name (letters, digits and _ only, and no digit first); write `pack = "a_b"`"#);
+    assert!(broken(&file_at("my-tool.py", "")).contains("`pack = \"my_tool\"`"));
+    let reason = broken(&file("\npack = 'a b'\n"));
+    assert!(reason.starts_with("line 2: `a b`") && reason.contains("`pack = \"a_b\"`"), "{reason}");
     assert_eq!(broken(&file_at("my-tool.py", "pack = 'fine'")), "ready");
 }
 
 #[test]
-fn a_broken_file_still_says_what_it_would_hold() {
+fn a_broken_file_still_lists_its_functions() {
     let header = "# /// script\n# dependencies = [\"httpx\"]\n# ///\n";
     let syntax = file(&format!("{header}def good(a: int): ...\n\ndef bad(:\n    pass\n\ndef after(): ...\n"));
-    insta::assert_snapshot!(broken(&syntax), @"line 6: not valid Python: `(` on line 6 is never closed; write `)` where it ends");
+    assert!(broken(&syntax).starts_with("line 6: not valid Python: `(` is never closed"), "{}", broken(&syntax));
     assert_eq!(syntax.kind, Kind::Python);
     assert_eq!(syntax.header.as_ref().unwrap().dependencies, ["httpx"]);
     assert!(names(&syntax).contains(&"good"));
 
     let unclosed = file("# /// script\n# dependencies = []\n\ndef search(): ...\n");
-    insta::assert_snapshot!(broken(&unclosed), @"line 1: this header is never closed; write `# ///` on a line of its own before line 3");
+    assert!(broken(&unclosed).starts_with("line 1: this header is never closed"), "{}", broken(&unclosed));
     assert_eq!((unclosed.kind, names(&unclosed)), (Kind::Python, vec!["search"]));
 
     assert_eq!(file("def f(): ...").kind, Kind::Internal);
 }
 
 #[test]
-fn strange_texts_break_a_file_and_nothing_else() {
-    insta::assert_snapshot!(broken(&file(&"(".repeat(100_000))), @"line 1: the code nests too deeply here for any interpreter; take it apart");
-    insta::assert_snapshot!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")), @"line 1: this line is not UTF-8; save the file as UTF-8, or, if it is in latin-1, insert as line 1 `# -*- coding: latin-1 -*-`");
-    insta::assert_snapshot!(broken(&file("x = 1\0")), @"line 1: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
-    insta::assert_snapshot!(broken(&file("def f(): ...\n# \0\n'\0'\n")), @"line 2: not valid Python: a NUL byte; remove it, or save the file as UTF-8 text");
+fn a_syntax_error_names_its_line() {
+    for (text, line, words) in [
+        ("x = = 1\n", 1, ""),
+        ("x = f(1 2)\n", 1, ""),
+        ("x = 1)\n", 1, ""),
+        ("import os\nx = \u{A0}1\n", 2, ""),
+        ("def f():\n    print 'x'\n", 2, ""),
+        ("def f():\n<<<<<<< HEAD\n    return 1\n=======\n    return 2\n>>>>>>> other\n", 2, ""),
+        ("x = print(\n    [1,\n\ndef g():\n    return (2)\n", 2, "`[` is never closed"),
+        ("def g():\n    return (1 + (2)\n\ndef h():\n    return f(1)\n", 2, "`(` is never closed"),
+        ("x = {'a': [1, 2}\n", 1, "`[` is never closed"),
+        ("x = [1, 2\ny = 3\n", 1, "`[` is never closed"),
+        ("x = (\n", 1, "`(` is never closed"),
+        ("x = 1\0", 1, "a NUL byte"),
+        ("def f(): ...\n# \0\n'\0'\n", 2, "a NUL byte"),
+    ] {
+        let reason = broken(&file(text));
+        assert!(reason.starts_with(&format!("line {line}: not valid Python: {words}")), "{text}: {reason}");
+    }
+}
+
+#[test]
+fn unreadable_texts_break_a_file_and_nothing_else() {
+    assert!(broken(&file(&"(".repeat(100_000))).starts_with("line 1: "));
+    assert!(broken(&super::read_bytes(std::path::Path::new("x.py"), b"x = '\xff'")).starts_with("line 1: "));
     assert_eq!(broken(&file("\u{feff}def f(): ...\r\n")), "ready");
 }
 
-/// Held to what `CPython` 3.11 says of each.
 #[test]
-fn indentation_that_depends_on_the_width_of_a_tab_breaks_a_file() {
-    for (line, body) in [
-        (3, "        a = 1\n\tb = 2\n"),
-        (3, "\ta = 1\n        b = 2\n"),
-        (3, "    a = 1\n\tb = 2\n"),
-        (3, " \ta = 1\n        b = 2\n"),
-        (4, "\tif 1:\n\t\ta = 1\n        b = 1\n"),
-        (3, "  \tif 1:\n\t  a = 1\n"),
-    ] {
-        let told = "not valid Python: inconsistent use of tabs and spaces in indentation; indent this line and those around \
-                    it with spaces alone";
-        assert_eq!(broken(&file(&format!("def f():\n{body}"))), format!("line {line}: {told}"), "{body:?}");
-    }
+fn tabs_that_python_accepts_break_no_file() {
     for body in [
         "\ta = 1\n\tb = \"\"\"\n        \"\"\"\n",
         "    a = [\n\t1]\n\n\t# comment\n\t\n    b = 2\n",
@@ -147,7 +156,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn no_text_is_too_strange(text in "(def|class|f|[(]x: |'''|[)]|:|\n| |    |Args:\n|\"\"\"|é|\\||\\[|\\]|,|=|@|Enum|str|\\*\\*|# /// script){0,60}") {
+    fn any_text_can_be_read(text in "(def|class|f|[(]x: |'''|[)]|:|\n| |    |Args:\n|\"\"\"|é|\\||\\[|\\]|,|=|@|Enum|str|\\*\\*|# /// script){0,60}") {
         let _ = file(&text);
         let _ = file(&format!("def f():\n    '''{text}'''\n"));
     }
@@ -161,7 +170,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn whatever_the_hints_say_the_schemas_are_schemas(a in HINTS, b in HINTS, x in HINTS, result in HINTS, default in HINTS) {
+    fn schemas_of_any_hints_are_valid(a in HINTS, b in HINTS, x in HINTS, result in HINTS, default in HINTS) {
         let text = format!(
             "from typing import *\nfrom enum import Enum\nfrom dataclasses import dataclass\nfrom pydantic import BaseModel, Field, BeforeValidator\n\
              type X = {x}\n\nB = {b}\n\n@dataclass\nclass A:\n    x: {a}\n    y: {b} = {default}\n\nclass C(BaseModel):\n    z: {x} = {default}\n\n\
@@ -180,7 +189,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_deep_text_ends_neither_the_reading_nor_the_process() {
+fn deep_texts_do_not_overflow_the_stack() {
     let chains: [(&str, &str, &str); 7] = [
         ("", "-", "1"),
         ("", "not ", "1"),

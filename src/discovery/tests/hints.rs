@@ -135,7 +135,7 @@ fn aliases_given_once_are_followed() {
 }
 
 #[test]
-fn literal_defaults_are_shown_and_computed_ones_only_make_optional() {
+fn literal_defaults_are_shown_and_computed_ones_are_not() {
     let found = properties(
         "",
         "a='x', b=-1.5, c=[1, 'two'], d={'k': (1, 2)}, e=None, f=compute(), g=1e999, h=18446744073709551616, i=b'x', \
@@ -161,7 +161,7 @@ fn further_arguments_are_refused_unless_the_function_takes_them() {
 }
 
 #[test]
-fn very_deep_hints_and_defaults_end_somewhere() {
+fn very_deep_hints_and_defaults_are_cut() {
     let union = vec!["int"; 1_000].join(" | ");
     assert_eq!(hint("", &union), json!({"type": "integer"}));
     let nested = format!("{}int{}", "list[".repeat(900), "]".repeat(900));

@@ -1,4 +1,4 @@
-//! Names that only a live type could tell about, and what is made of it when it did.
+//! Names that only live types can describe, and the schemas with their descriptions.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::discovery::{Live, ToolFile, read_bytes_with};
 
 const IMPORTS: &str = "from typing import Any\nfrom shapes import Color, Spot\nimport shapes as s\n";
-const TOLD: &str = r##"{
+const DESCRIPTION: &str = r##"{
     "given": {
         "names": {"Spot": {"$ref": "#/$defs/Spot"}, "s.Kind": {"enum": [1, 2]}},
         "defs": {
@@ -21,20 +21,20 @@ const TOLD: &str = r##"{
     }
 }"##;
 
-fn read(source: &str, told: &str) -> ToolFile {
-    read_bytes_with(Path::new("brave.py"), format!("{IMPORTS}{source}").as_bytes(), Live::read(told))
+fn read(source: &str, description: &str) -> ToolFile {
+    read_bytes_with(Path::new("brave.py"), format!("{IMPORTS}{source}").as_bytes(), Live::read(description))
 }
 
 fn open(source: &str) -> Value {
     json!(read(source, "").open)
 }
 
-fn input(source: &str, told: &str) -> Value {
-    Value::Object(read(source, told).functions[0].input_schema.read())
+fn input(source: &str, description: &str) -> Value {
+    Value::Object(read(source, description).functions[0].input_schema.read())
 }
 
 #[test]
-fn what_reading_cannot_follow_is_open_by_its_name_and_side() {
+fn unresolved_names_are_open_by_side() {
     assert_eq!(
         open("def f(a: Spot, b: 's.Kind') -> list[Spot]: ..."),
         json!({"given": ["Spot", "s.Kind"], "returned": ["Spot"]})
@@ -48,39 +48,41 @@ fn what_reading_cannot_follow_is_open_by_its_name_and_side() {
 }
 
 #[test]
-fn what_is_known_or_means_anything_is_not_open() {
+fn known_names_and_any_are_not_open() {
     assert_eq!(open("class Own: ...\ndef f(a: int, b: Any, c: object, d: list[str], e: Own): ..."), json!({}));
 }
 
 #[test]
-fn what_is_told_stands_where_the_name_stood_with_all_that_it_needs() {
+fn described_schemas_replace_names_with_their_definitions() {
     let source = "def f(a: list[Spot] = (), b: s.Kind | None = None):\n    \"\"\"F.\n\n    Args:\n        a: Where.\n    \"\"\"\n";
-    let schema = input(source, TOLD);
+    let schema = input(source, DESCRIPTION);
     assert_eq!(
         schema["properties"]["a"],
         json!({"type": "array", "items": {"$ref": "#/$defs/Spot"}, "description": "Where.", "default": []})
     );
     assert_eq!(schema["properties"]["b"]["anyOf"], json!([{"enum": [1, 2]}, {"type": "null"}]));
     assert_eq!(schema["$defs"]["Color"], json!({"type": "string", "enum": ["red"]}));
-    let file = read("def f() -> Spot: ...", TOLD);
+    let file = read("def f() -> Spot: ...", DESCRIPTION);
     let output = file.functions[0].output_schema.as_ref().unwrap().read();
     assert_eq!(Value::Object(output)["properties"], json!({"color": {"type": "string"}}), "a result has its own form");
-    assert!(read(source, TOLD).open.is_empty(), "nothing is left open");
+    assert!(read(source, DESCRIPTION).open.is_empty(), "nothing is left open");
 }
 
 #[test]
 fn a_class_of_the_file_keeps_its_name() {
-    let schema =
-        input("from enum import Enum\nclass Color(Enum):\n    BLUE = 'blue'\ndef f(a: Spot, b: Color): ...", TOLD);
+    let schema = input(
+        "from enum import Enum\nclass Color(Enum):\n    BLUE = 'blue'\ndef f(a: Spot, b: Color): ...",
+        DESCRIPTION,
+    );
     assert_eq!(schema["$defs"]["Color"]["enum"], json!(["blue"]));
     assert_eq!(schema["$defs"]["Color-imported"]["enum"], json!(["red"]));
     assert_eq!(schema["$defs"]["Spot"]["properties"]["color"], json!({"$ref": "#/$defs/Color-imported"}));
 }
 
 #[test]
-fn what_makes_no_sound_schema_is_not_believed() {
+fn invalid_descriptions_are_ignored() {
     let bare = input("def f(a: Spot): ...", "");
-    for told in [
+    for description in [
         "[]",
         "{\"given\": 1}",
         r##"{"given": {"names": {"Spot": {"$ref": "#/$defs/Gone"}}}}"##,
@@ -88,6 +90,6 @@ fn what_makes_no_sound_schema_is_not_believed() {
         r#"{"given": {"names": {"Spot": {"type": "string", "pattern": "["}}}}"#,
         r#"{"given": {"names": {"Spot": {"type": "string"}}}, "taken": {}}"#,
     ] {
-        assert_eq!(input("def f(a: Spot): ...", told), bare, "{told}");
+        assert_eq!(input("def f(a: Spot): ...", description), bare, "{description}");
     }
 }

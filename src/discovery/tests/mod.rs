@@ -8,7 +8,7 @@ mod hints;
 mod live;
 mod results;
 mod sizes;
-mod syntax;
+
 mod types;
 
 use std::path::Path;
@@ -60,10 +60,4 @@ fn broken(file: &ToolFile) -> String {
         }
         Status::Unasked => "unasked".to_owned(),
     }
-}
-
-fn warnings(file: &ToolFile) -> String {
-    let lines: Vec<String> =
-        file.warnings.iter().map(|warning| format!("line {}: {}", warning.line, warning.text)).collect();
-    lines.join("\n")
 }

@@ -46,7 +46,7 @@ class Tree(BaseModel):
 ";
 
 #[test]
-fn what_is_no_object_stands_under_result() {
+fn results_that_are_not_objects_are_under_result() {
     let integers = json!({"type": "array", "items": {"type": "integer"}});
     for (hint, schema) in [
         ("int", json!({"type": "integer"})),
@@ -65,7 +65,7 @@ fn what_is_no_object_stands_under_result() {
 }
 
 #[test]
-fn objects_are_themselves_as_they_are_written() {
+fn object_results_are_their_own_structured_content() {
     let point = json!({"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x", "y"]});
     assert_eq!(output(BEFORE, "Point"), Some(point.clone()));
     assert_eq!(
@@ -89,7 +89,7 @@ fn objects_are_themselves_as_they_are_written() {
 }
 
 #[test]
-fn files_are_promised_as_clients_get_them() {
+fn file_results_have_the_schema_of_their_structured_content() {
     let before = "import hostler, PIL.Image\nfrom hostler import File\nfrom typing import Annotated, TypedDict\n\
                   class Own(TypedDict):\n    mime_type: str\n    base64: str\n";
     for hint in ["hostler.Image", "File", "PIL.Image.Image"] {
@@ -103,7 +103,7 @@ fn files_are_promised_as_clients_get_them() {
 }
 
 #[test]
-fn what_is_not_certain_is_not_promised() {
+fn uncertain_results_have_no_schema() {
     for hint in [
         "Elsewhere",
         "typing.Any",

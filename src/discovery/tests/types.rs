@@ -33,7 +33,7 @@ fn bounds_come_in_several_spellings() {
 }
 
 #[test]
-fn tuples_may_go_on_and_keys_may_be_few() {
+fn tuples_may_be_open_and_keys_restricted() {
     let before = "from typing import Literal, Unpack\nfrom enum import Enum, IntEnum\nclass Word(Enum):\n    A = 'a'\n\
                   class Level(IntEnum):\n    A = 1\nKeys = Literal['a', 'b']\n";
     let open =
@@ -98,7 +98,7 @@ fn a_class_may_be_called_in_any_language() {
 }
 
 #[test]
-fn a_name_that_stands_there_twice_is_required_once() {
+fn a_duplicate_name_is_required_once() {
     // No Python, but its schema is looked at all the same.
     assert_eq!(file("def f(a, b, a): ...").functions[0].input_schema.read()["required"], json!(["a", "b"]));
 }
@@ -148,7 +148,7 @@ class Checked:
 }
 
 #[test]
-fn a_model_that_is_nothing_but_itself_is_open() {
+fn a_model_of_itself_is_left_open() {
     let before = "from pydantic import RootModel\nclass A(RootModel['B']): pass\nclass B(RootModel['A | int']): pass\n\
                   class C(RootModel[list['C']]): pass\n";
     let schema = input(&format!("{before}def f(a: A, c: C): ..."));

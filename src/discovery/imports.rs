@@ -1,0 +1,205 @@
+//! What the imports of a file mean: modules of the standard library, or neighbouring files. A file without a header that a
+//! tool file imports is its helper.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use super::{Kind, ToolFile, read_file};
+use crate::config::section::is_typo_of;
+use crate::pep723::{is_well_known, modules_of, package_of};
+
+/// Removes helpers from the list and adds them to the files that they belong to.
+pub(super) fn set_apart_helpers(files: Vec<ToolFile>, read: impl FnMut(&Path) -> ToolFile) -> Vec<ToolFile> {
+    let mut neighbours = Neighbours::of(&files, read);
+    let may_help: HashSet<&Path> =
+        files.iter().filter(|file| file.kind == Kind::Internal).map(|file| file.path.as_path()).collect();
+
+    let mut imported = HashSet::new();
+    for file in &files {
+        imported.extend(neighbours.of_file(&file.path).iter().filter(|path| **path != file.path).cloned());
+    }
+    let mut helping: HashSet<PathBuf> = HashSet::new();
+    let is_certain = |file: &&ToolFile| !may_help.contains(file.path.as_path()) || !imported.contains(&file.path);
+    // Of a circle of imports that no other file imports, the first file by path is the tool file.
+    let (certain, circular): (Vec<_>, Vec<_>) = files.iter().partition(is_certain);
+    for file in certain.into_iter().chain(circular) {
+        if !helping.contains(&file.path) {
+            let reached = neighbours.reachable(&file.path, |path| may_help.contains(path));
+            helping.extend(reached);
+        }
+    }
+
+    let mut listed: Vec<ToolFile> = files.into_iter().filter(|file| !helping.contains(&file.path)).collect();
+    for file in &mut listed {
+        file.helpers = neighbours.reachable(&file.path, |_| true);
+        file.helpers.sort();
+    }
+    listed
+}
+
+/// The neighbouring files that a file imports, directly or through one another.
+pub fn neighbours_of(path: &Path) -> Vec<PathBuf> {
+    let files = [read_file(path)];
+    let mut found = Neighbours::of(&files, read_file).reachable(path, |_| true);
+    found.sort();
+    found
+}
+
+/// The neighbouring files that each file imports.
+struct Neighbours<R> {
+    known: HashMap<PathBuf, Vec<PathBuf>>,
+    read: R,
+}
+
+impl<R: FnMut(&Path) -> ToolFile> Neighbours<R> {
+    fn of(files: &[ToolFile], read: R) -> Self {
+        let scanned: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+        let known = files.iter().map(|file| (file.path.clone(), imported_files(file, &scanned)));
+        Self { known: known.collect(), read }
+    }
+
+    /// What a file imports. One that was not scanned (`_common.py`) is read now.
+    fn of_file(&mut self, path: &Path) -> &[PathBuf] {
+        let read = || imported_files(&(self.read)(path), &HashSet::new());
+        self.known.entry(path.to_owned()).or_insert_with(read)
+    }
+
+    /// The files that a file imports, directly or through others that are `followed`.
+    fn reachable(&mut self, start: &Path, followed: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let mut seen = HashSet::from([start.to_owned()]);
+        let mut waiting = VecDeque::from([start.to_owned()]);
+        let mut reached = Vec::new();
+        while let Some(path) = waiting.pop_front() {
+            for next in self.of_file(&path).to_vec() {
+                if followed(&next) && seen.insert(next.clone()) {
+                    reached.push(next.clone());
+                    waiting.push_back(next);
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// The neighbouring files that a file imports. The standard library and dependencies come first on `sys.path`, so their
+/// names never mean a neighbour.
+fn imported_files(file: &ToolFile, scanned: &HashSet<&Path>) -> Vec<PathBuf> {
+    let Some(folder) = file.path.parent() else { return Vec::new() };
+    let dependencies: Vec<String> =
+        file.header.iter().flat_map(|header| &header.dependencies).map(|dependency| module_of(dependency)).collect();
+    let is_installed = |module: &str| is_standard(module) || dependencies.iter().any(|name| name == module);
+    let mut found: Vec<PathBuf> = Vec::new();
+    for import in &file.imports {
+        let mut parts = import.split('.');
+        let Some(first) = parts.next().filter(|first| !first.is_empty() && !is_installed(&first.to_lowercase())) else {
+            continue;
+        };
+        let beside = folder.join(format!("{first}.py"));
+        let within = parts.next().map(|second| folder.join(first).join(format!("{second}.py")));
+        for path in std::iter::once(beside).chain(within) {
+            if !found.contains(&path) && (scanned.contains(path.as_path()) || path.is_file()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The module that a requirement most likely installs.
+fn module_of(requirement: &str) -> String {
+    package_of(requirement).to_lowercase().replace(['-', '.'], "_")
+}
+
+/// The modules of Python 3.9 to 3.14 and `hostler`, which the worker provides; private ones begin with an underscore.
+static STANDARD: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("standard_library.txt").lines().collect());
+
+/// Whether a top-level module comes with Python or with the worker. A tool file's folder is last on `sys.path`, so a
+/// neighbour of such a name is never imported.
+pub fn is_standard(module: &str) -> bool {
+    module.starts_with("__") || !module.starts_with('_') && STANDARD.contains(module)
+}
+
+/// Whether some Python has a private module of that name. Not every Python has each of them, so a neighbour of that name
+/// may be what is imported.
+pub fn is_behind_the_scenes(module: &str) -> bool {
+    module.starts_with('_') && STANDARD.contains(module)
+}
+
+/// A question about a module that nothing provides, if something has almost its name: a module of a declared package, a
+/// neighbouring file, or a module of the standard library.
+pub fn did_you_mean(module: &str, file: &ToolFile) -> Option<String> {
+    let declared = file.header.iter().flat_map(|header| &header.dependencies).map(|text| package_of(text));
+    let brought = declared.flat_map(|package| modules_of(package).into_iter().map(move |known| (known, package)));
+    if let Some((known, package)) = brought.into_iter().find(|(known, _)| is_typo_of(module, known)) {
+        // The well-known one of the two names is right.
+        return Some(if is_well_known(module) {
+            format!("\"{package}\" in `dependencies`: did you mean \"{module}\"?")
+        } else {
+            format!("did you mean `{known}`, which \"{package}\" provides?")
+        });
+    }
+    if is_well_known(module) {
+        return None;
+    }
+    if let Some(name) = neighbours(&file.path).into_iter().find(|name| is_typo_of(module, name)) {
+        return Some(format!("did you mean `{name}`, the file {name}.py beside it?"));
+    }
+    // Short names and names with a version are more likely packages: `lib`, `json5`.
+    let may_be_typo = module.len() > 3 && !module.ends_with(|c: char| c.is_ascii_digit());
+    let mut near: Vec<&str> = STANDARD
+        .iter()
+        .filter(|known| may_be_typo && !known.starts_with('_') && is_typo_of(module, known))
+        .copied()
+        .collect();
+    near.sort_unstable();
+    near.first().map(|name| format!("did you mean `{name}` of the standard library?"))
+}
+
+/// The modules beside a file, sorted.
+fn neighbours(path: &Path) -> Vec<String> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|other| other != path);
+    let files = paths.filter(|other| other.extension().is_some_and(|extension| extension == "py"));
+    let mut names: Vec<String> = files.filter_map(|other| Some(other.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(module: &str, dependencies: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.py");
+        std::fs::write(folder.path().join("slugs.py"), "").unwrap();
+        std::fs::write(&path, format!("# /// script\n# dependencies = {dependencies}\n# ///\n")).unwrap();
+        did_you_mean(module, &read_file(&path))
+    }
+
+    #[test]
+    fn standard_modules_are_known() {
+        assert!(is_standard("json") && is_standard("__future__") && is_behind_the_scenes("_thread"));
+        assert!(!is_standard("markdown") && !is_standard("_thread") && !is_behind_the_scenes("json"));
+    }
+
+    #[test]
+    fn near_names_are_suggested() {
+        for (module, right) in [
+            ("jsno", "`json`"),
+            ("Json", "`json`"),
+            ("slug", "`slugs`"),
+            ("request", "`requests`"),
+            ("yamll", "`yaml`"),
+        ] {
+            let question = question(module, "[\"requests\", \"pyyaml\"]").unwrap_or_default();
+            assert!(question.contains(right), "{module}: {question}");
+        }
+        assert!(question("requests", "[\"reqeusts\"]").unwrap().ends_with("did you mean \"requests\"?"));
+        for module in ["helpers", "typer", "httpx", "dns", "rich", "toml", "six", "attr", "lib", "glob2", "json5"] {
+            assert_eq!(question(module, "[\"requests\"]"), None, "{module}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The fields of dataclasses, typed dictionaries, named tuples and pydantic models, with their defaults.
+
+use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, UnaryOp};
+use serde_json::{Map, Value, json};
+
+use super::classes::{Ancestry, ClassKind, class_keyword};
+use super::constraints::{Constraints, call_of};
+use super::docstring::Docstring;
+use super::known_types::{KnownType, Side};
+use super::model::{ModelConfig, overruled_fields};
+use super::module::{Module, Named, docstring_of, name_of};
+
+/// The fields of a class.
+pub(super) struct Fields<'a> {
+    pub(super) all: Vec<Field<'a>>,
+    /// Whether other names are rejected.
+    pub(super) is_closed: bool,
+    /// Whether the fields are known.
+    pub(super) is_known: bool,
+}
+
+pub(super) struct Field<'a> {
+    /// Its name in JSON.
+    pub(super) name: String,
+    written: &'a str,
+    pub(super) annotation: &'a Expr,
+    pub(super) info: FieldInfo,
+    /// Whether a validator or serializer replaces the form of its type.
+    pub(super) is_overruled: bool,
+}
+
+/// The fields of a class, those of its ancestors first.
+pub(super) fn of_class<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> Fields<'a> {
+    let mut found = Fields { all: Vec::new(), is_closed: false, is_known: true };
+    for class in &ancestry.classes {
+        let has_fields = ancestry.kind != ClassKind::Dataclass || module.is_dataclass(class);
+        if has_fields {
+            add_fields(module, class, ancestry, side, &mut found);
+        }
+        // A constructor of its own may take other arguments.
+        let own_constructor = |it: &Stmt| it.as_function_def_stmt().is_some_and(|f| f.name.as_str() == "__init__");
+        found.is_known &= !side.is_input() || !class.body.iter().any(own_constructor);
+    }
+    if side.is_input() {
+        found.is_closed = is_closed(module, ancestry, side);
+        found.all.retain(|field| field.info.is_hidden_from != Hidden::Arguments);
+    } else {
+        found.all.retain(|field| field.info.is_hidden_from != Hidden::Results || !side.is_in_model());
+    }
+    if ancestry.is_pydantic {
+        name_fields(module, ancestry, side, &mut found);
+    }
+    if !side.is_input() && ancestry.kind != ClassKind::TypedDict {
+        // Results have every field.
+        found.all.iter_mut().for_each(|field| field.info.is_required = true);
+    }
+    found
+}
+
+fn is_closed<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side) -> bool {
+    let says_closed = |class: &&'a StmtClassDef| {
+        class_keyword(class, "closed").and_then(|value| literal(value, module)) == Some(Value::Bool(true))
+    };
+    match ancestry.kind {
+        ClassKind::TypedDict => ancestry.classes.iter().any(says_closed),
+        ClassKind::NamedTuple => true,
+        // pydantic ignores unknown keys.
+        _ => !ancestry.is_pydantic && side == Side::Given,
+    }
+}
+
+fn name_fields<'a>(module: &Module<'a>, ancestry: &Ancestry<'a>, side: Side, found: &mut Fields<'a>) {
+    let config = ModelConfig::of(module, ancestry);
+    found.is_known &= config.is_known;
+    found.is_closed = config.is_closed && side.is_input();
+    if !side.is_input() {
+        found.is_known &= !config.writes_aliases;
+    }
+    let overruled = overruled_fields(ancestry, side);
+    for field in &mut found.all {
+        field.is_overruled = overruled.iter().any(|name| *name == "*" || *name == field.written);
+        if !side.is_input() {
+            continue;
+        }
+        match field.info.alias.take().or_else(|| config.naming.apply(field.written)) {
+            Some(name) => field.name = name,
+            None => found.is_known = false,
+        }
+        found.is_known &= !field.info.is_renamed;
+    }
+}
+
+fn add_fields<'a>(
+    module: &Module<'a>,
+    class: &'a StmtClassDef,
+    ancestry: &Ancestry<'a>,
+    side: Side,
+    found: &mut Fields<'a>,
+) {
+    let documented = docstring_of(&class.body).map(Docstring::parse).unwrap_or_default();
+    for (index, statement) in class.body.iter().enumerate() {
+        let Some(assign) = statement.as_ann_assign_stmt() else { continue };
+        let Some(name) = name_of(&assign.target) else { continue };
+        let is_private = ancestry.is_pydantic && (name.starts_with('_') || name == "model_config");
+        if is_private || is_no_field(module, &assign.annotation, side) {
+            continue;
+        }
+        let mut info = field_info(module, class, ancestry, &assign.annotation, assign.value.as_deref());
+        let text_below =
+            class.body.get(index + 1..).and_then(docstring_of).map(|text| Docstring::parse(text).description);
+        let described = || documented.parameters.get(name).cloned();
+        info.description = info.description.or_else(|| text_below.flatten()).or_else(described);
+        let field =
+            Field { name: name.to_owned(), written: name, annotation: &assign.annotation, info, is_overruled: false };
+        match found.all.iter_mut().find(|earlier| earlier.written == name) {
+            Some(earlier) => *earlier = field,
+            None => found.all.push(field),
+        }
+    }
+}
+
+/// `ClassVar[…]` and `_: KW_ONLY` are not fields, and results have no `InitVar[…]`.
+fn is_no_field(module: &Module<'_>, annotation: &Expr, side: Side) -> bool {
+    let outer = annotation.as_subscript_expr().map_or(annotation, |generic| &generic.value);
+    if let Expr::StringLiteral(text) = outer {
+        return text.value.to_str().contains("ClassVar");
+    }
+    let Some(name) = module.outside_name(outer) else { return false };
+    match name.as_str() {
+        "dataclasses.KW_ONLY" => true,
+        "dataclasses.InitVar" => !side.is_input(),
+        _ => KnownType::named(&name) == Some(KnownType::ClassVariable),
+    }
+}
+
+fn field_info<'a>(
+    module: &Module<'a>,
+    class: &StmtClassDef,
+    ancestry: &Ancestry<'a>,
+    annotation: &Expr,
+    value: Option<&'a Expr>,
+) -> FieldInfo {
+    if ancestry.kind == ClassKind::TypedDict {
+        return FieldInfo { is_required: must_be_there(module, class, annotation), ..FieldInfo::default() };
+    }
+    let noted = if ancestry.is_pydantic { noted_field(module, annotation) } else { None };
+    let Some(value) = value else { return noted.unwrap_or_else(FieldInfo::required) };
+    let call = call_of(module, value, "dataclasses.field").or_else(|| call_of(module, value, "pydantic.Field"));
+    let own = match call {
+        Some(call) => FieldInfo::of_call(module, call),
+        None if value.is_ellipsis_literal_expr() && ancestry.is_pydantic => FieldInfo::required(),
+        None => FieldInfo { default: literal(value, module), ..FieldInfo::default() },
+    };
+    own.or(noted.unwrap_or_default())
+}
+
+/// The `Field(…)` in `Annotated[X, Field(…)]`. Its constraints are read with the type.
+fn noted_field(module: &Module<'_>, annotation: &Expr) -> Option<FieldInfo> {
+    let generic = annotation.as_subscript_expr()?;
+    let is_annotated = KnownType::named(&module.outside_name(&generic.value)?) == Some(KnownType::Annotated);
+    let notes = generic.slice.as_tuple_expr().filter(|_| is_annotated)?;
+    let call = notes.elts.iter().find_map(|note| call_of(module, note, "pydantic.Field"))?;
+    Some(FieldInfo::of_call(module, call))
+}
+
+/// Whether a key of a typed dictionary is required: by its own qualifier, else by the class's `total`.
+fn must_be_there(module: &Module<'_>, class: &StmtClassDef, annotation: &Expr) -> bool {
+    let mut at = annotation;
+    while let Expr::Subscript(generic) = at {
+        let name = module.outside_name(&generic.value).unwrap_or_default();
+        match name.rsplit('.').next() {
+            Some("Required") => return true,
+            Some("NotRequired") => return false,
+            Some("Annotated" | "ReadOnly") => {}
+            _ => break,
+        }
+        at = generic.slice.as_tuple_expr().and_then(|tuple| tuple.elts.first()).unwrap_or(&generic.slice);
+    }
+    // A quoted hint is not parsed for this: a key that may be optional is optional.
+    let may_be_absent = at.as_string_literal_expr().is_some_and(|text| text.value.to_str().contains("NotRequired"));
+    let is_total = class_keyword(class, "total").is_none_or(|total| literal(total, module) != Some(Value::Bool(false)));
+    is_total && !may_be_absent
+}
+
+/// The default and the `Field(…)` of a field or a parameter.
+#[derive(Default)]
+pub(super) struct FieldInfo {
+    pub(super) is_required: bool,
+    pub(super) default: Option<Value>,
+    pub(super) description: Option<String>,
+    pub(super) alias: Option<String>,
+    /// Whether its name in JSON is unknown.
+    pub(super) is_renamed: bool,
+    pub(super) is_hidden_from: Hidden,
+    pub(super) constraints: Constraints,
+}
+
+/// Where a field is left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    #[default]
+    Nowhere,
+    /// `field(init=False)`: callers cannot set it.
+    Arguments,
+    /// `Field(exclude=True)`: results do not have it.
+    Results,
+}
+
+impl FieldInfo {
+    /// For a field without a default.
+    pub(super) fn required() -> Self {
+        Self { is_required: true, ..Self::default() }
+    }
+
+    /// Reads `field(…)` and `Field(…)`.
+    pub(super) fn of_call(module: &Module<'_>, call: &ExprCall) -> Self {
+        let value = call.arguments.args.first().or_else(|| keyword(call, "default"));
+        let text = |name: &str| {
+            let text = keyword(call, name)?;
+            literal(text, module)?.as_str().map(str::to_owned)
+        };
+        let factory = keyword(call, "default_factory");
+        let says = |name: &str, wanted: bool| {
+            keyword(call, name).and_then(|value| literal(value, module)) == Some(Value::Bool(wanted))
+        };
+        let names = ["validation_alias", "alias"];
+        let given = names.iter().find(|name| keyword(call, name).is_some_and(|value| !value.is_none_literal_expr()));
+        let alias = given.and_then(|name| text(name));
+        let is_hidden_from = match () {
+            () if says("init", false) => Hidden::Arguments,
+            () if says("exclude", true) => Hidden::Results,
+            () => Hidden::Nowhere,
+        };
+        Self {
+            is_required: value.is_none_or(Expr::is_ellipsis_literal_expr) && factory.is_none(),
+            default: value
+                .and_then(|value| literal(value, module))
+                .or_else(|| factory.and_then(|factory| made(module, factory))),
+            description: text("description"),
+            is_renamed: alias.is_none() && given.is_some(),
+            alias,
+            is_hidden_from,
+            constraints: Constraints::of_keywords(module, call),
+        }
+    }
+
+    /// Completed with the `Field(…)` in `Annotated`.
+    pub(super) fn or(mut self, noted: Self) -> Self {
+        self.is_renamed |= self.alias.is_none() && noted.is_renamed;
+        self.alias = self.alias.or(noted.alias);
+        self.description = self.description.or(noted.description);
+        if self.is_hidden_from == Hidden::Nowhere {
+            self.is_hidden_from = noted.is_hidden_from;
+        }
+        self
+    }
+}
+
+/// What a default factory returns, where that is obvious.
+fn made(module: &Module<'_>, factory: &Expr) -> Option<Value> {
+    if let Expr::Lambda(lambda) = factory {
+        return literal(&lambda.body, module);
+    }
+    Some(match module.outside_name(factory)?.as_str() {
+        "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.frozenset" => json!([]),
+        "builtins.dict" => json!({}),
+        "builtins.str" => json!(""),
+        "builtins.int" => json!(0),
+        "builtins.float" => json!(0.0),
+        "builtins.bool" => json!(false),
+        _ => return None,
+    })
+}
+
+/// The keyword argument of a call.
+pub(super) fn keyword<'e>(call: &'e ExprCall, name: &str) -> Option<&'e Expr> {
+    let mut keywords = call.arguments.keywords.iter();
+    keywords.find(|keyword| keyword.arg.as_ref().is_some_and(|arg| arg.as_str() == name)).map(|found| &found.value)
+}
+
+const DEEPEST_LITERAL: usize = 32;
+
+/// The value of a literal or of a member of an enumeration; `None` when it is computed.
+pub(super) fn literal(expression: &Expr, module: &Module<'_>) -> Option<Value> {
+    literal_within(expression, module, DEEPEST_LITERAL)
+}
+
+fn literal_within(expression: &Expr, module: &Module<'_>, depth: usize) -> Option<Value> {
+    let depth = depth.checked_sub(1)?;
+    let all = |items: &[Expr]| -> Option<Vec<Value>> {
+        items.iter().map(|item| literal_within(item, module, depth)).collect()
+    };
+    match expression {
+        Expr::NoneLiteral(_) => Some(Value::Null),
+        Expr::BooleanLiteral(literal) => Some(Value::Bool(literal.value)),
+        Expr::StringLiteral(literal) => Some(Value::String(literal.value.to_str().to_owned())),
+        Expr::NumberLiteral(literal) => number(&literal.value),
+        Expr::UnaryOp(operation) => negative(operation.op, &operation.operand),
+        Expr::List(list) => all(&list.elts).map(Value::Array),
+        Expr::Tuple(tuple) => all(&tuple.elts).map(Value::Array),
+        Expr::Dict(dict) => {
+            let mut object = Map::new();
+            for item in &dict.items {
+                let key = item.key.as_ref()?.as_string_literal_expr()?.value.to_str();
+                object.insert(key.to_owned(), literal_within(&item.value, module, depth)?);
+            }
+            Some(Value::Object(object))
+        }
+        Expr::Attribute(_) => module.enum_member(expression),
+        // A constant of the file. A list may change at run time.
+        Expr::Name(_) => match module.resolve(expression) {
+            Named::Value { value, is_alias: false, .. } => {
+                literal_within(value, module, depth).filter(|value| !value.is_array() && !value.is_object())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn number(number: &Number) -> Option<Value> {
+    match number {
+        Number::Int(integer) => integer.as_u64().map(Value::from),
+        // `from_f64` rejects infinite values.
+        Number::Float(float) => serde_json::Number::from_f64(*float).map(Value::Number),
+        Number::Complex { .. } => None,
+    }
+}
+
+fn negative(operator: UnaryOp, operand: &Expr) -> Option<Value> {
+    let value = number(&operand.as_number_literal_expr()?.value)?;
+    match operator {
+        UnaryOp::UAdd => Some(value),
+        UnaryOp::USub => match value.as_u64() {
+            Some(whole) => 0_i64.checked_sub_unsigned(whole).map(Value::from),
+            None => serde_json::Number::from_f64(-value.as_f64()?).map(Value::Number),
+        },
+        UnaryOp::Not | UnaryOp::Invert => None,
+    }
+}

@@ -1,0 +1,329 @@
+//! The public functions of a module as tools: which they are, and the schemas of what they take and return.
+
+use std::collections::HashSet;
+
+use ruff_python_ast::{Expr, ParameterWithDefault, StmtFunctionDef};
+use serde_json::{Map, Value, json};
+
+use super::classes::ClassKind;
+use super::constraints::call_of;
+use super::docstring::Docstring;
+use super::fields::{FieldInfo, literal};
+use super::known_types::{KnownType, Side};
+use super::module::{Module, Named, docstring_of, name_of};
+use super::schema::{Schema, admits_anything, nullable, of_type, schema};
+use super::syntax::Lines;
+use super::types::{Hints, elements};
+use crate::discovery::{Function, JsonSchema};
+use crate::pep723::is_identifier;
+
+/// The public names of a module.
+#[derive(Default)]
+pub(super) struct Exports<'a> {
+    names: Option<Vec<(&'a str, usize)>>,
+    /// The line of a part that is computed, and therefore unknown.
+    computed: Option<usize>,
+}
+
+impl<'a> Exports<'a> {
+    /// `__all__ = …`
+    pub(super) fn set(&mut self, value: &'a Expr, lines: &Lines) {
+        *self = Self::default();
+        if literal_names(value).is_some() {
+            self.names = Some(Vec::new());
+        }
+        self.add(value, lines);
+    }
+
+    /// `__all__ += …`
+    pub(super) fn add(&mut self, value: &'a Expr, lines: &Lines) {
+        match literal_names(value) {
+            Some(added) => {
+                let added = added.into_iter().map(|(node, name)| (name, lines.of_node(node)));
+                self.names.get_or_insert_default().extend(added);
+            }
+            None => self.computed = Some(lines.of_node(value)),
+        }
+    }
+
+    /// `__all__.append("x")`, `__all__.extend(["x"])`
+    pub(super) fn call(&mut self, expression: &'a Expr, lines: &Lines) {
+        let Some(call) = expression.as_call_expr() else { return };
+        let Some(method) = call.func.as_attribute_expr().filter(|it| name_of(&it.value) == Some("__all__")) else {
+            return;
+        };
+        match (method.attr.as_str(), &*call.arguments.args) {
+            ("extend", [value]) => self.add(value, lines),
+            ("append", [Expr::StringLiteral(name)]) => {
+                self.names.get_or_insert_default().push((name.value.to_str(), lines.of_node(name)));
+            }
+            _ => self.computed = Some(lines.of_node(call)),
+        }
+    }
+}
+
+fn literal_names(value: &Expr) -> Option<Vec<(&Expr, &str)>> {
+    let items = match value {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(tuple) => &tuple.elts,
+        _ => return None,
+    };
+    items.iter().map(|item| Some((item, item.as_string_literal_expr()?.value.to_str()))).collect()
+}
+
+/// The functions that are tools, in the order of their lines, with warnings about `__all__` and names.
+pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunctionDef> {
+    let functions = module.functions();
+    if let Some(line) = module.exports.computed {
+        let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
+        module.warn(line, "exports", format!("`__all__` is computed, so {rest}; write the names as a list of strings"));
+    }
+    let public = match module.exports.names.clone() {
+        None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
+        Some(names) => listed(module, &functions, &names),
+    };
+    let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
+    for function in strange {
+        let text = format!("`{}` is not a valid tool name; use letters a-z, digits and _", function.name);
+        module.warn(module.lines.of_node(&function.name), "name", text);
+    }
+    callable
+}
+
+fn listed<'a>(
+    module: &mut Module<'a>,
+    functions: &[&'a StmtFunctionDef],
+    names: &[(&'a str, usize)],
+) -> Vec<&'a StmtFunctionDef> {
+    for (name, line) in names {
+        let is_function = functions.iter().any(|function| function.name.as_str() == *name);
+        if !is_function {
+            let text =
+                format!("`__all__` names `{name}`, which is not a function of this file; define it or remove it");
+            module.warn(*line, "exports", text);
+        }
+    }
+    let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);
+    functions.iter().filter(is_listed).copied().collect()
+}
+
+/// Describes a public function, with a warning about `*args`.
+pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Function {
+    if let Some(rest) = &function.parameters.vararg {
+        let text = format!(
+            "`{}` has the parameter *{}, which stays empty: arguments are passed by name; use a list instead",
+            function.name, rest.name
+        );
+        module.warn(module.lines.of_node(&**rest), "star-args", text);
+    }
+    let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
+    Function {
+        name: function.name.to_string(),
+        input_schema: JsonSchema::of(&input_schema(module, function, &docs)),
+        output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
+        is_async: function.is_async,
+        line: module.lines.of_node(&function.name),
+        summary: docs.summary,
+        description: docs.description,
+        declared: None,
+    }
+}
+
+fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &Docstring) -> Schema {
+    let mut hints = Hints::new(module, Side::Given);
+    let mut schema = of_type("object");
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in function.parameters.iter_non_variadic_params() {
+        let name = parameter.parameter.name.as_str();
+        let (property, is_required) = property(&mut hints, parameter, docs.parameters.get(name));
+        properties.insert(name.to_owned(), Value::Object(property));
+        if is_required {
+            required.push(Value::String(name.to_owned()));
+        }
+    }
+    let further = match &function.parameters.kwarg {
+        Some(rest) => match unpacked(&mut hints, rest.annotation()) {
+            Some(mut options) => {
+                if let Some(Value::Object(named)) = options.remove("properties") {
+                    properties.extend(named);
+                }
+                if let Some(Value::Array(needed)) = options.remove("required") {
+                    required.extend(needed);
+                }
+                Value::Bool(false)
+            }
+            None => hints.further_arguments(rest.annotation()),
+        },
+        None => Value::Bool(false),
+    };
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    // Duplicate names are parsed, although Python rejects them.
+    let mut seen = HashSet::new();
+    required.retain(|name: &Value| name.as_str().is_some_and(|name| seen.insert(name.to_owned())));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
+    schema.insert("additionalProperties".to_owned(), further);
+    let definitions = module.gather(hints.references);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    schema
+}
+
+/// The schema of a parameter, and whether it must be given.
+fn property(hints: &mut Hints<'_, '_>, parameter: &ParameterWithDefault, text: Option<&String>) -> (Schema, bool) {
+    let mut schema = parameter.parameter.annotation().map(|hint| hints.hint(hint)).unwrap_or_default();
+    let info = match parameter.default() {
+        None => FieldInfo::required(),
+        // As in FastMCP: `count: int = Field(10, ge=1)`. The worker replaces it by the default.
+        Some(value) => match call_of(hints.module, value, "pydantic.Field") {
+            Some(call) => FieldInfo::of_call(hints.module, call),
+            None => FieldInfo { default: literal(value, hints.module), ..FieldInfo::default() },
+        },
+    };
+    info.constraints.constrain(&mut schema, Side::Given);
+    // `x: int = None` is a common way to write an optional parameter.
+    if parameter.default().is_some_and(Expr::is_none_literal_expr) {
+        schema = nullable(schema);
+    }
+    schema.extend(info.description.map(|text| ("description".to_owned(), Value::String(text))));
+    if let Some(text) = text {
+        schema.entry("description").or_insert_with(|| Value::String(text.clone()));
+    }
+    schema.extend(info.default.map(|value| ("default".to_owned(), value)));
+    (schema, info.is_required)
+}
+
+/// `**options: Unpack[Options]`: the keys of a typed dictionary, as arguments.
+fn unpacked(hints: &mut Hints<'_, '_>, hint: Option<&Expr>) -> Option<Schema> {
+    let generic = hint?.as_subscript_expr()?;
+    if hints.known(&generic.value) != Some(KnownType::Unpack) {
+        return None;
+    }
+    let Named::Class(class) = hints.module.resolve(&generic.slice) else { return None };
+    let is_dictionary = hints.module.ancestry(class).kind == ClassKind::TypedDict;
+    is_dictionary.then(|| hints.definition_of(class)).filter(|schema| schema.contains_key("properties"))
+}
+
+/// Decorators that return what the function returns.
+const TRANSPARENT: [&str; 2] = ["functools.cache", "functools.lru_cache"];
+/// The annotations of generators, whose values the worker collects in a list.
+const GENERATORS: [&str; 4] = ["Iterator", "Generator", "AsyncIterator", "AsyncGenerator"];
+/// Types that the worker returns as a file.
+const FILES: [&str; 4] = ["hostler.File", "hostler.Image", "PIL.Image.Image", "matplotlib.figure.Figure"];
+/// The longest chain of references that is followed.
+const LONGEST_WAY: usize = 16;
+const POINTER: &str = "#/$defs/";
+
+/// The schema of the structured content: an object as it is, anything else under `result`. `None` where the annotation
+/// does not determine it.
+pub(super) fn output_schema(module: &Module<'_>, function: &StmtFunctionDef, text: Option<&str>) -> Option<Schema> {
+    let hint = function.returns.as_deref().filter(|_| is_called_itself(module, function))?;
+    let mut hints = Hints::new(module, Side::Returned);
+    let mut result = yielded(&mut hints, hint).unwrap_or_else(|| hints.hint(hint));
+    if admits_anything(&result) || is_file_or_text(&result) {
+        return None;
+    }
+    let mut definitions = module.gather(hints.references);
+    if holds_bytes_of_files(&result) || definitions.values().filter_map(Value::as_object).any(holds_bytes_of_files) {
+        return None;
+    }
+    let mut whole = if is_object(&result, &definitions, LONGEST_WAY)? {
+        written_out(result, &mut definitions)
+    } else {
+        result.extend(text.map(|text| ("description".to_owned(), text.into())));
+        schema(json!({"type": "object", "properties": {"result": result}, "required": ["result"]}))
+    };
+    if !definitions.is_empty() {
+        whole.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    Some(whole)
+}
+
+/// Whether no decorator or assignment replaces the function.
+fn is_called_itself(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    let mut decorators = function.decorator_list.iter().map(|decorator| &decorator.expression);
+    let is_transparent = |decorator: &Expr| {
+        let called = decorator.as_call_expr().map_or(decorator, |call| &call.func);
+        module.outside_name(called).is_some_and(|name| TRANSPARENT.contains(&name.as_str()))
+    };
+    !module.wrapped.contains(function.name.as_str()) && decorators.all(is_transparent)
+}
+
+/// `Annotated[bytes, "image/png"]`: the worker may return it as a file.
+fn is_file_or_text(result: &Schema) -> bool {
+    let text = result.get("description").and_then(Value::as_str);
+    let says_kind = text.is_some_and(|text| text.contains('/') && !text.contains(char::is_whitespace));
+    says_kind && result.contains_key("contentEncoding")
+}
+
+/// An object with these members is a file, whose bytes are not in the structured content.
+fn holds_bytes_of_files(schema: &Schema) -> bool {
+    let has = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
+    has("mime_type") && has("base64")
+}
+
+/// The structured content of a file in a result. Its bytes are separate content.
+pub(super) fn file_result(full: &str, side: Side) -> Option<Schema> {
+    let is_file = FILES.contains(&full) && side == Side::Returned;
+    let text = json!({"type": "string"});
+    let number = json!({"type": "integer"});
+    is_file.then(|| {
+        schema(json!({
+            "type": "object",
+            "properties": {"mime_type": text, "name": text, "size": number, "content": number},
+            "required": ["mime_type"],
+        }))
+    })
+}
+
+fn yielded(hints: &mut Hints<'_, '_>, hint: &Expr) -> Option<Schema> {
+    let generic = hint.as_subscript_expr()?;
+    let name = hints.module.outside_name(&generic.value)?;
+    let (module, name) = name.rsplit_once('.')?;
+    if !GENERATORS.contains(&name) || !matches!(module, "typing" | "collections.abc" | "typing_extensions") {
+        return None;
+    }
+    let item = hints.inner(elements(&generic.slice).first()?);
+    let mut list = of_type("array");
+    list.extend((!item.is_empty()).then_some(("items".to_owned(), Value::Object(item))));
+    Some(list)
+}
+
+/// Whether every value of a schema is an object, or none is; `None` if it may be either.
+fn is_object(schema: &Schema, definitions: &Map<String, Value>, left: usize) -> Option<bool> {
+    let left = left.checked_sub(1)?;
+    if let Some(definition) = definition(schema, definitions) {
+        return is_object(definition.as_object()?, definitions, left);
+    }
+    if let Some(Value::Array(branches)) = schema.get("anyOf") {
+        let mut forms = branches.iter().map(|branch| is_object(branch.as_object()?, definitions, left));
+        let first = forms.next()??;
+        return forms.all(|form| form == Some(first)).then_some(first);
+    }
+    match schema.get("type") {
+        Some(kind) => Some(kind == "object"),
+        None => schema.contains_key("enum").then_some(false), // no object is a literal, or a member
+    }
+}
+
+fn definition<'d>(schema: &Schema, definitions: &'d Map<String, Value>) -> Option<&'d Value> {
+    definitions.get(schema.get("$ref")?.as_str()?.strip_prefix(POINTER)?)
+}
+
+/// A schema with `type: object` at its root, as MCP requires: a reference is replaced by its definition.
+fn written_out(result: Schema, definitions: &mut Map<String, Value>) -> Schema {
+    let Some(target) = definition(&result, definitions).and_then(Value::as_object).cloned() else {
+        let mut whole = of_type("object");
+        whole.extend(result);
+        return whole;
+    };
+    let name =
+        result.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix(POINTER)).unwrap_or_default();
+    let pointer = format!("\"{POINTER}{name}\"");
+    if !definitions.values().any(|other| other.to_string().contains(&pointer)) {
+        definitions.shift_remove(name);
+    }
+    written_out(target, definitions)
+}

@@ -1,0 +1,243 @@
+//! One Python tool file: bytes in, description out. A file that cannot be read is described as broken, never skipped.
+
+mod classes;
+mod constraints;
+mod docstring;
+mod fields;
+mod functions;
+mod known_types;
+mod live;
+mod model;
+mod module;
+mod schema;
+mod syntax;
+mod types;
+
+pub use docstring::documented_arguments;
+pub use known_types::Side;
+pub use live::{Live, OpenNames};
+pub use module::docstring_of;
+pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
+
+use std::fs;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use ruff_python_ast::ModModule;
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
+use sha2::{Digest, Sha256};
+
+use self::docstring::Docstring;
+use self::functions::{describe, public_functions};
+use self::module::Module;
+use self::syntax::{Nesting, dispose, too_many_brackets};
+use crate::discovery::{DeclaredSettings, Kind, Status, ToolFile, Warning};
+use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
+
+/// Larger files are not parsed: this takes a tenth of a second.
+const LARGEST_FILE: u64 = 2 << 20;
+
+const TOO_DEEP: &str = "the code nests too deeply for Python; split it";
+
+/// Reads one file. [`ToolFile::helpers`] stays empty: only [`crate::discovery::scan()`] knows the neighbours.
+pub fn read_file(path: &Path) -> ToolFile {
+    match bytes_of(path) {
+        Ok(bytes) => read_bytes(path, &bytes),
+        Err(reason) => {
+            let mut file = blank(path, Kind::Internal);
+            file.break_with(None, reason);
+            file
+        }
+    }
+}
+
+/// Describes a file from its bytes.
+pub fn read_bytes(path: &Path, bytes: &[u8]) -> ToolFile {
+    read_bytes_with(path, bytes, Live::default())
+}
+
+/// The same with a description of live types.
+pub fn read_bytes_with(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
+    // A panic of the parser makes one file broken.
+    let read = catch_unwind(AssertUnwindSafe(|| describe_file(path, bytes, described)));
+    let mut file = read.unwrap_or_else(|_| {
+        let mut file = blank(path, kind_of_undecodable(bytes));
+        file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
+        file
+    });
+    file.fingerprint = Sha256::digest(bytes).into();
+    file
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
+    let cannot =
+        |error: std::io::Error| format!("the file cannot be read: {error}; check that it exists, and its permissions");
+    // Checked before it is opened: opening a pipe would block.
+    let metadata = fs::metadata(path).map_err(cannot)?;
+    if !metadata.is_file() {
+        return Err("this is not a regular file; replace it by a Python file, or rename it".to_owned());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default() + 1);
+    let file = fs::File::open(path).map_err(cannot)?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(format!("the file is larger than {} MB; move its data to another file", LARGEST_FILE >> 20));
+    }
+    Ok(bytes)
+}
+
+fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
+    let mut file = blank(path, Kind::Internal);
+    let source = match pep723::decode(bytes) {
+        Ok(source) => source,
+        Err(error) => {
+            file.kind = kind_of_undecodable(bytes);
+            break_header(&mut file, &error);
+            return file;
+        }
+    };
+    match pep723::read(&source, &Arc::new(path.to_owned())) {
+        Ok(header) => file.header = header,
+        Err(error) => {
+            file.kind = Kind::Python;
+            break_header(&mut file, &error);
+        }
+    }
+    if file.header.is_some() {
+        file.kind = Kind::Python;
+    }
+    let names_its_pack = match too_many_brackets(&source) {
+        Some(line) => {
+            file.break_with(Some(line), TOO_DEEP.to_owned());
+            false
+        }
+        None => read_module(&mut file, &source, described),
+    };
+    if !names_its_pack {
+        name_pack(&mut file);
+    }
+    file
+}
+
+/// Returns whether the module sets `pack`.
+fn read_module(file: &mut ToolFile, source: &str, described: Live) -> bool {
+    let Some(parsed) = parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module() else {
+        return false;
+    };
+    let nesting = Nesting::of(&parsed);
+    let names_its_pack = match nesting.too_many_blocks {
+        Some(offset) => {
+            file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
+            false
+        }
+        None => describe_module(file, source, &parsed, described),
+    };
+    if nesting.is_deep {
+        dispose(parsed);
+    }
+    names_its_pack
+}
+
+/// The syntax tree of a Python text. `None` for a text that nests too deeply to be walked.
+pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
+    if too_many_brackets(source).is_some() {
+        return None;
+    }
+    let parse = || parse_unchecked(source, ParseOptions::from(Mode::Module)).try_into_module();
+    let parsed = catch_unwind(parse).ok()??;
+    let nesting = Nesting::of(&parsed);
+    if nesting.is_deep || nesting.too_many_blocks.is_some() {
+        dispose(parsed);
+        return None;
+    }
+    Some(parsed)
+}
+
+fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
+    let mut module = Module::read(source, parsed.suite()).with_live(described);
+    let public = public_functions(&mut module);
+    file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
+    file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
+    if let Some(error) = syntax_error(source, parsed) {
+        file.break_with(Some(module.lines.at(error.range.start)), format!("{}; {}", error.what, error.fix));
+    }
+    let mut names_its_pack = false;
+    match module.pack {
+        Some((line, Some(name))) => {
+            names_its_pack = true;
+            name.clone_into(&mut file.pack);
+            if !is_identifier(name) {
+                file.break_with(
+                    Some(line),
+                    invalid_pack(name, &format!("write `pack = \"{}\"`", nearest_identifier(name))),
+                );
+            }
+        }
+        Some((line, None)) => {
+            module.warn(line, "exports", "`pack` is not a literal string and is ignored; write it in quotes");
+        }
+        None => {}
+    }
+    if file.functions.is_empty() && file.is_ready() {
+        let text = "no public functions; define one without a leading underscore, or name it in `__all__`";
+        module.warn(1, "no-tools", text);
+    }
+    module.warnings.sort_by_key(|warning: &Warning| warning.line);
+    file.imports = module.imports.into_iter().collect();
+    file.open = module.open.into_inner();
+    file.warnings = module.warnings;
+    names_its_pack
+}
+
+/// The pack of a file that does not set one: the header's, else the file's name.
+fn name_pack(file: &mut ToolFile) {
+    if let Some(pack) = file.header.as_ref().and_then(|header| header.pack.as_ref()) {
+        file.pack.clone_from(&pack.value);
+        return;
+    }
+    if !is_identifier(&file.pack) {
+        let fix = format!("rename the file, or write `pack = \"{}\"` in it", nearest_identifier(&file.pack));
+        file.break_with(None, invalid_pack(&file.pack, &fix));
+    }
+}
+
+fn invalid_pack(name: &str, fix: &str) -> String {
+    format!("`{name}` is not a valid pack name: use letters, digits and _, and no digit first; {fix}")
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn break_header(file: &mut ToolFile, error: &HeaderError) {
+    file.break_with(Some(error.line), error.sentence());
+}
+
+/// The kind of a file whose text cannot be decoded.
+fn kind_of_undecodable(bytes: &[u8]) -> Kind {
+    let opening = b"/// script";
+    let is_python = bytes.windows(opening.len()).any(|window| window == opening);
+    if is_python { Kind::Python } else { Kind::Internal }
+}
+
+pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
+    ToolFile {
+        path: path.to_owned(),
+        pack: stem(path),
+        kind,
+        header: None,
+        description: None,
+        functions: Vec::new(),
+        status: Status::Ready,
+        fingerprint: [0; 32],
+        warnings: Vec::new(),
+        imports: Vec::new(),
+        open: OpenNames::new(),
+        helpers: Vec::new(),
+        rank: 0,
+        overrides: Vec::new(),
+        declared: DeclaredSettings::default(),
+    }
+}

@@ -1,0 +1,374 @@
+//! The top level of a module: its names and what they are bound to, its pack, its `__all__`, its imports.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use ruff_python_ast::statement_visitor::{StatementVisitor, walk_stmt};
+use ruff_python_ast::{Alias, CmpOp, ExceptHandler, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtIf, StmtImportFrom};
+
+use super::classes::Ancestry;
+use super::functions::Exports;
+use super::live::{Live, OpenNames};
+use super::schema::{Budget, Definitions};
+use super::syntax::Lines;
+use crate::discovery::{RULES, Warning};
+
+/// What a top-level name is bound to after the module has run.
+#[derive(Debug, Clone)]
+pub(super) enum Binding<'a> {
+    /// Something imported, by its dotted name.
+    Import(String),
+    /// A function of this file.
+    Function(&'a StmtFunctionDef),
+    /// A class of this file.
+    Class(&'a StmtClassDef),
+    /// The value of its only assignment.
+    Value(&'a Expr),
+    /// An explicit type alias.
+    Alias(&'a Expr),
+    /// Unknown.
+    Unknown,
+}
+
+/// The top level of a module.
+pub(super) struct Module<'a> {
+    pub(super) bindings: HashMap<&'a str, Binding<'a>>,
+    /// Modules imported with `*`, dotted.
+    pub(super) star_imports: Vec<String>,
+    pub(super) exports: Exports<'a>,
+    /// `pack = …` and its line; `None` inside when it is not a literal.
+    pub(super) pack: Option<(usize, Option<&'a str>)>,
+    pub(super) docstring: Option<&'a str>,
+    pub(super) imports: BTreeSet<String>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) lines: Lines,
+    /// Functions that an assignment replaces.
+    pub(super) wrapped: BTreeSet<&'a str>,
+    pub(super) definitions: Definitions<'a>,
+    /// How much more schema this file may have.
+    pub(super) budget: Budget,
+    pub(super) ancestries: RefCell<HashMap<usize, Rc<Ancestry<'a>>>>,
+    /// The description of live types.
+    pub(super) live: Live,
+    /// The names that only live types can resolve.
+    pub(super) open: RefCell<OpenNames>,
+}
+
+impl<'a> Module<'a> {
+    pub(super) fn read(source: &str, body: &'a [Stmt]) -> Self {
+        let mut module = Self {
+            bindings: HashMap::new(),
+            star_imports: Vec::new(),
+            exports: Exports::default(),
+            pack: None,
+            docstring: docstring_of(body),
+            imports: BTreeSet::new(),
+            warnings: Vec::new(),
+            lines: Lines::of(source),
+            wrapped: BTreeSet::new(),
+            definitions: Definitions::default(),
+            budget: Budget::default(),
+            ancestries: RefCell::default(),
+            live: Live::default(),
+            open: RefCell::default(),
+        };
+        module.block(body, Reach::Runs);
+        Imports(&mut module.imports).visit_body(body);
+        module
+    }
+
+    /// The same with a description of live types.
+    pub(super) fn with_live(mut self, live: Live) -> Self {
+        self.live = live.beside(|key| matches!(self.bindings.get(key), Some(Binding::Class(_))));
+        self
+    }
+
+    /// The top-level functions after the module has run, in the order of their lines.
+    pub(super) fn functions(&self) -> Vec<&'a StmtFunctionDef> {
+        let mut functions: Vec<_> = self.bindings.values().filter_map(Binding::as_function).collect();
+        functions.sort_by_key(|function| function.range.start());
+        functions
+    }
+
+    pub(super) fn warn(&mut self, line: usize, rule: &'static str, text: impl Into<String>) {
+        debug_assert!(RULES.contains(&rule), "{rule} is not among the rules");
+        self.warnings.push(Warning { line, rule, text: text.into() });
+    }
+
+    fn block(&mut self, body: &'a [Stmt], reach: Reach) {
+        if reach == Reach::Never {
+            return;
+        }
+        for statement in body {
+            self.statement(statement, reach);
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Stmt, reach: Reach) {
+        match statement {
+            Stmt::FunctionDef(function) if reach == Reach::Runs && !is_overload(function) => {
+                self.bindings.insert(&function.name, Binding::Function(function));
+            }
+            Stmt::ClassDef(class) => {
+                self.bindings.insert(&class.name, Binding::Class(class));
+            }
+            Stmt::Import(import) => import.names.iter().for_each(|alias| self.import(alias)),
+            Stmt::ImportFrom(import) => self.import_from(import),
+            Stmt::If(branch) => self.branch(branch, reach),
+            Stmt::Try(attempt) => {
+                self.block(&attempt.body, reach);
+                for ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+                    self.block(&handler.body, reach);
+                }
+                self.block(&attempt.orelse, reach);
+                self.block(&attempt.finalbody, reach);
+            }
+            Stmt::With(with) => self.block(&with.body, reach),
+            Stmt::Delete(deletion) => {
+                for name in deletion.targets.iter().filter_map(Expr::as_name_expr) {
+                    self.bindings.remove(name.id.as_str());
+                }
+            }
+            Stmt::Expr(expression) if reach == Reach::Runs => self.exports.call(&expression.value, &self.lines),
+            _ => self.assignment(statement, reach),
+        }
+    }
+
+    fn assignment(&mut self, statement: &'a Stmt, reach: Reach) {
+        match statement {
+            Stmt::Assign(assign) => {
+                for target in &assign.targets {
+                    self.assign(target, &assign.value, reach);
+                }
+            }
+            Stmt::AnnAssign(assign) => match (&assign.value, name_of(&assign.target)) {
+                (Some(value), Some(name)) if says_alias(&assign.annotation) => self.rebind(name, Binding::Alias(value)),
+                (Some(value), _) => self.assign(&assign.target, value, reach),
+                (None, _) => {}
+            },
+            Stmt::AugAssign(assign) => {
+                let is_all = name_of(&assign.target) == Some("__all__");
+                if is_all {
+                    self.exports.add(&assign.value, &self.lines);
+                } else if let Some(name) = name_of(&assign.target) {
+                    self.bindings.insert(name, Binding::Unknown);
+                }
+            }
+            Stmt::TypeAlias(alias) => {
+                if let Some(name) = name_of(&alias.name) {
+                    self.rebind(name, Binding::Alias(&alias.value));
+                }
+            }
+            Stmt::For(each) => {
+                if let Some(name) = name_of(&each.target) {
+                    self.rebind(name, Binding::Unknown);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn assign(&mut self, target: &'a Expr, value: &'a Expr, reach: Reach) {
+        if let Expr::Tuple(targets) = target {
+            targets.elts.iter().filter_map(name_of).for_each(|name| self.rebind(name, Binding::Unknown));
+            return;
+        }
+        let Some(name) = name_of(target) else { return };
+        match name {
+            "__all__" if reach == Reach::Runs => self.exports.set(value, &self.lines),
+            "pack" if reach == Reach::Runs => {
+                let text = value.as_string_literal_expr().map(|literal| literal.value.to_str());
+                self.pack = Some((self.lines.of_node(target), text));
+            }
+            _ => self.rebind(name, Binding::Value(value)),
+        }
+    }
+
+    /// An assignment to a function's name wraps it (`f = cached(f)`). A second assignment makes a value unknown.
+    fn rebind(&mut self, name: &'a str, binding: Binding<'a>) {
+        match self.bindings.get(name) {
+            Some(Binding::Function(_)) => drop(self.wrapped.insert(name)),
+            None => drop(self.bindings.insert(name, binding)),
+            Some(_) => drop(self.bindings.insert(name, Binding::Unknown)),
+        }
+    }
+
+    fn import(&mut self, alias: &'a Alias) {
+        let dotted = alias.name.as_str();
+        let (name, bound) = match &alias.asname {
+            Some(name) => (name.as_str(), dotted),
+            // `import collections.abc` binds `collections`.
+            None => dotted.split_once('.').map_or((dotted, dotted), |(first, _)| (first, first)),
+        };
+        self.bindings.insert(name, Binding::Import(bound.to_owned()));
+    }
+
+    fn import_from(&mut self, import: &'a StmtImportFrom) {
+        let from = import.module.as_ref().map_or("", |module| module.as_str());
+        let dots = ".".repeat(import.level as usize);
+        for alias in &import.names {
+            let imported = alias.name.as_str();
+            if imported == "*" {
+                self.star_imports.push(format!("{dots}{from}"));
+                continue;
+            }
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            self.bindings.insert(name.as_str(), Binding::Import(format!("{dots}{from}.{imported}")));
+        }
+    }
+
+    fn branch(&mut self, branch: &'a StmtIf, reach: Reach) {
+        self.block(&branch.body, reach.inside(&branch.test));
+        for clause in &branch.elif_else_clauses {
+            let reach = clause.test.as_ref().map_or(reach, |test| reach.inside(test));
+            self.block(&clause.body, reach);
+        }
+    }
+}
+
+impl<'a> Binding<'a> {
+    fn as_function(&self) -> Option<&'a StmtFunctionDef> {
+        if let Self::Function(function) = self { Some(function) } else { None }
+    }
+}
+
+/// Whether a block runs when a worker imports the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Runs,
+    /// Under `TYPE_CHECKING`: its types count, its functions do not exist.
+    TypesOnly,
+    /// Under `if __name__ == "__main__"` or `if False`.
+    Never,
+}
+
+impl Reach {
+    fn inside(self, test: &Expr) -> Self {
+        match test {
+            Expr::Name(name) if name.id.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
+            Expr::Attribute(attribute) if attribute.attr.as_str() == "TYPE_CHECKING" => Self::TypesOnly,
+            Expr::BooleanLiteral(literal) if !literal.value => Self::Never,
+            Expr::Compare(compare) => {
+                let mut sides = std::iter::once(&*compare.left).chain(&*compare.comparators);
+                let is_equality = compare.ops.iter().all(|op| *op == CmpOp::Eq);
+                let is_main = is_equality && sides.any(|side| name_of(side) == Some("__name__"));
+                if is_main { Self::Never } else { self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// Every import of a file, also inside functions.
+struct Imports<'m>(&'m mut BTreeSet<String>);
+
+impl<'a> StatementVisitor<'a> for Imports<'_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Import(import) => self.0.extend(import.names.iter().map(|alias| alias.name.to_string())),
+            Stmt::ImportFrom(import) => {
+                let from = import.module.as_ref().map_or("", |module| module.as_str());
+                // `from x import y` may mean the file x/y.py as well as a name in x.py.
+                let names = import.names.iter().map(|alias| format!("{from}.{}", alias.name));
+                self.0.extend(names.map(|name| name.trim_start_matches('.').to_owned()));
+                self.0.extend((!from.is_empty()).then(|| from.to_owned()));
+            }
+            _ => walk_stmt(self, statement),
+        }
+    }
+}
+
+/// The docstring a body begins with.
+pub fn docstring_of(body: &[Stmt]) -> Option<&str> {
+    let first = body.first()?.as_expr_stmt()?;
+    first.value.as_string_literal_expr().map(|literal| literal.value.to_str())
+}
+
+pub(super) fn name_of(expression: &Expr) -> Option<&str> {
+    expression.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// `X: TypeAlias = …`
+fn says_alias(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Name(name) => name.id.as_str() == "TypeAlias",
+        Expr::Attribute(attribute) => attribute.attr.as_str() == "TypeAlias",
+        _ => false,
+    }
+}
+
+/// `@overload` stubs are for type checkers; the function is the definition after them.
+fn is_overload(function: &StmtFunctionDef) -> bool {
+    function.decorator_list.iter().any(|decorator| match &decorator.expression {
+        Expr::Name(name) => name.id.as_str() == "overload",
+        Expr::Attribute(attribute) => attribute.attr.as_str() == "overload",
+        _ => false,
+    })
+}
+
+/// What a name in a hint means.
+pub(super) enum Named<'a> {
+    /// Something from outside the file, by its full dotted name (`builtins.int`, `typing.Optional`).
+    Outside(String),
+    /// A class of the file.
+    Class(&'a StmtClassDef),
+    /// A name with one value, which may be an alias of a type.
+    Value {
+        name: &'a str,
+        value: &'a Expr,
+        /// Whether it is an explicit alias: `type X = …`, `X: TypeAlias = …`.
+        is_alias: bool,
+    },
+    /// Unknown.
+    Nothing,
+}
+
+/// A dotted name as it is written.
+pub(super) fn dotted(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Name(name) => Some(name.id.to_string()),
+        Expr::Attribute(attribute) => Some(format!("{}.{}", dotted(&attribute.value)?, attribute.attr)),
+        _ => None,
+    }
+}
+
+impl<'a> Module<'a> {
+    /// Resolves a dotted name.
+    pub(super) fn resolve(&self, expression: &Expr) -> Named<'a> {
+        let mut parts = Vec::new();
+        let mut at = expression;
+        while let Expr::Attribute(attribute) = at {
+            parts.push(attribute.attr.as_str());
+            at = &attribute.value;
+        }
+        let Some(first) = at.as_name_expr() else { return Named::Nothing };
+        parts.reverse();
+        let dotted = |head: &str| parts.iter().fold(head.to_owned(), |path, part| path + "." + part);
+        match self.bindings.get_key_value(first.id.as_str()) {
+            Some((_, Binding::Import(full))) => Named::Outside(dotted(full)),
+            Some((_, Binding::Class(class))) if parts.is_empty() => Named::Class(class),
+            Some((name, Binding::Value(value))) if parts.is_empty() => Named::Value { name, value, is_alias: false },
+            Some((name, Binding::Alias(value))) if parts.is_empty() => Named::Value { name, value, is_alias: true },
+            Some(_) => Named::Nothing,
+            None => Named::Outside(dotted(&self.unbound(&first.id))),
+        }
+    }
+
+    /// Whether an expression names a class of the file.
+    pub(super) fn is_class(&self, expression: &Expr) -> bool {
+        matches!(self.resolve(expression), Named::Class(_))
+    }
+
+    /// The full dotted name of an expression, when it comes from outside the file.
+    pub(super) fn outside_name(&self, expression: &Expr) -> Option<String> {
+        if let Named::Outside(name) = self.resolve(expression) { Some(name) } else { None }
+    }
+
+    /// An unbound name is a builtin, or imported with `*`.
+    fn unbound(&self, name: &str) -> String {
+        let mut from_stars = self.star_imports.iter().map(|module| format!("{module}.{name}"));
+        let known = from_stars.find(|full| super::known_types::KnownType::named(full).is_some());
+        known.unwrap_or_else(|| format!("builtins.{name}"))
+    }
+}
