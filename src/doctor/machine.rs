@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Sign, State};
 use crate::app::App;
-use crate::environment::{OLDEST_UV, Reached, UvCache};
+use crate::environment::{IndexProblem, OLDEST_UV, UvCache};
 
 const MEGABYTE: u64 = 1_000_000;
 /// An environment with a large dependency takes this much.
@@ -80,11 +80,10 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<Sign> {
         signs.extend(uv_cache(&cache));
     }
     if online {
-        signs.push(match environments.reach_index(&found).await {
-            Reached::Yes => Sign::good("index", "the package index answers"),
-            Reached::No { reason, advice } => {
-                let fix =
-                    advice.unwrap_or_else(|| "only tools whose environments are built already can start".to_owned());
+        signs.push(match environments.ask_index(&found).await {
+            Ok(()) => Sign::good("index", "the package index answers"),
+            Err(IndexProblem { reason, fix }) => {
+                let fix = fix.unwrap_or_else(|| "only tools whose environments are built already can start".to_owned());
                 Sign::new("index", State::Bad, reason, fix)
             }
         });

@@ -24,7 +24,7 @@ pub(super) async fn interpreters(app: &App) -> Vec<Sign> {
         }
     }
     let Some(running) = running.map(|running| Interpreters(running.into_iter().collect())) else {
-        let have = if named.0.is_empty() { "none".to_owned() } else { format!("{} by name", named.told()) };
+        let have = if named.0.is_empty() { "none".to_owned() } else { format!("{} by name", named.list()) };
         let found = format!("found {have}; none was tried, since that is uv's work");
         let fix = "see to what is said of uv above, and ask again";
         return vec![Sign::new("python", State::Doubtful, found, fix)];
@@ -32,8 +32,8 @@ pub(super) async fn interpreters(app: &App) -> Vec<Sign> {
     let silent = |minor: &&(u64, u64)| **minor >= OLDEST_PYTHON && !running.0.contains(*minor);
     let silent = Interpreters(named.0.iter().filter(silent).copied().collect());
     let beside =
-        if silent.0.is_empty() { String::new() } else { format!(" (by name only, not running: {})", silent.told()) };
-    let have = if running.0.is_empty() { "none".to_owned() } else { running.told() };
+        if silent.0.is_empty() { String::new() } else { format!(" (by name only, not running: {})", silent.list()) };
+    let have = if running.0.is_empty() { "none".to_owned() } else { running.list() };
     let have = format!("found {have}{beside}");
     let mut unmet: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in &app.dispatcher.registry.catalogue().files {

@@ -17,7 +17,7 @@ use super::versions::{Current, Open};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::Status;
-use crate::environment::{Environments, Lease, Said};
+use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Caps, Job, Listener, Pool, Settled, Shared};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
@@ -107,7 +107,7 @@ impl Pools {
     }
 
     /// Builds the environment of a tool file ahead of its first call.
-    pub async fn warm(&self, entry: &FileEntry, said: Said<'_>) -> Result<Lease, Fault> {
+    pub async fn warm(&self, entry: &FileEntry, said: Progress<'_>) -> Result<Lease, Fault> {
         self.makers.environments.ensure(&environment_spec(entry), said).await
     }
 

@@ -96,11 +96,11 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_dependency_that_does_not_exist(self):
         header = with_dependencies("hostler-has-no-such-package")
-        await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "was not found", "Correct the name", header=header)
+        await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "correct the name", header=header)
 
     async def test_a_python_that_does_not_exist(self):
         header = with_dependencies(python=">=3.99")
-        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "allows only versions that there are not; write", header=header)
+        await self.mended("ENVIRONMENT_FAILED", 'requires-python = ">=3.99" (', header=header)
 
     async def test_nothing_is_left_of_a_build_that_failed(self):
         cache = scratch(self)
@@ -137,7 +137,7 @@ class Uv(unittest.IsolatedAsyncioTestCase):
             for _ in range(2):
                 answer = await hostler.call("engine_well")
                 self.assertEqual(answer.code, "ENVIRONMENT_FAILED")
-                for words in ("uv, which builds", "is not installed", "No module named pip", "Install it (https://", "[environment]"):
+                for words in ("uv is not installed", "No module named pip", "install it (https://", "[environment]"):
                     self.assertIn(words, answer.message)
             (bare / "bin" / "uv").symlink_to(uv().resolve())
             self.assertEqual(await hostler.value("engine_well"), 1)

@@ -1,4 +1,4 @@
-//! What an environment is made from, and the name that follows from it.
+//! What an environment is built from, and the name that follows from it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::pep723::Metadata;
 /// Raised when the layout of a built environment changes; older ones are then no longer found.
 const FORMAT: &str = "1";
 
-/// What one environment is made from.
+/// What one environment is built from.
 #[derive(Debug, Clone)]
 pub struct EnvironmentSpec {
     /// For messages: the pack.
