@@ -63,10 +63,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     // Settings are for the tools of the configured folders, whatever is checked this time.
     if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
         config.files.iter().for_each(|path| report.looked_at(path));
-        report.unknown_rules(&config);
-        report.programs(&config, &surroundings.interpreters);
-        report.roots(&config);
-        report.secrets(&config, trouble_of_secret);
+        report.configuration(&config, &surroundings.interpreters, trouble_of_secret);
         report.unused(&App::build(config).unmatched_settings());
     }
     report
@@ -213,7 +210,7 @@ mod tests {
                 known: None,
             },
         );
-        report.unknown_rules(&config);
+        report.configuration(&config, &Interpreters::default(), |_, _| None);
         report.unused(&App::build(config).unmatched_settings());
         insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));
     }
