@@ -1,4 +1,4 @@
-//! Asking whoever sits at the terminal.
+//! Asking for consent at the terminal.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use super::{exit, style};
 use crate::process::Signals;
 
-/// What came of a question.
+/// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consent {
     Yes,
     No,
-    /// There is nobody to ask.
-    Nobody,
+    /// There is no terminal to ask at.
+    NoTerminal,
 }
 
 /// Asks for a yes, unless it was given already.
@@ -21,10 +21,10 @@ pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
         return Consent::Yes;
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Consent::Nobody;
+        return Consent::NoTerminal;
     }
     style::talk(&format!("{question} [y/N] "));
-    // On a thread, so that a signal is heard meanwhile.
+    // On a thread, so that signals are handled meanwhile.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
@@ -35,7 +35,7 @@ pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
     }
 }
 
-/// Does it until a signal comes, which ends it wherever it waits: what it holds is let go in order.
+/// Runs `work` until a signal cancels it where it waits; what it holds is dropped in order.
 pub(super) async fn unless_interrupted(work: impl Future<Output = ExitCode>) -> ExitCode {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -43,6 +43,6 @@ pub(super) async fn unless_interrupted(work: impl Future<Output = ExitCode>) -> 
     };
     tokio::select! {
         code = work => code,
-        name = signals.first() => exit::complain(exit::CANCELLED, &format!("nothing was changed: {name}")),
+        name = signals.first() => exit::complain(exit::CANCELLED, &format!("nothing was changed: interrupted by {name}")),
     }
 }

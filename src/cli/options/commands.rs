@@ -227,3 +227,65 @@ fn limit(text: &str) -> Result<Duration, String> {
     let parsed = duration(text)?;
     if parsed.is_zero() { Err("nothing is done in no time; write a duration like 30s".to_owned()) } else { Ok(parsed) }
 }
+
+pub(super) const INSTALL_AFTER: &str = "\
+PATH is a Python tool file (installed with the neighbours it imports), a folder NAME with NAME.py in
+it, or an executable, which is run with --schema to read its metadata. What the tool offers, needs and
+may do is shown first; nothing is installed before you confirm. The folder is
+~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's own ./tools takes precedence.
+
+  hostler install ./brave.py
+  hostler install ./count-words --link       serve it from where it is, with later edits
+  hostler install ./brave.py --to ./tools --yes
+
+Exit status: 0 installed or already installed, 2 refused, 130 declined.";
+
+/// `hostler install`
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags of a command line")]
+pub(in crate::cli) struct Install {
+    /// The tool
+    pub path: PathBuf,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Link to it where it lies, instead of copying it
+    #[arg(long)]
+    pub link: bool,
+    /// Another folder than your own
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// Replace what is there
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) const REMOVE_AFTER: &str = "\
+NAME is a tool, a pack or a file. What is removed is shown first: the file with its lock, or the
+folder, with all its tools; of a link the link alone. Neighbours that the file imports stay, because
+other tools may use them.
+
+  hostler remove brave
+  hostler remove count_words --yes
+
+Exit status: 0 removed, 2 refused, 3 no such tool, 130 declined.";
+
+/// `hostler remove`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Remove {
+    /// The tool, its pack, or its file
+    #[arg(add = ArgValueCompleter::new(complete::packs))]
+    pub name: String,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Another folder than your own
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}

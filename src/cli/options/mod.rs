@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use self::commands::{BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, NEW_AFTER};
-pub(super) use self::commands::{Builtin, Call, Check, Completions, Dev, Doctor, List, New, NewKind, Show, Warm};
-use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
+use self::commands::{
+    BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, INSTALL_AFTER, NEW_AFTER, REMOVE_AFTER,
+};
+pub(super) use self::commands::{
+    Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
+};
 use super::typed;
 use crate::config::Wanted;
 

@@ -1,35 +1,33 @@
-//! What is there already: the same, what would be replaced, what would be hidden or would hide it.
+//! What exists already: the same tool, files that would be replaced, tools that would be hidden or would hide it.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::digest::digest;
-use super::parcel::{Parcel, files_below};
+use super::parcel::{Parcel, digest, files_below};
 use super::staging::Staging;
-use crate::cli::remove::Helpers;
 use crate::config::Config;
 use crate::discovery::{Asked, Kind, ToolFile, scan_all};
 use crate::registry::Catalogue;
 
-/// How what is to be installed stands to what there is.
+/// How a parcel relates to the tools that exist.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
-    /// What lies in the way in the same folder and has to be set aside.
+pub(super) struct Conflicts {
+    /// Entries of the folder that have to be set aside.
     pub in_the_way: Vec<PathBuf>,
-    /// Sentences on what would be replaced and on names that collide: reasons to refuse it unless it is forced.
+    /// What would be replaced and which names collide, in sentences: reasons to refuse it without --force.
     pub against: Vec<String>,
-    /// What it takes the place of, elsewhere.
+    /// What it hides in weaker folders.
     pub overrides: Vec<String>,
-    /// What takes its place, elsewhere: it would not be served.
+    /// What hides it in stronger folders: it would not be served.
     pub hidden_by: Vec<PathBuf>,
-    /// Whether tools of that folder are served here.
+    /// Whether that folder is one of the configured ones.
     pub is_served: bool,
 }
 
-/// Whether everything lies there already as it would be put there.
-pub(super) fn is_there(parcel: &Parcel, staging: &Staging, target: &Path) -> bool {
+/// Whether everything is installed already, identically.
+pub(super) fn is_installed(parcel: &Parcel, staging: &Staging, target: &Path) -> bool {
     let same = |at: &Path| is_same(&staging.folder.join(at), &target.join(at));
     if parcel.is_folder() && !parcel.is_link {
         let is_folder = fs::symlink_metadata(target.join(&parcel.top)).is_ok_and(|about| about.is_dir());
@@ -55,8 +53,8 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     alike && digest(one).is_ok_and(|one| digest(other).is_ok_and(|other| one == other))
 }
 
-impl Standing {
-    /// Looks at the folder itself, and at everything that is served here.
+impl Conflicts {
+    /// Compares with the folder itself, and with everything that is served here.
     pub fn of(
         parcel: &Parcel,
         staging: &Staging,
@@ -65,26 +63,26 @@ impl Standing {
         config: &Config,
         catalogue: &Catalogue,
     ) -> Self {
-        let mut standing = Self::default();
+        let mut conflicts = Self::default();
         let along = parcel.along().filter(|_| !parcel.is_folder()).map(|piece| &piece.at);
-        // A neighbour that is there as it is wanted is shared.
+        // An identical neighbour is shared.
         let differing = along.filter(|at| !is_same(&staging.folder.join(at), &target.join(at)));
         let places: BTreeSet<PathBuf> = differing.map(|at| place_below(target, at)).collect();
         for place in places {
-            standing.look_at(&place, false);
+            conflicts.look_at(&place, false);
         }
-        standing.look_at(&target.join(&parcel.top), true);
-        standing.rivals(parcel, found, target);
+        conflicts.look_at(&target.join(&parcel.top), true);
+        conflicts.rivals(parcel, found, target);
         let same =
             |folder: &PathBuf| *folder == *target || fs::canonicalize(folder).ok() == fs::canonicalize(target).ok();
-        let Some(rank) = config.tools.value.iter().position(same) else { return standing };
-        standing.is_served = true;
+        let Some(rank) = config.tools.value.iter().position(same) else { return conflicts };
+        conflicts.is_served = true;
         for entry in &catalogue.files {
             if !entry.file.path.starts_with(&config.tools.value[rank]) {
-                standing.compare(&entry.file, found, rank + 1);
+                conflicts.compare(&entry.file, found, rank + 1);
             }
         }
-        standing
+        conflicts
     }
 
     fn look_at(&mut self, path: &Path, is_main: bool) {
@@ -94,22 +92,21 @@ impl Standing {
             Err(_) if about.is_dir() => "a folder".to_owned(),
             Err(_) => format!("a file of {} bytes", about.len()),
         };
-        let others = if is_main { "" } else { ", which other tools there may use" };
-        self.against.push(format!("{} is there already, {what}{others}", path.display()));
+        let others = if is_main { "" } else { ", which other tools may use" };
+        self.against.push(format!("{} exists already, {what}{others}", path.display()));
         self.in_the_way.push(path.to_owned());
     }
 
-    /// Files of the folder that claim a name of it and lie elsewhere in it.
+    /// Other files of the folder with the same names.
     fn rivals(&mut self, parcel: &Parcel, found: &[ToolFile], target: &Path) {
         let is_own = |path: &Path| {
             path.starts_with(target.join(&parcel.top))
                 || parcel.pieces.iter().any(|piece| target.join(&piece.at) == path)
         };
         let others = scan_all(&[target.to_owned()], None, &Asked::default()).files;
-        self.orphans(&others, parcel, found, target);
         for other in others.into_iter().filter(|other| !is_own(&other.path)) {
             if found.iter().any(|file| file.pack == other.pack) {
-                self.against.push(format!("{} is called `{}` too", other.path.display(), other.pack));
+                self.against.push(format!("{} is also named `{}`", other.path.display(), other.pack));
                 let top = other.path.strip_prefix(target).ok().and_then(|below| below.iter().next());
                 self.in_the_way.extend(top.map(|top| target.join(top)));
             } else {
@@ -118,21 +115,7 @@ impl Standing {
         }
     }
 
-    /// Helpers of files that are replaced, which nothing would need any more: without their file they would be tools themselves.
-    fn orphans(&mut self, there: &[ToolFile], parcel: &Parcel, found: &[ToolFile], target: &Path) {
-        let top = target.join(&parcel.top);
-        let goes = |other: &ToolFile| other.path == top || found.iter().any(|file| file.pack == other.pack);
-        let stays = |path: &PathBuf| parcel.pieces.iter().any(|piece| target.join(&piece.at) == *path);
-        for file in there.iter().filter(|file| goes(file) && file.path.parent() == Some(target)) {
-            let helpers = Helpers::of(file, there.iter().filter(|other| !goes(other)), target);
-            for path in helpers.alone.into_iter().filter(|path| !stays(path)) {
-                self.against.push(format!("{} goes along, which nothing else there needs", path.display()));
-                self.in_the_way.push(path);
-            }
-        }
-    }
-
-    /// How it stands to a file of another folder.
+    /// Compares with a file of another folder.
     fn compare(&mut self, other: &ToolFile, found: &[ToolFile], rank: usize) {
         if found.iter().all(|file| file.pack != other.pack) {
             self.against.extend(clash(other, found));
@@ -144,7 +127,7 @@ impl Standing {
     }
 }
 
-/// Where something would land that goes below a folder: the first link on the way, through which nothing is written.
+/// The place that a file would be written to: the first link on the way, because nothing is written through links.
 fn place_below(target: &Path, at: &Path) -> PathBuf {
     let whole = target.join(at);
     let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
@@ -159,10 +142,10 @@ fn place_of(file: &ToolFile) -> String {
     }
 }
 
-/// A name that tools of both would have for MCP clients.
+/// A tool name for MCP clients that both have.
 fn clash(other: &ToolFile, found: &[ToolFile]) -> Option<String> {
     let names = |file: &ToolFile| file.functions.iter().map(|one| file.names_of(&one.name).1).collect::<Vec<_>>();
     let own: Vec<String> = found.iter().flat_map(names).collect();
     let name = names(other).into_iter().find(|name| own.contains(name))?;
-    Some(format!("{} has a tool that is `{name}` to MCP clients too: only one of them can be served", place_of(other)))
+    Some(format!("{} also has a tool `{name}` for MCP clients, and only one can be served", place_of(other)))
 }
