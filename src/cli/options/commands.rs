@@ -229,10 +229,10 @@ fn limit(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) const INSTALL_AFTER: &str = "\
-PATH is a Python tool file (installed with the neighbours it imports), a folder NAME with NAME.py in
-it, or an executable, which is run with --schema to read its metadata. What the tool offers, needs and
-may do is shown first; nothing is installed before you confirm. The folder is
-~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's own ./tools takes precedence.
+PATH is a Python tool file (installed with the neighbours it imports), a folder NAME with NAME.py
+in it, or an executable, which is run with --schema to read its metadata. What the tool offers,
+needs and may do is shown first; nothing is installed before you confirm. The folder is
+~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's ./tools takes precedence.
 
   hostler install ./brave.py
   hostler install ./count-words --link       serve it from where it is, with later edits

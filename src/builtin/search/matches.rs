@@ -1,4 +1,5 @@
-//! What was found, no more of it kept than is shown: of the files whose paths come first, whichever thread found them when.
+//! The matches of a search. Only those are kept that will be shown: of the files that come first by path, whichever thread found
+//! them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
-/// So much of a line is shown, in bytes.
+/// The most that is shown of a line, in bytes.
 const LONGEST: usize = 500;
-/// So much text is shown in all, in bytes: more would drown whoever reads it.
+/// The most that is shown in all, in bytes.
 const MOST: usize = 1 << 20;
 
-/// What may still be shown.
+/// How much may still be shown.
 struct Room {
     matches: usize,
     bytes: usize,
@@ -20,12 +21,12 @@ struct Room {
 /// The lines of one file.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// How many match.
+    /// The number of matching lines.
     pub count: usize,
-    /// Those that are shown, with what stands around them.
+    /// Matching lines with their context.
     shown: Vec<Shown>,
     limit: usize,
-    /// How much text that is.
+    /// Their size.
     bytes: usize,
     is_binary: bool,
 }
@@ -55,12 +56,12 @@ impl Lines {
         self.shown.push(Shown { text, matches: mark == ':' });
     }
 
-    /// The lines to show, no more than there is room for, which is then less.
+    /// The lines that fit into the room, which shrinks.
     fn into_shown(self, room: &mut Room) -> Vec<String> {
         let fits = |line: &Shown| {
             let fits = (!line.matches || room.matches > 0) && line.text.len() <= room.bytes;
             room.matches -= usize::from(fits && line.matches);
-            // Where one line had no room, a shorter one further on would stand alone.
+            // After a line that does not fit, no shorter one follows.
             room.bytes = if fits { room.bytes - line.text.len() } else { 0 };
             fits
         };
@@ -99,23 +100,23 @@ impl Sink for Lines {
     }
 }
 
-/// All that was found.
+/// All matches.
 #[derive(Debug)]
 pub(super) struct Hits {
-    /// How many lines.
+    /// The number of matching lines.
     pub total: usize,
-    /// In how many files.
+    /// The number of files with matches.
     pub total_files: usize,
-    /// What is shown.
+    /// The files that are shown.
     kept: BTreeMap<PathBuf, Lines>,
-    /// How many lines are kept, or files where no lines are.
+    /// The number of kept lines, or of kept files where only those are shown.
     size: usize,
     limit: usize,
     by_lines: bool,
 }
 
 impl Hits {
-    /// Keeps so many lines, or files.
+    /// Keeps up to this many lines, or files.
     pub fn up_to(limit: usize, by_lines: bool) -> Self {
         Self { total: 0, total_files: 0, kept: BTreeMap::new(), size: 0, limit, by_lines }
     }
@@ -129,7 +130,7 @@ impl Hits {
         self.total_files += 1;
         self.size += self.size_of(&lines);
         self.kept.insert(path.to_owned(), lines);
-        // Those that come last go, as long as enough are left without them.
+        // The last files are dropped while enough remain.
         while let Some(last) = self.kept.last_key_value().map(|(_, lines)| self.size_of(lines))
             && self.size - last >= self.limit
         {
@@ -138,7 +139,7 @@ impl Hits {
         }
     }
 
-    /// The files in the order of their paths, each with how many lines match and those that are shown.
+    /// The files by path, each with its number of matching lines and the lines to show.
     pub fn into_files(self) -> impl Iterator<Item = (PathBuf, usize, Vec<String>)> {
         let mut room = Room { matches: self.limit, bytes: MOST };
         self.kept.into_iter().map(move |(path, lines)| (path, lines.count, lines.into_shown(&mut room)))
