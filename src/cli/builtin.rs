@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::options::Builtin;
-use super::{exit, style};
+use super::style;
 use crate::app::App;
 use crate::builtin::Builtins;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
@@ -39,7 +39,7 @@ fn own_name(name: &str) -> Option<&'static str> {
 pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     if let Some(folder) = &asked.link {
         return link(&directory.join(folder));
@@ -49,7 +49,7 @@ pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> E
         let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
         let near = nearest(typed, known).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
         let text = format!("there is no built-in tool {typed};{near} `hostler builtin` lists them");
-        return exit::complain(Code::ToolNotFound.exit_status(), &text);
+        return style::complain(Code::ToolNotFound.exit_status(), &text);
     };
     let app = App::build(alone(config, name, directory));
     if asked.schema { schema(&app, name) } else { call(&app, name).await }
@@ -67,7 +67,7 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
 
 fn schema(app: &App, name: &str) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
-    let Ok(tool) = catalogue.resolve(name) else { return exit::complain(exit::SYSTEM, "the tool is not there") };
+    let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not there") };
     let mut said = json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -85,13 +85,13 @@ fn schema(app: &App, name: &str) -> ExitCode {
 async fn call(app: &App, name: &str) -> ExitCode {
     let arguments = match arguments() {
         Ok(arguments) => arguments,
-        Err(why) => return exit::complain(exit::USAGE, &why),
+        Err(why) => return style::complain(style::USAGE, &why),
     };
     let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
     let said = match outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {
-            return exit::complain(fault.code.exit_status(), &fault.to_string());
+            return style::complain(fault.code.exit_status(), &fault.to_string());
         }
         Err(Fault { code, message, .. }) => json!({"error": message, "error_code": code}).to_string(),
     };
@@ -142,10 +142,10 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 fn link(folder: &Path) -> ExitCode {
     let program = match std::env::current_exe().and_then(std::fs::canonicalize) {
         Ok(program) => program,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("where this program lies is not known: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("where this program lies is not known: {error}")),
     };
     if let Err(error) = std::fs::create_dir_all(folder) {
-        return exit::complain(exit::USAGE, &format!("{}: {error}", folder.display()));
+        return style::complain(style::USAGE, &format!("{}: {error}", folder.display()));
     }
     let tools = GROUPS.iter().filter(|(group, _)| *group != "host").flat_map(|(_, tools)| tools.iter());
     let mut made = Vec::new();
@@ -154,7 +154,7 @@ fn link(folder: &Path) -> ExitCode {
         let name = ALIASES.iter().find(|(_, meant)| meant == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
         match place(&program, &folder.join(&name)) {
             Ok(()) => made.push(name),
-            Err(why) => return exit::complain(exit::USAGE, &why),
+            Err(why) => return style::complain(style::USAGE, &why),
         }
     }
     style::answer(&made.join("\n"));

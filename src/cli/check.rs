@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Weight, Renderer, Snippe
 use serde_json::{Value, json};
 
 use super::options::Check;
-use super::{exit, style};
+use super::style;
 use crate::app::App;
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
@@ -30,8 +30,8 @@ pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode 
         .map(|path| directory.join(path))
         .partition(|path| path.extension().is_some_and(|extension| extension == "toml"));
     if let Some(missing) = paths.iter().chain(&configs).find(|path| !path.exists()) {
-        return exit::complain(
-            exit::USAGE,
+        return style::complain(
+            style::USAGE,
             &format!("{} does not exist; name tool files or folders", missing.display()),
         );
     }

@@ -9,7 +9,7 @@ use clap_complete::env::Shells;
 use serde_json::Value;
 
 use super::options::Completions;
-use super::{exit, signature, style};
+use super::{show, style};
 use crate::app::App;
 use crate::config::Wanted;
 
@@ -21,15 +21,15 @@ pub(super) fn script(wanted: &Completions) -> ExitCode {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&wanted.shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
-        return exit::complain(
-            exit::USAGE,
+        return style::complain(
+            style::USAGE,
             &format!("no completions for `{}`; there are some for {known}", wanted.shell),
         );
     };
     let mut script = Vec::new();
     match shell.write_registration(ASKED_BY, "hostler", "hostler", "hostler", &mut script) {
         Ok(()) => style::answer(&String::from_utf8_lossy(&script)),
-        Err(error) => return exit::complain(exit::SYSTEM, &error.to_string()),
+        Err(error) => return style::complain(style::SYSTEM, &error.to_string()),
     }
     ExitCode::SUCCESS
 }
@@ -61,9 +61,9 @@ pub(super) fn arguments(begun: &OsStr) -> Vec<CompletionCandidate> {
     let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
     let schema = tool.input_schema();
     let mut candidates = Vec::new();
-    for (key, property) in signature::properties(schema) {
+    for (key, property) in show::properties(schema) {
         let text = property.get("description").and_then(Value::as_str);
-        let values = values(signature::resolved(schema, property));
+        let values = values(show::resolved(schema, property));
         if begun.starts_with(&format!("{key}=")) && !values.is_empty() {
             candidates.extend(values.iter().map(|value| candidate(&format!("{key}={value}"), None)));
         } else {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use super::hearing::Talk;
 use super::options::Dev;
-use super::{arguments, call, check, exit, show, status, style};
+use super::{arguments, check, result, show, status, style};
 use crate::app::App;
 use crate::config::{Config, Wanted};
 use crate::dispatch::CallRequest;
@@ -32,23 +32,23 @@ pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitC
     let file = directory.join(&asked.file);
     if !file.is_file() {
         let message = format!("{} is not there; `hostler new NAME` writes a tool file to start from", file.display());
-        return exit::complain(exit::USAGE, &message);
+        return style::complain(style::USAGE, &message);
     }
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     // The file's neighbours are there to be called and imported, as they are when it is served.
     let folder = file.parent().unwrap_or(directory).to_owned();
     let wanted = Wanted { tools: vec![folder], ..wanted.clone() };
     let app = match App::open(&wanted, directory) {
         Ok(app) => app,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     app.ask();
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     let lines = BufReader::new(tokio::io::stdin()).lines();
     let mut bench = Bench { app, file, config, directory: directory.to_owned(), lines, seen: None };
@@ -127,7 +127,7 @@ impl Bench {
     }
 
     async fn take(&mut self, line: &str) {
-        let words = split(line);
+        let Some(words) = shlex::split(line) else { return style::error("a quote is not closed") };
         let Some((name, rest)) = words.split_first() else { return self.show().await };
         match name.as_str() {
             "help" | "?" => return style::note(HELP),
@@ -151,7 +151,7 @@ impl Bench {
         let outcome = self.app.dispatcher.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
         talk.end();
         let times = times(&outcome);
-        let _ = call::report(&outcome, call::Dress::Plain, &talk);
+        let _ = result::report(&outcome, result::OutputFormat::Plain, &talk);
         style::answer(&style::paint(&times, QUIET, colours()));
     }
 }
@@ -164,7 +164,7 @@ fn colours() -> bool {
 fn outline(tool: &Tool) -> String {
     let summary = tool.function().summary.as_deref().unwrap_or_default();
     let name = style::paint(&tool.name, NAME, colours());
-    let arguments = super::signature::arguments(tool.input_schema(), style::terminal_width());
+    let arguments = show::arguments(tool.input_schema(), style::terminal_width());
     let output = tool.promised_schema().map(|promised| format!("  → {}\n", show::returned(promised)));
     format!("{name}  {summary}\n{arguments}{}", output.unwrap_or_default())
 }
@@ -174,43 +174,4 @@ fn times(outcome: &Outcome) -> String {
     let start = if metadata.cold { format!(" after a start of {:.0} ms", metadata.start_ms) } else { String::new() };
     let stale = metadata.stale.as_ref().map(|reason| format!(", as its last good version: {reason}"));
     format!("{} ran {:.2} ms{start}{}", outcome.tool, metadata.run_ms, stale.unwrap_or_default())
-}
-
-/// Words of a line as a shell would take them: quotes keep blanks together.
-fn split(line: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let (mut word, mut quote, mut begun) = (String::new(), None, false);
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
-            (None, c) if c.is_whitespace() => {
-                if begun || !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                begun = false;
-            }
-            (_, c) => word.push(c),
-        }
-    }
-    if begun || !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn lines_are_split_as_a_shell_does() {
-        assert_eq!(
-            split("greet name='you there' x:='[1, \"a\"]' y=\"\""),
-            ["greet", "name=you there", "x:=[1, \"a\"]", "y="]
-        );
-        assert_eq!(split("  a   b "), ["a", "b"]);
-        assert_eq!(split("a ''"), ["a", ""]);
-        assert!(split("   ").is_empty());
-    }
 }

@@ -5,24 +5,18 @@ mod builtin;
 mod call;
 mod check;
 mod complete;
-mod consent;
 mod dev;
 mod doctor;
-mod exit;
-mod files;
 mod hearing;
 mod install;
 mod list;
-mod loose;
 mod new;
 mod options;
-mod pretty;
 mod remove;
+mod result;
 mod show;
-mod signature;
 mod status;
 mod style;
-mod typed;
 mod warm;
 
 use std::path::PathBuf;
@@ -62,14 +56,14 @@ pub fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot start: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
     };
     let code = runtime.block_on(run(options));
     // A thread may be blocked reading a terminal; it is not waited for.
     runtime.shutdown_background();
     keeper::finish();
     telemetry::flush(LAST_WORDS);
-    if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
+    if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
 async fn run(options: Options) -> ExitCode {
@@ -86,16 +80,16 @@ async fn run(options: Options) -> ExitCode {
         Command::Builtin(wanted) => return builtin::run(wanted, &options.wanted(), &directory).await,
         Command::Dev(wanted) => return dev::run(wanted, &options.wanted(), &directory).await,
         Command::Install(wanted) => {
-            return consent::unless_interrupted(install::run(wanted, &options.wanted(), &directory)).await;
+            return style::unless_interrupted(install::run(wanted, &options.wanted(), &directory)).await;
         }
         Command::Remove(wanted) => {
-            return consent::unless_interrupted(remove::run(wanted, &options.wanted(), &directory)).await;
+            return style::unless_interrupted(remove::run(wanted, &options.wanted(), &directory)).await;
         }
         _ => {}
     }
     let app = match App::open(&options.wanted(), &directory) {
         Ok(app) => app,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.dispatcher.registry.catalogue().problems {
@@ -134,7 +128,7 @@ async fn run(options: Options) -> ExitCode {
 async fn serve(app: &App) -> ExitCode {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     if let Some(remedy) = app.dispatcher.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
@@ -147,8 +141,8 @@ async fn serve(app: &App) -> ExitCode {
     app.dispatcher.registry.saved();
     match ended {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
-        mcp::Ended::NotMcp(reason) => exit::complain(
-            exit::USAGE,
+        mcp::Ended::NotMcp(reason) => style::complain(
+            style::USAGE,
             &format!(
                 "this is an MCP server and is started by an MCP client, not by hand ({reason}); try `hostler list`"
             ),

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
-use super::consent::{self, Consent};
 use super::install::{REMOVING, sweep};
 use super::options::Remove;
-use super::{exit, install, style};
+use super::style::Consent;
+use super::{install, style};
 use crate::app::App;
 use crate::config::section::nearest;
 use crate::config::{Config, Wanted, paths};
@@ -24,7 +24,7 @@ struct Refused(u8, String);
 pub(super) async fn run(asked: &Remove, wanted: &Wanted, directory: &Path) -> ExitCode {
     match remove(asked, wanted, directory).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Refused(status, message)) => exit::complain(status, &message),
+        Err(Refused(status, message)) => style::complain(status, &message),
     }
 }
 
@@ -43,7 +43,7 @@ struct Removal {
 }
 
 async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
-    let config = Config::load(wanted, directory).map_err(|error| Refused(exit::USAGE, error.to_string()))?;
+    let config = Config::load(wanted, directory).map_err(|error| Refused(style::USAGE, error.to_string()))?;
     let app = App::build(config);
     let folder = asked.from.as_ref().map_or_else(paths::user_tools, |folder| directory.join(folder));
     let removal = find(asked, &app, &folder).await?;
@@ -55,17 +55,17 @@ async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(),
         }
         Err(Refused(status, reason.to_owned()))
     };
-    match consent::ask("Remove?", asked.yes).await {
+    match style::ask("Remove?", asked.yes).await {
         Consent::Yes => {}
-        Consent::No => return refused(shown, exit::CANCELLED, "nothing was removed"),
+        Consent::No => return refused(shown, style::CANCELLED, "nothing was removed"),
         Consent::NoTerminal => {
             let reason = "nothing was removed: not a terminal; pass --yes to confirm";
-            return refused(shown, exit::USAGE, reason);
+            return refused(shown, style::USAGE, reason);
         }
     }
     removal
         .run(&folder)
-        .map_err(|error| Refused(exit::USAGE, format!("cannot remove {}: {error}", removal.top.display())))?;
+        .map_err(|error| Refused(style::USAGE, format!("cannot remove {}: {error}", removal.top.display())))?;
     if asked.json {
         install::answer(shown, "removed", true, None);
     } else {
@@ -105,7 +105,7 @@ fn elsewhere(name: &str, everything: &Catalogue, own: &Catalogue, folder: &Path)
                 folder.display()
             ),
         };
-        return Refused(exit::USAGE, message);
+        return Refused(style::USAGE, message);
     }
     let packs = own.files.iter().map(|entry| entry.file.pack.as_str());
     let near = nearest(name, packs.chain(own.tools.iter().map(|tool| tool.name.as_str())));

@@ -1,11 +1,11 @@
-//! `hostler show TOOL`
+//! `hostler show TOOL`, and the help of a single tool, `hostler call --help TOOL`.
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::options::Show;
-use super::{exit, signature, style};
+use super::style;
 use crate::app::App;
 use crate::config::facts::Facts;
 use crate::config::tool::Protocol;
@@ -27,14 +27,14 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
 /// Says that there is no such tool, or why it is not served.
 pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
     match not_found {
-        NotFound::Broken(path, reason) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
-        NotFound::Unknown { advice, .. } => exit::complain(3, &format!("there is no tool {name}; {advice}")),
+        NotFound::Broken(path, reason) => style::complain(7, &format!("{} is broken: {reason}", path.display())),
+        NotFound::Unknown { advice, .. } => style::complain(3, &format!("there is no tool {name}; {advice}")),
     }
 }
 
 fn as_json(tool: &Tool) -> String {
     let settings = tool.entry.settings.shown(&tool.settings);
-    let settings: serde_json::Map<String, Value> = settings
+    let settings: Map<String, Value> = settings
         .into_iter()
         .map(|row| (row.key.to_owned(), json!({"value": row.value, "origin": row.origin.to_string()})))
         .collect();
@@ -99,7 +99,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
-    text.push_str(&signature::arguments(tool.input_schema(), width));
+    text.push_str(&arguments(tool.input_schema(), width));
     if let Some(promised) = tool.promised_schema() {
         text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
     }
@@ -117,7 +117,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
 }
 
 /// What is promised of results, in a line.
-pub(super) fn returned(promised: &serde_json::Map<String, Value>) -> String {
+pub(super) fn returned(promised: &Map<String, Value>) -> String {
     // An executable may say instead that its operation failed, which is said of all of them and tells nothing of this one.
     let done = promised.get("anyOf").and_then(|branches| branches.get(0)?.as_object());
     let promised = done.filter(|_| promised.get("type").is_some_and(|kind| kind == "object")).unwrap_or(promised);
@@ -152,6 +152,86 @@ pub(super) fn type_word(schema: &Value) -> String {
         (Some(word), ..) => word.to_owned(),
         (None, ..) => "anything".to_owned(),
     }
+}
+
+/// `hostler call --help TOOL`
+pub(super) fn help(tool: &Tool, width: Option<usize>) -> String {
+    let schema = tool.input_schema();
+    let mut text = String::new();
+    if let Some(description) = tool.description() {
+        text.extend([description, "\n\n"]);
+    }
+    text.extend(["Usage: hostler call ", &tool.name]);
+    for (name, property) in properties(schema) {
+        let word = format!("{name}={}", placeholder(resolved(schema, property)));
+        text.extend([" ", &if is_required(schema, name) { word } else { format!("[{word}]") }]);
+    }
+    text.push_str("\n\nArguments:\n");
+    text.push_str(&arguments(schema, width));
+    if let Some(words) = example(tool) {
+        text.extend(["\nFor example:\n  hostler call ", &tool.name, &words, "\n"]);
+    }
+    text
+}
+
+/// A table of arguments: name, kind, need, text.
+pub(super) fn arguments(schema: &Map<String, Value>, width: Option<usize>) -> String {
+    let rows: Vec<Vec<String>> = properties(schema)
+        .map(|(name, property)| {
+            let default = property.get("default").map(|value| format!("default {value}"));
+            let need = if is_required(schema, name) {
+                "required".to_owned()
+            } else {
+                default.unwrap_or("optional".to_owned())
+            };
+            let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            vec![format!("  {name}"), type_word(resolved(schema, property)), need, text.to_owned()]
+        })
+        .collect();
+    if rows.is_empty() { "  none\n".to_owned() } else { style::table(&rows, width) }
+}
+
+pub(super) fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// A property, or the definition it refers to.
+pub(super) fn resolved<'s>(schema: &'s Map<String, Value>, property: &'s Value) -> &'s Value {
+    let name = property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix("#/$defs/"));
+    name.and_then(|name| schema.get("$defs")?.get(name)).unwrap_or(property)
+}
+
+fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+}
+
+fn placeholder(property: &Value) -> String {
+    match property.get("type").and_then(Value::as_str) {
+        Some("string") => "TEXT",
+        Some("integer" | "number") => "NUMBER",
+        Some("boolean") => "yes|no",
+        _ => return format!("({})", type_word(property)),
+    }
+    .to_owned()
+}
+
+/// Words that call the tool, as far as its required arguments can be made up.
+fn example(tool: &Tool) -> Option<String> {
+    let schema = tool.input_schema();
+    let mut words = String::new();
+    for (name, property) in properties(schema).filter(|(name, _)| is_required(schema, name)) {
+        let property = resolved(schema, property);
+        let value = match (property.get("enum"), property.get("type").and_then(Value::as_str)) {
+            (Some(Value::Array(options)), _) => options.first()?.as_str().map(str::to_owned)?,
+            (_, Some("string")) => "'some text'".to_owned(),
+            (_, Some("integer" | "number")) => "3".to_owned(),
+            (_, Some("boolean")) => "yes".to_owned(),
+            _ => return None,
+        };
+        words.extend([" ", name, "=", &value]);
+    }
+    Some(words)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! How things look: colour and tables on a terminal, plain text in a pipe.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
 
+use crate::process::Signals;
 use crate::telemetry;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -131,4 +133,58 @@ pub(super) fn terminal_width() -> Option<usize> {
         return None;
     }
     rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
+/// Usage, configuration, invalid parameters.
+pub(super) const USAGE: u8 = 2;
+/// hostler or the machine.
+pub(super) const SYSTEM: u8 = 70;
+/// Cancelled by the person.
+pub(super) const CANCELLED: u8 = 130;
+
+/// Says what went wrong and gives the status.
+pub(super) fn complain(status: u8, message: &str) -> ExitCode {
+    error(message);
+    ExitCode::from(status)
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consent {
+    Yes,
+    No,
+    /// There is no terminal to ask at.
+    NoTerminal,
+}
+
+/// Asks for a yes, unless it was given already.
+pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
+    if is_given {
+        return Consent::Yes;
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Consent::NoTerminal;
+    }
+    talk(&format!("{question} [y/N] "));
+    // On a thread, so that signals are handled meanwhile.
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    match answer.await {
+        Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Consent::Yes,
+        _ => Consent::No,
+    }
+}
+
+/// Runs `work` until a signal cancels it where it waits; what it holds is dropped in order.
+pub(super) async fn unless_interrupted(work: impl Future<Output = ExitCode>) -> ExitCode {
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return complain(SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
+    tokio::select! {
+        code = work => code,
+        name = signals.first() => complain(CANCELLED, &format!("nothing was changed: interrupted by {name}")),
+    }
 }

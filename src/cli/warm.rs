@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::hearing::Talk;
 use super::options::Warm;
-use super::{exit, style};
+use super::style;
 use crate::app::App;
 use crate::environment::Lease;
 use crate::outcome::Fault;
@@ -27,12 +27,12 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
     let files = match chosen(app, &wanted.wanted) {
         Ok(files) => files,
         Err(name) => {
-            return exit::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));
+            return style::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));
         }
     };
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     let talk = Talk::new();
     let done = tokio::select! {
@@ -45,7 +45,7 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
         Ok(done) => done,
         Err(name) => {
             talk.end();
-            return exit::complain(exit::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
+            return style::complain(style::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
         }
     };
     let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));

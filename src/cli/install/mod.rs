@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
-use super::consent::{self, Consent};
 use super::options::Install;
-use super::{check, exit, style};
+use super::style::Consent;
+use super::{check, style};
 use crate::app::App;
 use crate::config::origin::Origin;
 use crate::config::{Config, Wanted, paths};
@@ -26,7 +26,7 @@ pub(super) use staging::{REMOVING, sweep};
 pub(super) async fn run(asked: &Install, wanted: &Wanted, directory: &Path) -> ExitCode {
     match install(asked, wanted, directory).await {
         Ok(code) => code,
-        Err(message) => exit::complain(exit::USAGE, &message),
+        Err(message) => style::complain(style::USAGE, &message),
     }
 }
 
@@ -61,14 +61,14 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     style::note(&preview.as_text(&parcel, &staging, &conflicts, &target));
     let shown = preview.as_json(&parcel, &staging, &conflicts, &target);
     if let Some(reason) = refusal(&preview, &parcel, &conflicts, asked.force) {
-        return Ok(refused(asked, shown, &reason, exit::USAGE));
+        return Ok(refused(asked, shown, &reason, style::USAGE));
     }
-    match consent::ask("Install?", asked.yes).await {
+    match style::ask("Install?", asked.yes).await {
         Consent::Yes => {}
-        Consent::No => return Ok(refused(asked, shown, "nothing was installed", exit::CANCELLED)),
+        Consent::No => return Ok(refused(asked, shown, "nothing was installed", style::CANCELLED)),
         Consent::NoTerminal => {
             let reason = "nothing was installed: not a terminal; pass --yes to confirm";
-            return Ok(refused(asked, shown, reason, exit::USAGE));
+            return Ok(refused(asked, shown, reason, style::USAGE));
         }
     }
     staging.place(&parcel, &conflicts.in_the_way)?;
@@ -94,7 +94,7 @@ fn refused(asked: &Install, shown: Map<String, Value>, reason: &str, status: u8)
     if asked.json {
         answer(shown, "installed", false, Some(reason));
     }
-    exit::complain(status, reason)
+    style::complain(status, reason)
 }
 
 fn already_installed(asked: &Install, place: &Path) -> ExitCode {

@@ -13,7 +13,7 @@ use self::commands::{
 pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
 };
-use super::typed;
+use super::arguments::BadArgument;
 use crate::config::Wanted;
 
 const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
@@ -104,24 +104,19 @@ impl Command {
     }
 }
 
-/// Ends the program over words that are none of the command line's. Clap's advice for the arguments of a tool, to set `--`
-/// before them, leads nowhere.
+/// Ends the program after a usage error. For the arguments of a tool, clap's advice to write `--` before them is wrong.
 pub(super) fn refuse(error: &clap::Error) -> ! {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let is_foreign = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
-    let named = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(text)) if is_foreign => text.as_str(),
-        _ => error.exit(),
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| is_unknown) else {
+        error.exit()
     };
-    let at = words.iter().position(|word| word.split('=').next() == named.split('=').next()).filter(|at| {
-        // After `call` and a tool's name.
-        let call = words[..*at].iter().position(|word| word == "call" || word == "invoke");
-        call.is_some_and(|call| words[call + 1..*at].iter().any(|word| !word.starts_with('-')))
-    });
-    let Some(at) = at else { error.exit() };
-    let bad = typed::no_argument(&words, at);
-    super::style::error(&bad.to_string());
-    std::process::exit(i32::from(super::exit::USAGE))
+    let mut before = std::env::args_os().take_while(|typed| !typed.to_string_lossy().starts_with(word.as_str()));
+    let mut after_call = before.by_ref().skip_while(|typed| typed != "call" && typed != "invoke").skip(1);
+    if !after_call.any(|typed| !typed.to_string_lossy().starts_with('-')) {
+        error.exit()
+    }
+    super::style::error(&BadArgument::NoKey(word.clone()).to_string());
+    std::process::exit(i32::from(super::style::USAGE))
 }
 
 /// A command's own help, as `--help` prints it.
