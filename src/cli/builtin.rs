@@ -1,5 +1,4 @@
-//! `hostler builtin`: hostler's own tools as executables of the contract that it serves itself, by a word or by the name that
-//! this program was linked under.
+//! `hostler builtin`: hostler's own tools as executables, by name or by a link to this program under that name.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
@@ -19,7 +18,7 @@ use crate::config::{Config, Wanted};
 use crate::dispatch::CallRequest;
 use crate::outcome::{Code, Fault};
 
-/// What was typed, or what it means that this program was started under the name of one of its tools.
+/// The command line; a program name that is a built-in tool's becomes `builtin NAME`.
 pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let Some(program) = typed.next() else { return Vec::new() };
     let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -29,11 +28,11 @@ pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
     }
 }
 
-/// The built-in tool that is meant by a name: with hyphens, as files are named, or as other hosts name it.
+/// The built-in tool of a name, also with hyphens or by an alias of other hosts.
 fn own_name(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_");
-    let meant = listed_as(&name).unwrap_or(&name);
-    GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == meant).copied()
+    let own = listed_as(&name).unwrap_or(&name);
+    GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == own).copied()
 }
 
 pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
@@ -55,7 +54,7 @@ pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> E
     if asked.schema { schema(&app, name) } else { call(&app, name).await }
 }
 
-/// The configuration of one tool by itself: whoever runs it has switched it on.
+/// A configuration with this tool enabled and nothing else.
 fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
     config.tools.value.clear();
     let builtin = &mut config.layer.builtin;
@@ -67,7 +66,7 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
 
 fn schema(app: &App, name: &str) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
-    let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not there") };
+    let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not registered") };
     let mut said = json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -81,7 +80,7 @@ fn schema(app: &App, name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An operation that failed is a result: the tool did its work. What never came to that is told by the exit status.
+/// A failed operation is a result with status 0. The exit status reports a call that did not take place.
 async fn call(app: &App, name: &str) -> ExitCode {
     let arguments = match arguments() {
         Ok(arguments) => arguments,
@@ -105,11 +104,11 @@ fn is_of_the_call(code: Code) -> bool {
 
 fn arguments() -> Result<Map<String, Value>, String> {
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("standard input cannot be read: {error}"))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("cannot read standard input: {error}"))?;
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_str(&text).map_err(|error| format!("standard input must be one JSON object of arguments: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("standard input must be a JSON object of arguments: {error}"))
 }
 
 fn list(config: &Config, as_json: bool) -> ExitCode {
@@ -132,7 +131,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     style::answer(&style::table(&rows.map(row).collect::<Vec<_>>(), style::terminal_width()));
     if on.is_empty() {
         style::note(
-            "Switch them on in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
+            "enable them in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
         );
     }
     ExitCode::SUCCESS
@@ -142,7 +141,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 fn link(folder: &Path) -> ExitCode {
     let program = match std::env::current_exe().and_then(std::fs::canonicalize) {
         Ok(program) => program,
-        Err(error) => return style::complain(style::SYSTEM, &format!("where this program lies is not known: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot find this program's own path: {error}")),
     };
     if let Err(error) = std::fs::create_dir_all(folder) {
         return style::complain(style::USAGE, &format!("{}: {error}", folder.display()));
@@ -150,8 +149,8 @@ fn link(folder: &Path) -> ExitCode {
     let tools = GROUPS.iter().filter(|(group, _)| *group != "host").flat_map(|(_, tools)| tools.iter());
     let mut made = Vec::new();
     for tool in tools {
-        // Known by these names where executables are the rule.
-        let name = ALIASES.iter().find(|(_, meant)| meant == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
+        // Under the names that hosts of executables use.
+        let name = ALIASES.iter().find(|(_, own)| own == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
         match place(&program, &folder.join(&name)) {
             Ok(()) => made.push(name),
             Err(why) => return style::complain(style::USAGE, &why),
@@ -161,13 +160,13 @@ fn link(folder: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Makes a link, or leaves one that is right already. What is something else is nobody's to replace.
+/// Creates a link, unless it exists. Anything else is not replaced.
 fn place(program: &Path, at: &PathBuf) -> Result<(), String> {
     match std::os::unix::fs::symlink(program, at) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match std::fs::read_link(at) {
             Ok(target) if target == program => Ok(()),
-            _ => Err(format!("{} is there already and is something else; remove it first", at.display())),
+            _ => Err(format!("{} exists and is not a link to this program; remove it first", at.display())),
         },
         Err(error) => Err(format!("{}: {error}", at.display())),
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::arguments::{self, BadArgument};
-use super::hearing::Talk;
+use super::feedback::Feedback;
 use super::options::Call;
 use super::{result, show, style};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::dispatch::CallRequest;
 use crate::process::Signals;
 
 pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
-    // An executable has no arguments before it has said which: neither its help nor the type of a word is known.
+    // The arguments of an executable are only known once it has been asked.
     if app.dispatcher.registry.catalogue().resolve(&wanted.tool).is_err() {
         app.dispatcher.registry.asked().await;
     }
@@ -30,16 +30,16 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
-    let talk = Arc::new(Talk::new());
-    let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
+    let feedback = Arc::new(Feedback::new());
+    let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(wanted.tool.clone(), arguments) };
     let outcome = tokio::select! {
         outcome = app.dispatcher.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
     };
-    talk.end();
+    feedback.end();
     let code = match outcome {
-        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&wanted), &talk),
+        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&wanted), &feedback),
         Err(name) => {
             let message = format!("CANCELLED: the call of {} was interrupted by {name}", wanted.tool);
             style::complain(style::CANCELLED, &message)

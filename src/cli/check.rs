@@ -32,7 +32,7 @@ pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode 
     if let Some(missing) = paths.iter().chain(&configs).find(|path| !path.exists()) {
         return style::complain(
             style::USAGE,
-            &format!("{} does not exist; name tool files or folders", missing.display()),
+            &format!("{} does not exist; pass tool files or folders", missing.display()),
         );
     }
     let wanted = Wanted { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
@@ -51,7 +51,7 @@ pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode 
     if errors + warnings == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
 }
 
-/// Checks what was named, or everything that is configured.
+/// Checks the given paths, or everything that is configured.
 fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if asked.is_empty() {
         (config.tools.value.clone(), Vec::new())
@@ -60,7 +60,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     };
     let surroundings = surroundings(config.clone());
     let mut report = check(&folders, &files, &surroundings);
-    // Settings are for the tools of the configured folders, whatever is checked this time.
+    // Settings concern the configured folders, not a single file.
     if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.configuration(&config, &surroundings.interpreters, trouble_of_secret);
@@ -69,7 +69,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     report
 }
 
-/// What this machine has.
+/// What the rules need to know of this machine.
 pub(super) fn surroundings(config: Config) -> Surroundings {
     let built_in = Builtins::of(&config).files();
     let known = Cache::below(&paths::cache());
@@ -108,11 +108,11 @@ fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
         return format!(
-            "{files} checked: give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools"
+            "{files} checked: pass a folder with --tools DIR, or put Python files or executables into ./tools"
         );
     }
     if errors + warnings == 0 {
-        return format!("{files} checked, nothing to mend");
+        return format!("{files} checked, no problems");
     }
     let bad = report.files.iter().filter(|file| !file.findings.is_empty()).count();
     format!("{} and {} in {bad} of {files}", plural(errors, "error"), plural(warnings, "warning"))
@@ -148,7 +148,7 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
     renderer.render(&[group])
 }
 
-/// A file's text with stars for what looks like a secret: what is printed is copied, logged and shown around.
+/// A file's text with stars in place of secrets, because output is copied and logged.
 fn without_secrets(file: &FileReport) -> String {
     let mut bytes = file.text.source.clone().into_bytes();
     let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
@@ -163,7 +163,7 @@ fn without_secrets(file: &FileReport) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// A path as a person in this directory would write it.
+/// A path relative to this directory, if it is below it.
 fn shown(path: &Path, directory: &Path) -> String {
     path.strip_prefix(directory).unwrap_or(path).display().to_string()
 }
@@ -193,7 +193,7 @@ mod tests {
     use crate::check::check;
 
     #[test]
-    fn findings_are_told_as_a_compiler_tells_them() {
+    fn findings_read_as_in_the_gallery() {
         let here = std::env::current_dir().unwrap();
         let folder = here.join("tests/check/tools");
         let wanted = Wanted { tools: vec![folder.clone()], ..Wanted::default() };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_the_configuration_are_findings_too() {
+    fn mistakes_in_the_configuration_are_findings_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hostler.toml");
         std::fs::write(&path, "tools = 3\n\n[limts]\nmax_output = \"1MB\"\n").unwrap();

@@ -1,4 +1,4 @@
-//! The command line: what people type, and what they see. Standard output is the answer, standard error is the talk.
+//! The command line. Standard output carries answers, standard error everything else.
 
 mod arguments;
 mod builtin;
@@ -7,7 +7,7 @@ mod check;
 mod complete;
 mod dev;
 mod doctor;
-mod hearing;
+mod feedback;
 mod install;
 mod list;
 mod new;
@@ -31,12 +31,11 @@ use crate::process::{self, Signals, keeper};
 use crate::telemetry;
 use options::{Command, Options};
 
-/// How long hostler may take to end before its keeper loses patience. It needs a second, and after a second signal next to
-/// nothing; what takes longer is stuck.
+/// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
 const PATIENCE: keeper::Limits =
     keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
-/// How long the end waits for whoever reads standard error.
+/// How long the end waits for a slow reader of standard error.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
@@ -46,11 +45,11 @@ pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options =
         Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
-    // First of all, while there is one thread: from here on this is the keeper's child.
+    // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
     {
-        style::warn(&format!("nobody will clean up should hostler be killed: {error}"));
+        style::warn(&format!("if hostler is killed, its processes may survive: {error}"));
     }
     // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -59,7 +58,7 @@ pub fn main() -> ExitCode {
         Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
     };
     let code = runtime.block_on(run(options));
-    // A thread may be blocked reading a terminal; it is not waited for.
+    // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
     keeper::finish();
     telemetry::flush(LAST_WORDS);
@@ -71,7 +70,7 @@ async fn run(options: Options) -> ExitCode {
         App::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // What must work without a sound configuration.
+    // Commands that must work without a valid configuration.
     match &options.command {
         Command::Check(wanted) => return check::run(wanted, &options.wanted(), &directory),
         Command::New(wanted) => return new::tool(wanted, &options.wanted(), &directory),
@@ -113,7 +112,7 @@ async fn run(options: Options) -> ExitCode {
         Command::Call(wanted) => call::run(&app, wanted).await,
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
         Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
-        // They ran before.
+        // These returned above.
         Command::Check(_)
         | Command::New(_)
         | Command::Init
@@ -134,7 +133,7 @@ async fn serve(app: &App) -> ExitCode {
         style::warn(&format!("no tools found: {remedy}"));
     }
     app.dispatcher.registry.introduce();
-    status::tell_when_asked(&app.dispatcher);
+    status::on_signal(&app.dispatcher);
     let watching = app.watch();
     let ended = mcp::serve(std::sync::Arc::clone(&app.dispatcher), signals).await;
     drop(watching);
@@ -143,9 +142,7 @@ async fn serve(app: &App) -> ExitCode {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
         mcp::Ended::NotMcp(reason) => style::complain(
             style::USAGE,
-            &format!(
-                "this is an MCP server and is started by an MCP client, not by hand ({reason}); try `hostler list`"
-            ),
+            &format!("`hostler serve` is started by an MCP client, not by hand ({reason}); try `hostler list`"),
         ),
     }
 }

@@ -12,7 +12,7 @@ use crate::config::{Config, ConfigError, Wanted};
 use crate::pep723::{is_identifier, nearest_identifier};
 use crate::process::shell_word;
 
-/// What is written for a kind of tool.
+/// The file for a kind of tool.
 struct Template {
     text: &'static str,
     ending: &'static str,
@@ -30,7 +30,7 @@ impl Template {
 }
 
 pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
-    if let Some(message) = unfit(asked) {
+    if let Some(message) = invalid_name(asked) {
         return style::complain(style::USAGE, &message);
     }
     let folder = match tools_folder(wanted, directory) {
@@ -57,30 +57,33 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
             format!("  hostler call{tools} {tool} name=you\n  hostler show{tools} {tool}")
         }
     };
-    style::note(&format!("Edit it, then try it:\n{try_it}"));
+    style::note(&format!("edit it, then try it:\n{try_it}"));
     ExitCode::SUCCESS
 }
 
-/// Why a tool cannot be called so.
-fn unfit(asked: &New) -> Option<String> {
+/// Why a tool cannot have that name.
+fn invalid_name(asked: &New) -> Option<String> {
     let name = &asked.name;
     let is_python = asked.kind == NewKind::Python;
-    // A hyphen of a program's name is an underscore of its tool's.
-    let meant = if is_python { name.clone() } else { name.replace('-', "_") };
+    // A hyphen in a program's name becomes an underscore in its tool's.
+    let own = if is_python { name.clone() } else { name.replace('-', "_") };
     let near = nearest_identifier(name);
-    if !is_identifier(&meant) {
+    if !is_identifier(&own) {
         let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
-        // The name of the file is meant, where its ending is written along.
+        // A file name with its extension.
         let stem = name.strip_suffix(Template::of(asked.kind).ending).unwrap_or(name);
         let near = nearest_identifier(stem);
-        return Some(format!("`{name}` cannot be {whose} name; letters, digits{more} and _ only, such as `{near}`"));
+        return Some(format!(
+            "`{name}` cannot be {whose} name; use letters, digits{more} and _ only, such as `{near}`"
+        ));
     }
     let file = format!("{name}{}", Template::of(asked.kind).ending);
     let hidden = name.starts_with('_');
-    hidden.then(|| format!("{file} would never be served: `_` begins the names of helpers; such as `{near}`"))
+    hidden
+        .then(|| format!("{file} would never be served: names of helpers begin with `_`; use a name such as `{near}`"))
 }
 
-/// The strongest folder that tools are looked for in, whether it is there yet or not, else `tools` right here.
+/// The tools folder with the highest precedence, which may not exist yet, or `tools` here.
 fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigError> {
     let config = Config::load(wanted, directory)?;
     Ok(config.tools.value.last().cloned().unwrap_or_else(|| directory.join("tools")))
@@ -89,26 +92,23 @@ fn tools_folder(wanted: &Wanted, directory: &Path) -> Result<PathBuf, ConfigErro
 pub(super) fn config(directory: &Path) -> ExitCode {
     let path = directory.join("hostler.toml");
     if path.symlink_metadata().is_ok() {
-        // No other name would be found.
-        let message = format!("{} is there already; edit it, or remove it first to begin anew", path.display());
+        let message = format!("{} exists already; edit it, or remove it first", path.display());
         return style::complain(style::USAGE, &message);
     }
     if let Err(message) = write(&path, CONFIG, 0o666) {
         return style::complain(style::USAGE, &message);
     }
-    // It names the folder, which would be told as missing until a first tool is written.
+    // The configuration names this folder, so it must exist.
     let tools = directory.join("tools");
     if let Err(error) = std::fs::create_dir_all(&tools) {
-        return style::complain(style::USAGE, &format!("{} cannot be made: {error}", tools.display()));
+        return style::complain(style::USAGE, &format!("cannot create {}: {error}", tools.display()));
     }
     style::answer("hostler.toml");
-    style::note(
-        "Next: `hostler new NAME` writes a first tool into ./tools, `hostler doctor` looks whether all is well.",
-    );
+    style::note("next: `hostler new NAME` writes a first tool into ./tools, `hostler doctor` checks this machine");
     ExitCode::SUCCESS
 }
 
-/// Writes a new file and never over one that is there.
+/// Writes a new file; an existing one is never overwritten.
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -117,25 +117,25 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), String> {
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(format!("{} is there already; choose another name or remove it first", path.display()))
+            Err(format!("{} exists already; choose another name or remove it first", path.display()))
         }
-        Err(error) => Err(format!("{} cannot be written: {error}", path.display())),
+        Err(error) => Err(format!("cannot write {}: {error}", path.display())),
     }
 }
 
-/// A tool that works, passes `check`, and shows what a file may say.
+/// A working tool that passes `check` and shows what a file may declare.
 const TOOL: &str = r#"# /// script
 # requires-python = ">=3.9"
-# dependencies = []            # what it imports, such as "httpx>=0.27"; installed by itself
+# dependencies = []            # packages it imports, such as "httpx>=0.27"; installed on demand
 #
-# [tool.hostler]               # all optional; `hostler show TOOL` names them
-# effects = "pure"             # what repeating a call does: "pure", "idempotent" or "once"
+# [tool.hostler]               # all optional; `hostler show TOOL` lists them
+# effects = "pure"             # the effect of repeating a call: "pure", "idempotent" or "once"
 # ///
-"""Say what this file is for, in one line."""
+"""Describe this file in one line."""
 
 
 def greet(name: str, times: int = 1) -> str:
-    """Greet somebody. The first line is what a model chooses this tool by.
+    """Greet somebody. A model chooses the tool by this line.
 
     Args:
         name: Whom to greet.
@@ -144,20 +144,20 @@ def greet(name: str, times: int = 1) -> str:
     return " ".join([f"Good morning, {name}!"] * times)
 "#;
 
-/// A program that says what it is and answers one call. A Python file with another ending would be read as a tool file.
+/// A program that prints its schema and answers one call. It has no extension, because `.py` would make it a tool file.
 const EXECUTABLE: &str = r#"#!/usr/bin/env python3
-"""Run once for each call: JSON in on standard input, one JSON value out on standard output, all else on standard error."""
+"""Runs once per call: JSON arguments on standard input, one JSON value on standard output, messages on standard error."""
 import json
 import sys
 
 SCHEMA = {
-    "description": "Greet somebody. A model chooses this tool by what stands here.",
+    "description": "Greet somebody. A model chooses the tool by this text.",
     "parameters": {
         "name": {"type": "string", "description": "Whom to greet.", "required": True},
         "times": {"type": "integer", "description": "How often.", "default": 1},
     },
     "returns": {"type": "object", "properties": {"greeting": {"type": "string"}}},
-    "effects": "pure",  # what repeating a call does: "pure", "idempotent" or "once"
+    "effects": "pure",  # the effect of repeating a call: "pure", "idempotent" or "once"
 }
 
 
@@ -168,23 +168,23 @@ def main(name, times=1):
 if "--schema" in sys.argv[1:]:
     print(json.dumps(SCHEMA))
 else:
-    # What went wrong for the caller is a result too: {"error": "…"}. Any other exit status than 0 says that the tool failed.
+    # Report an expected failure as a result: {"error": "…"}. An exit status other than 0 means that the tool itself failed.
     print(json.dumps(main(**json.load(sys.stdin))))
 "#;
 
-/// The same for Node. Its ending says that it is an ES module, wherever it lies.
+/// The same for Node, as an ES module by its extension.
 const NODE: &str = r#"#!/usr/bin/env node
-// Run once for each call: JSON in on standard input, one JSON value out on standard output, all else on standard error.
+// Runs once per call: JSON arguments on standard input, one JSON value on standard output, messages on standard error.
 import { readFileSync } from "node:fs";
 
 const schema = {
-  description: "Greet somebody. A model chooses this tool by what stands here.",
+  description: "Greet somebody. A model chooses the tool by this text.",
   parameters: {
     name: { type: "string", description: "Whom to greet.", required: true },
     times: { type: "integer", description: "How often.", default: 1 },
   },
   returns: { type: "object", properties: { greeting: { type: "string" } } },
-  effects: "pure", // what repeating a call does: "pure", "idempotent" or "once"
+  effects: "pure", // the effect of repeating a call: "pure", "idempotent" or "once"
 };
 
 async function main({ name, times = 1 }) {
@@ -194,34 +194,34 @@ async function main({ name, times = 1 }) {
 if (process.argv.includes("--schema")) {
   console.log(JSON.stringify(schema));
 } else {
-  // What went wrong for the caller is a result too: { error: "…" }. Any other exit status than 0 says that the tool failed.
+  // Report an expected failure as a result: { error: "…" }. An exit status other than 0 means that the tool itself failed.
   console.log(JSON.stringify(await main(JSON.parse(readFileSync(0, "utf8")))));
 }
 "#;
 
-/// The shortest useful configuration, with the rest to be uncommented.
-const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` names every setting of a tool and the line that decided it, `hostler check` finds mistakes.
+/// A short useful configuration, with more to uncomment.
+const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` lists every setting of a tool and its origin, `hostler check` finds mistakes.
 
-# Folders of tools, from this file on.
+# Folders of tools, relative to this file.
 tools = ["tools"]
 
-# Tools that are part of hostler; `hostler builtin` lists them. Those here only look, and only from this folder on.
+# Tools that are part of hostler; `hostler builtin` lists them. These only read, and only below this folder.
 [builtin]
 enable = ["read_file", "list_directory", "glob", "grep"]
 roots = ["."]
 
-# For every tool; a table [tool.NAME] is for one file, [tool."pack.function"] for one function.
+# For every tool; [tool.NAME] is for one file, [tool."pack.function"] for one function.
 [tool]
-# timeout = "5m"               # how long one call may run
-# idle_timeout = "10m"         # how long an idle worker stays
-# max_memory = "2GB"           # the most memory a worker may hold
+# timeout = "5m"               # time limit of a call
+# idle_timeout = "10m"         # how long an idle worker is kept
+# max_memory = "2GB"           # memory limit of a worker
 
-# MCP clients start servers with hardly any environment: what uv needs to reach its index stands here.
+# MCP clients start servers with an almost empty environment, so variables that uv needs go here.
 [environment.env]
 # HTTPS_PROXY = "http://proxy.example:3128"
 # SSL_CERT_FILE = "/etc/ssl/certs/ca-certificates.crt"
 
-# Where the secrets are that tools declare.
+# Where to find the secrets that tools declare.
 [secrets]
 # BRAVE_API_KEY = { file = "~/.config/hostler/brave.key" }
 "#;
@@ -232,7 +232,7 @@ mod tests {
     use crate::check::{Interpreters, Surroundings, check};
 
     #[test]
-    fn what_is_written_to_start_from_has_no_flaw() {
+    fn templates_pass_check() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tools")).unwrap();
         std::fs::write(folder.path().join("tools/first.py"), TOOL).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_points_at_nothing_that_only_the_project_has() {
+    fn templates_mention_no_file_of_this_repository() {
         for text in [TOOL, CONFIG] {
             assert!(!text.contains("README") && !text.contains("example.toml") && text.contains("`hostler show TOOL`"));
         }

@@ -6,19 +6,19 @@ use std::process::ExitCode;
 use data_encoding::BASE64;
 use serde_json::Value;
 
-use super::hearing::Talk;
+use super::feedback::Feedback;
 use super::options::Call;
 use super::style;
 use crate::outcome::{Code, Fault, File, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
 
-/// How an outcome is printed.
+/// The format of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
     /// The result alone; a fault goes to standard error.
     Plain,
-    /// All that is known of it.
+    /// The whole outcome as JSON.
     Whole,
-    /// Whether the tool ran, with the result or the error.
+    /// Whether the tool succeeded, with its result or error.
     Envelope,
 }
 
@@ -32,8 +32,8 @@ impl OutputFormat {
     }
 }
 
-/// Prints the outcome and gives its exit status.
-pub(super) fn report(outcome: &Outcome, dress: OutputFormat, talk: &Talk) -> ExitCode {
+/// Prints an outcome and returns its exit status.
+pub(super) fn report(outcome: &Outcome, dress: OutputFormat, feedback: &Feedback) -> ExitCode {
     match (&outcome.ended, dress) {
         (_, OutputFormat::Whole) => style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default()),
         (Ok(raw), OutputFormat::Envelope) => style::answer(&indented(in_envelope(raw).get())),
@@ -43,7 +43,7 @@ pub(super) fn report(outcome: &Outcome, dress: OutputFormat, talk: &Talk) -> Exi
                 style::answer(&readable(raw.get()));
             }
         }
-        (Err(fault), OutputFormat::Plain) => complain(fault, talk),
+        (Err(fault), OutputFormat::Plain) => complain(fault, feedback),
     }
     outcome.ended.as_ref().map_or_else(|fault| ExitCode::from(fault.code.exit_status()), |_| ExitCode::SUCCESS)
 }
@@ -53,29 +53,29 @@ fn readable(raw: &str) -> String {
     serde_json::from_str(raw).unwrap_or_else(|_| indented(raw))
 }
 
-fn complain(fault: &Fault, talk: &Talk) {
+fn complain(fault: &Fault, feedback: &Feedback) {
     style::error(&fault.to_string());
     let details = &fault.details;
-    // Once is enough: uv's reason is in the message, and the last words may be, where they were not shown as they came.
-    let is_told = |text: &&str| talk.has_shown(text) || text.lines().all(|line| fault.message.contains(line.trim()));
+    // uv's reason is part of the message already, and the last output may have been shown during the call.
+    let is_known =
+        |text: &&str| feedback.has_shown(text) || text.lines().all(|line| fault.message.contains(line.trim()));
     let stderr = details.stderr.as_deref().filter(|_| fault.code != Code::EnvironmentFailed);
-    let stderr = stderr.filter(|text| !is_told(text));
+    let stderr = stderr.filter(|text| !is_known(text));
     let more = details.traceback.as_deref().or(stderr);
     if let Some(text) = more {
         style::note(text.trim_end());
     }
 }
 
-/// Answers with a result that is a file, or on a terminal with one that holds some. False when the result is neither and
-/// is to be shown as any other.
+/// Prints a result that is a file, or on a terminal one that contains files. False for any other result.
 fn answer_file(json: &str) -> bool {
     if !may_hold_files(json) {
         return false;
     }
     let Ok(mut result) = serde_json::from_str::<Value>(json) else { return false };
-    let for_a_person = std::io::stdout().is_terminal();
+    let is_terminal = std::io::stdout().is_terminal();
     match result.as_object().and_then(File::of) {
-        Some(file) if !for_a_person => match BASE64.decode(file.base64.as_bytes()) {
+        Some(file) if !is_terminal => match BASE64.decode(file.base64.as_bytes()) {
             Ok(bytes) => {
                 style::answer_bytes(&bytes);
                 true
@@ -84,10 +84,10 @@ fn answer_file(json: &str) -> bool {
         },
         Some(file) => {
             let keep = file.name.unwrap_or("FILE");
-            style::answer(&format!("{}; send it to a file to keep it: … > {keep}", words(&file)));
+            style::answer(&format!("{}; redirect to save it: … > {keep}", words(&file)));
             true
         }
-        None if for_a_person => {
+        None if is_terminal => {
             shorten(&mut result);
             style::answer(&serde_json::to_string_pretty(&result).unwrap_or_default());
             true
@@ -101,7 +101,7 @@ fn words(file: &File<'_>) -> String {
     format!("{name}{}, {} bytes", file.mime_type, file.size())
 }
 
-/// Puts a word where the bytes of files are: nobody reads base64.
+/// Replaces the bytes of files by their size.
 fn shorten(value: &mut Value) {
     each_file(value, &mut |object| {
         let text = File::of(object).map(|file| format!("({} bytes)", file.size()));
@@ -109,7 +109,7 @@ fn shorten(value: &mut Value) {
     });
 }
 
-/// Indents a valid JSON text by two blanks a level.
+/// Indents a JSON text by two spaces a level; numbers keep every digit, unlike with parsed values.
 fn indented(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_of_files_within_a_result() {
+    fn files_within_a_result_are_described() {
         let file = json!({"mime_type": "image/png", "base64": "iVBO", "name": "a.png"});
         let mut result = json!({"pages": [file, 3]});
         shorten(&mut result);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_as_serde_would_make_it() {
+    fn indentation_is_that_of_serde_json() {
         let value = json!({"a": [1, {"b": []}, "x{,}\\\"[", {}], "c": null, "d": [[]], "e": "é\n"});
         assert_eq!(indented(&value.to_string()), serde_json::to_string_pretty(&value).unwrap());
         assert_eq!(indented("[ ]"), "[]");

@@ -24,7 +24,7 @@ pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
     }
 }
 
-/// Says that there is no such tool, or why it is not served.
+/// Reports that there is no such tool, or why it is not served.
 pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
     match not_found {
         NotFound::Broken(path, reason) => style::complain(7, &format!("{} is broken: {reason}", path.display())),
@@ -57,25 +57,25 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
-/// The settings that mean something for a tool, by how its calls are made.
-fn is_meant(serving: Serving, setting: &str) -> bool {
+/// Whether a setting has an effect on a tool, by how its calls are made.
+fn has_effect(serving: Serving, setting: &str) -> bool {
     const OF_ALL: [&str; 4] = ["timeout", "max_queue", "effects", "validate"];
-    // Of a bare worker nobody hears when it is ready, nor can it ask anything.
+    // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
     match serving {
         _ if Facts::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {
-            let is_unheard = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
-            !is_unheard && !["launcher", "pass_env"].contains(&setting)
+            let is_without_effect = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
+            !is_without_effect && !["launcher", "pass_env"].contains(&setting)
         }
         Serving::EachCall => OF_ALL.contains(&setting) || ["env", "protocol"].contains(&setting),
         Serving::Inside => OF_ALL.contains(&setting),
     }
 }
 
-/// Where a tool stands.
+/// Where a tool is defined.
 fn origin(tool: &Tool) -> String {
     let path = tool.entry.file.path.display();
     match tool.entry.file.kind {
@@ -90,7 +90,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let path = file.path.display();
     let mut text = format!("{}  (MCP name {})\n{}\n", tool.name, tool.mcp_name, origin(tool));
     for other in &file.overrides {
-        text.extend(["in the place of ", &other.display().to_string(), "\n"]);
+        text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }
     if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)) {
         text.extend([tool.entry.status(), ": ", &reason, "\n"]);
@@ -105,7 +105,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     }
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
-    let rows = rows.into_iter().filter(|row| is_meant(tool.entry.serving(), row.key));
+    let rows = rows.into_iter().filter(|row| has_effect(tool.entry.serving(), row.key));
     let rows: Vec<Vec<String>> =
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
@@ -116,9 +116,9 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     text
 }
 
-/// What is promised of results, in a line.
+/// The result's type and description, in a line.
 pub(super) fn returned(promised: &Map<String, Value>) -> String {
-    // An executable may say instead that its operation failed, which is said of all of them and tells nothing of this one.
+    // Every executable may return an error instead, which need not be repeated here.
     let done = promised.get("anyOf").and_then(|branches| branches.get(0)?.as_object());
     let promised = done.filter(|_| promised.get("type").is_some_and(|kind| kind == "object")).unwrap_or(promised);
     let wrapped = promised.get("properties").and_then(|all| all.get("result"));
@@ -127,7 +127,7 @@ pub(super) fn returned(promised: &Map<String, Value>) -> String {
     type_word(&schema) + &text.unwrap_or_default()
 }
 
-/// A schema in a word or two, as far as one can be.
+/// A schema in a word or two.
 pub(super) fn type_word(schema: &Value) -> String {
     if let Some(Value::Array(values)) = schema.get("enum") {
         return values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
@@ -142,7 +142,7 @@ pub(super) fn type_word(schema: &Value) -> String {
         return reference.rsplit('/').next().unwrap_or("object").to_owned();
     }
     if let Some(Value::Array(kinds)) = schema.get("type") {
-        // That it may be left out is told elsewhere.
+        // Whether it is optional is shown elsewhere.
         let kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
         return kinds.collect::<Vec<_>>().join("|");
     }
@@ -174,7 +174,7 @@ pub(super) fn help(tool: &Tool, width: Option<usize>) -> String {
     text
 }
 
-/// A table of arguments: name, kind, need, text.
+/// A table of arguments: name, type, whether it is required, description.
 pub(super) fn arguments(schema: &Map<String, Value>, width: Option<usize>) -> String {
     let rows: Vec<Vec<String>> = properties(schema)
         .map(|(name, property)| {
@@ -216,7 +216,7 @@ fn placeholder(property: &Value) -> String {
     .to_owned()
 }
 
-/// Words that call the tool, as far as its required arguments can be made up.
+/// Example arguments; none where a required one cannot be invented.
 fn example(tool: &Tool) -> Option<String> {
     let schema = tool.input_schema();
     let mut words = String::new();
@@ -240,7 +240,7 @@ mod tests {
     use crate::config::Wanted;
 
     #[test]
-    fn a_tool_is_shown_with_what_it_takes_and_who_decided_what() {
+    fn a_tool_is_shown_with_its_arguments_and_the_origin_of_its_settings() {
         let folder = tempfile::tempdir().unwrap();
         let tools = folder.path().join("tools");
         std::fs::create_dir(&tools).unwrap();

@@ -1,4 +1,4 @@
-//! How things look: colour and tables on a terminal, plain text in a pipe.
+//! The terminal: answers on standard output, messages on standard error, colours, tables, exit statuses, consent.
 
 use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -13,26 +13,26 @@ use crate::telemetry;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Whoever has read nothing for so long is not waited for.
+/// How long a message waits for a slow reader of standard error.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Says that something went wrong.
+/// Prints an error.
 pub(super) fn error(message: &str) {
     say("error", ERROR, message);
 }
 
-/// Says that something is worth knowing.
+/// Prints a warning.
 pub(super) fn warn(message: &str) {
     say("warning", WARNING, message);
 }
 
-/// Says something that is neither the answer nor a complaint.
+/// Prints a note.
 pub(super) fn note(message: &str) {
     talk(&format!("{}\n", plain(message)));
 }
 
-/// A text that others may have written, without what moves a terminal's cursor or turns lines around: nothing may paint over
-/// what is said. Its lines stay lines.
+/// A foreign text without control characters and direction marks, which could overwrite or disguise what is printed. Its lines stay
+/// lines.
 pub(super) fn plain(text: &str) -> String {
     let turns =
         |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -45,32 +45,31 @@ fn say(word: &str, style: Style, message: &str) {
     talk(&format!("{painted}: {}\n", plain(message)));
 }
 
-/// Says it on standard error, in order with the log, and waits a moment: who sees both streams sees it before what comes
-/// next on the other one. Not for what others wait for meanwhile.
+/// Writes to standard error, in order with the log, and waits a moment, so that it appears before what follows on standard output.
 pub(super) fn talk(text: &str) {
     telemetry::say(text);
     telemetry::flush(PAUSE);
 }
 
-/// Whether a stream is looked at by a person who wants colours.
+/// Whether a stream is a terminal that wants colours.
 pub(super) fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A word in a style.
+/// A text in a style.
 pub(super) fn paint(text: &str, style: Style, colours: bool) -> String {
     if colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// Whether an answer did not get out.
+/// Whether an answer was lost.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether an answer could not be written, to a full disk for one.
+/// Whether an answer could not be written, for example to a full disk.
 pub(super) fn answer_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints an answer as it is, without a line's end of its own.
+/// Prints an answer without adding a line end.
 pub(super) fn answer_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()));
@@ -80,13 +79,13 @@ fn written(result: std::io::Result<()>) {
     match result {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
             LOST.store(true, Ordering::Relaxed);
-            error(&format!("the answer could not be written to standard output: {reason}"));
+            error(&format!("cannot write to standard output: {reason}"));
         }
         _ => {}
     }
 }
 
-/// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
+/// Prints an answer. A closed pipe is not an error.
 pub(super) fn answer(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let whole = stdout
@@ -137,12 +136,12 @@ pub(super) fn terminal_width() -> Option<usize> {
 
 /// Usage, configuration, invalid parameters.
 pub(super) const USAGE: u8 = 2;
-/// hostler or the machine.
+/// A fault of hostler or the machine.
 pub(super) const SYSTEM: u8 = 70;
-/// Cancelled by the person.
+/// Cancelled by the user.
 pub(super) const CANCELLED: u8 = 130;
 
-/// Says what went wrong and gives the status.
+/// Prints an error and returns the exit status.
 pub(super) fn complain(status: u8, message: &str) -> ExitCode {
     error(message);
     ExitCode::from(status)

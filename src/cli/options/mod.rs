@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The command line's commands and global options.
 
 mod commands;
 
@@ -16,77 +16,77 @@ pub(super) use self::commands::{
 use super::arguments::BadArgument;
 use crate::config::Wanted;
 
-const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
+const ABOUT: &str = "Serves Python functions and programs as tools to AI agents, over MCP, from warm workers";
 
 const AFTER: &str = "\
-Try it:
-  hostler list --tools examples/tools           what there is
+Examples:
+  hostler list --tools examples/tools           list the tools of a folder
   hostler call --tools examples/tools units.convert value=3 unit=mile to=km
-  hostler serve --tools examples/tools          what an MCP client runs
+  hostler serve --tools examples/tools          the command for an MCP client
 
-A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
-file's `# /// script` header (PEP 723) and install themselves. Programs that answer --schema are
-tools, too, and hostler has some of its own (`hostler builtin`). Settings stand in hostler.toml.";
+Every public function of a Python file is a tool, named FILE.FUNCTION. Its dependencies are declared
+in the file's `# /// script` header (PEP 723) and installed on demand. Programs that answer --schema
+are tools as well, and hostler has some of its own (`hostler builtin`). Settings are in hostler.toml.";
 
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "hostler", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
 pub(super) struct Options {
-    /// Read this hostler.toml instead of the nearest one upwards
+    /// Use this hostler.toml instead of the nearest one in this folder or above
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A folder of tools; may be given more than once, and replaces the usual folders
+    /// A folder of tools; may be repeated, and replaces the default folders
     #[arg(long, global = true, value_name = "DIR")]
     pub tools: Vec<PathBuf>,
-    /// Say more on standard error; twice says everything
+    /// Log more to standard error; twice logs everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Serve MCP on standard input and output; an MCP client runs this
+    /// Serve MCP on standard input and output (started by an MCP client)
     Serve,
-    /// Show every tool
+    /// List all tools
     List(List),
-    /// Show one tool: what it takes, where it comes from, which settings are in force and why
+    /// Show one tool: its arguments, its file, its settings and their origin
     Show(Show),
     /// Call a tool and print its result
     #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
     Call(Call),
-    /// Find what is wrong with tool files and hostler.toml, without running anything
+    /// Find mistakes in tool files and hostler.toml without running anything
     #[command(after_help = CHECK_AFTER)]
     Check(Check),
-    /// Work on one tool file: see what it offers and what is wrong with it at each change, call it by hand
+    /// Work on one tool file: show its tools and mistakes after each change, call it by hand
     Dev(Dev),
-    /// Put a tool into your own tools folder, after showing what it is and what it may do
+    /// Install a tool into your own tools folder, after showing what it is and what it may do
     #[command(after_help = INSTALL_AFTER)]
     Install(Install),
-    /// Take a tool out of your own tools folder
+    /// Remove a tool from your own tools folder
     #[command(after_help = REMOVE_AFTER)]
     Remove(Remove),
-    /// Write a tool file to start from
+    /// Write a new tool file from a template
     #[command(after_help = NEW_AFTER)]
     New(New),
-    /// Write a hostler.toml to start from
+    /// Write a new hostler.toml
     Init,
-    /// Print what a shell needs to complete commands, tools and their arguments
+    /// Print a completion script for commands, tools and their arguments
     #[command(after_help = COMPLETIONS_AFTER)]
     Completions(Completions),
-    /// Look whether everything that tools need works here, and say what to do where it does not
+    /// Check whether everything that tools need works here, and what to do where it does not
     Doctor(Doctor),
-    /// Build the environments of tools ahead of their first call
+    /// Build environments before the first call
     Warm(Warm),
-    /// Run one of hostler's own tools by itself, or list them
+    /// Run one of hostler's built-in tools, or list them
     #[command(after_help = BUILTIN_AFTER)]
     Builtin(Builtin),
 }
 
 impl Command {
-    /// Whether processes may be started for it: workers, builds, a look at uv, executables that are asked what they are.
+    /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
         match self {
             Self::Serve
@@ -127,7 +127,7 @@ pub(super) fn help_of(command: &str) -> String {
 }
 
 impl Options {
-    /// What the flags say about configuration.
+    /// The configuration that the flags ask for.
     pub fn wanted(&self) -> Wanted {
         let timeout = match &self.command {
             Command::Call(call) => call.timeout,
@@ -136,7 +136,7 @@ impl Options {
         Wanted { config: self.config.clone(), tools: self.tools.clone(), timeout }
     }
 
-    /// How much is logged: the flag, or what the configuration says.
+    /// The log level, by the flag or the configuration.
     pub fn log_level(&self, configured: &str) -> String {
         match self.verbose {
             0 => configured.to_owned(),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_below_the_help_is_not_broken_anew() {
+    fn text_below_the_help_fits_the_width() {
         for command in Options::command().get_subcommands() {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let is_whole = text.lines().all(|line| line.chars().count() <= 100) && !text.starts_with(' ');
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_teaches() {
+    fn the_help_reads_as_in_the_gallery() {
         for words in [
             &[][..],
             &["serve"],

@@ -1,4 +1,4 @@
-//! What a person at a terminal hears while a call is under way: a spinner with what is being done, the tool's own output.
+//! Feedback during a call: a spinner with its progress, and the tool's own output.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use crate::pool::Listener;
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
 
-/// Talks on standard error: a bar on a terminal, lines in a pipe.
-pub(super) struct Talk {
+/// Feedback on standard error: a spinner on a terminal, lines in a pipe.
+pub(super) struct Feedback {
     bar: ProgressBar,
     terminal: bool,
-    /// The end of what was shown of the tool's output, for those who would show it again.
+    /// The end of the tool's output, so that it is not printed twice.
     shown: Mutex<String>,
 }
 
-/// More than the last words of a process that died.
+/// More than the last output that a fault repeats.
 const KEPT: usize = 64 * 1024;
 
-impl Talk {
+impl Feedback {
     pub fn new() -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
@@ -32,13 +32,13 @@ impl Talk {
         Self { bar, terminal, shown: Mutex::default() }
     }
 
-    /// Whether every line of a text was shown while the call was under way.
+    /// Whether every line of a text was shown during the call.
     pub fn has_shown(&self, text: &str) -> bool {
         let shown = self.shown.lock();
         text.lines().all(|line| shown.contains(line.trim()))
     }
 
-    /// Takes the bar away. What comes next begins a line, also where a tool left one open.
+    /// Removes the spinner, and ends an open line of the tool's output.
     pub fn end(&self) {
         self.bar.finish_and_clear();
         let shown = self.shown.lock();
@@ -48,7 +48,7 @@ impl Talk {
     }
 }
 
-impl Listener for Talk {
+impl Listener for Feedback {
     fn note(&self, text: &str) {
         if self.terminal {
             self.bar.enable_steady_tick(Duration::from_millis(100));
@@ -78,7 +78,7 @@ impl Listener for Talk {
     }
 
     fn log(&self, line: &LogLine) {
-        // Warnings and errors reach standard error through the log; the rest only when it is asked for with -v.
+        // Warnings and errors reach standard error through the log; the rest only with -v.
         let _ = line;
     }
 }
