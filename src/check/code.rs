@@ -81,10 +81,10 @@ impl<'a> Visitor<'a> for Walk<'_, 'a> {
                 }
             }
             Expr::Call(call) => self.call(call),
-            Expr::Subscript(read) if read.ctx == ExprContext::Load => {
-                if self.dotted(&read.value).as_deref() == Some("os.environ") {
-                    self.variable(&read.slice, false);
-                }
+            Expr::Subscript(read)
+                if read.ctx == ExprContext::Load && self.dotted(&read.value).as_deref() == Some("os.environ") =>
+            {
+                self.variable(&read.slice, false);
             }
             _ => {}
         }

@@ -64,8 +64,8 @@ fn declare(module: &str, has_header: bool) -> String {
         None if is_well_known(module) => format!("\"{module}\""),
         None => format!("the package that provides `{module}`"),
     };
-    match has_header {
-        true => format!("add {package} to `dependencies` in the header"),
-        false => format!("give the file a header with {package} in `dependencies`"),
+    if has_header {
+        return format!("add {package} to `dependencies` in the header");
     }
+    format!("give the file a header with {package} in `dependencies`")
 }

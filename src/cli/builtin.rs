@@ -35,15 +35,15 @@ fn own_name(name: &str) -> Option<&'static str> {
     GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == own).copied()
 }
 
-pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
+pub(super) async fn run(args: &Builtin, wanted: &Wanted, directory: &Path) -> ExitCode {
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
         Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
-    if let Some(folder) = &asked.link {
+    if let Some(folder) = &args.link {
         return link(&directory.join(folder));
     }
-    let Some(typed) = &asked.name else { return list(&config, asked.json) };
+    let Some(typed) = &args.name else { return list(&config, args.json) };
     let Some(name) = own_name(typed) else {
         let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
         let near = nearest(typed, known).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) async fn run(asked: &Builtin, wanted: &Wanted, directory: &Path) -> E
         return style::complain(Code::ToolNotFound.exit_status(), &text);
     };
     let app = App::build(alone(config, name, directory));
-    if asked.schema { schema(&app, name) } else { call(&app, name).await }
+    if args.schema { schema(&app, name) } else { call(&app, name).await }
 }
 
 /// A configuration with this tool enabled and nothing else.

@@ -14,15 +14,15 @@ use crate::app::App;
 use crate::dispatch::CallRequest;
 use crate::process::Signals;
 
-pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
+pub(super) async fn run(app: &App, args: Call) -> ExitCode {
     // The arguments of an executable are only known once it has been asked.
-    if app.dispatcher.registry.catalogue().resolve(&wanted.tool).is_err() {
+    if app.dispatcher.registry.catalogue().resolve(&args.tool).is_err() {
         app.dispatcher.registry.asked().await;
     }
-    if wanted.help {
-        return help(app, &wanted.tool);
+    if args.help {
+        return help(app, &args.tool);
     }
-    let arguments = match gather(app, &wanted) {
+    let arguments = match gather(app, &args) {
         Ok(arguments) => arguments,
         Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
@@ -32,16 +32,16 @@ pub(super) async fn run(app: &App, wanted: Call) -> ExitCode {
     };
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
-    let request = CallRequest { listener, ..CallRequest::new(wanted.tool.clone(), arguments) };
+    let request = CallRequest { listener, ..CallRequest::new(args.tool.clone(), arguments) };
     let outcome = tokio::select! {
         outcome = app.dispatcher.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
     };
     feedback.end();
     let code = match outcome {
-        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&wanted), &feedback),
+        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&args), &feedback),
         Err(name) => {
-            let message = format!("CANCELLED: the call of {} was interrupted by {name}", wanted.tool);
+            let message = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
             style::complain(style::CANCELLED, &message)
         }
     };
@@ -63,8 +63,8 @@ fn help(app: &App, tool: &str) -> ExitCode {
     }
 }
 
-fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
-    let mut gathered = match wanted.input.as_deref() {
+fn gather(app: &App, args: &Call) -> Result<Map<String, Value>, BadArgument> {
+    let mut gathered = match args.input.as_deref() {
         None => Map::new(),
         Some("-") => {
             let mut text = String::new();
@@ -75,7 +75,7 @@ fn gather(app: &App, wanted: &Call) -> Result<Map<String, Value>, BadArgument> {
         Some(text) => arguments::object(text)?,
     };
     let catalogue = app.dispatcher.registry.catalogue();
-    let schema = catalogue.resolve(&wanted.tool).ok().map(|tool| tool.input_schema());
-    arguments::add(&mut gathered, &wanted.arguments, schema)?;
+    let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
+    arguments::add(&mut gathered, &args.arguments, schema)?;
     Ok(gathered)
 }

@@ -19,12 +19,12 @@ use crate::executor::trouble_of_secret;
 
 const FOUND: u8 = 1;
 
-pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode {
-    if asked.rules {
-        style::answer(&rules(asked.json));
+pub(super) fn run(args: &Check, wanted: &Wanted, directory: &Path) -> ExitCode {
+    if args.rules {
+        style::answer(&rules(args.json));
         return ExitCode::SUCCESS;
     }
-    let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = asked
+    let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = args
         .paths
         .iter()
         .map(|path| directory.join(path))
@@ -37,23 +37,23 @@ pub(super) fn run(asked: &Check, wanted: &Wanted, directory: &Path) -> ExitCode 
     }
     let wanted = Wanted { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
     let report = match Config::load(&wanted, directory) {
-        Ok(config) => look(config, &asked.paths, &paths),
+        Ok(config) => look(config, &args.paths, &paths),
         Err(error) => settings(&error),
     };
-    let text = if asked.json { as_json(&report, directory) } else { as_text(&report, directory) };
+    let text = if args.json { as_json(&report, directory) } else { as_text(&report, directory) };
     if !text.is_empty() {
         style::answer(&text);
     }
     let (errors, warnings) = count(&report);
-    if !asked.json {
+    if !args.json {
         style::note(&summary(&report, errors, warnings));
     }
     if errors + warnings == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
 }
 
 /// Checks the given paths, or everything that is configured.
-fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
-    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if asked.is_empty() {
+fn look(config: Config, args: &[PathBuf], paths: &[PathBuf]) -> Report {
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if args.is_empty() {
         (config.tools.value.clone(), Vec::new())
     } else {
         paths.iter().cloned().partition(|path| path.is_dir())
@@ -61,7 +61,7 @@ fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
     let surroundings = surroundings(config.clone());
     let mut report = check(&folders, &files, &surroundings);
     // Settings concern the configured folders, not a single file.
-    if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
+    if files.is_empty() && (args.is_empty() || paths.is_empty()) {
         config.files.iter().for_each(|path| report.looked_at(path));
         report.configuration(&config, &surroundings.interpreters, trouble_of_secret);
         report.unused(&App::build(config).unmatched_settings());

@@ -17,13 +17,13 @@ use crate::config::Wanted;
 const VARIABLE: &str = "COMPLETE";
 
 /// `hostler completions SHELL`: the script that a shell loads at its start.
-pub(super) fn script(wanted: &Completions) -> ExitCode {
+pub(super) fn script(args: &Completions) -> ExitCode {
     let shells = Shells::builtins();
-    let Some(shell) = shells.completer(&wanted.shell) else {
+    let Some(shell) = shells.completer(&args.shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
         return style::complain(
             style::USAGE,
-            &format!("no completions for `{}`; supported shells: {known}", wanted.shell),
+            &format!("no completions for `{}`; supported shells: {known}", args.shell),
         );
     };
     let mut script = Vec::new();

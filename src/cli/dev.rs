@@ -27,8 +27,8 @@ const NAME: Style = AnsiColor::Cyan.on_default().bold();
 const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status` shows its worker, an empty line the file. Quit: \
      Ctrl-D.";
 
-pub(super) async fn run(asked: &Dev, wanted: &Wanted, directory: &Path) -> ExitCode {
-    let file = directory.join(&asked.file);
+pub(super) async fn run(args: &Dev, wanted: &Wanted, directory: &Path) -> ExitCode {
+    let file = directory.join(&args.file);
     if !file.is_file() {
         let message = format!("{} does not exist; `hostler new NAME` writes a tool file to start from", file.display());
         return style::complain(style::USAGE, &message);
@@ -100,7 +100,7 @@ impl Session {
 
     async fn show(&self) {
         self.app.dispatcher.registry.refresh_if_changed();
-        // An executable has to be asked first.
+        // An executable has to be args first.
         self.app.dispatcher.registry.asked().await;
         let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);

@@ -12,11 +12,11 @@ use crate::doctor::{CheckResult, State, examine};
 
 const PROBLEMS: u8 = 1;
 
-pub(super) async fn run(app: &App, asked: &Doctor) -> ExitCode {
+pub(super) async fn run(app: &App, args: &Doctor) -> ExitCode {
     // Executables are part of it: their tools, and the secrets they need.
     app.dispatcher.registry.asked().await;
-    let results = examine(app, !asked.offline).await;
-    if asked.json {
+    let results = examine(app, !args.offline).await;
+    if args.json {
         style::answer(&serde_json::to_string_pretty(&results).unwrap_or_default());
     } else {
         style::answer(&as_text(&results, style::colours(&std::io::stdout())));

@@ -28,21 +28,21 @@ struct Row {
 }
 
 /// Waits until every executable has been asked for its metadata.
-pub(super) async fn ask(app: &App, wanted: &List) {
-    if wanted.refresh {
+pub(super) async fn ask(app: &App, args: &List) {
+    if args.refresh {
         style::note(&app.dispatcher.refresh().await.to_string());
     } else {
         app.dispatcher.registry.asked().await;
     }
 }
 
-pub(super) fn run(app: &App, wanted: &List) -> ExitCode {
-    let rows = rows(app, &wanted.filter());
-    if wanted.json {
+pub(super) fn run(app: &App, args: &List) -> ExitCode {
+    let rows = rows(app, &args.filter());
+    if args.json {
         let list: Vec<_> = rows.iter().map(as_json).collect();
         style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
-    } else if rows.is_empty() && !wanted.filter().is_empty() {
-        let unknown = wanted.filter().missed(&app.dispatcher.registry.catalogue());
+    } else if rows.is_empty() && !args.filter().is_empty() {
+        let unknown = args.filter().missed(&app.dispatcher.registry.catalogue());
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         style::warn(&unknown.unwrap_or_else(general));
     } else if rows.is_empty() {

@@ -29,16 +29,16 @@ impl Template {
     }
 }
 
-pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
-    if let Some(message) = invalid_name(asked) {
+pub(super) fn tool(args: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
+    if let Some(message) = invalid_name(args) {
         return style::complain(style::USAGE, &message);
     }
     let folder = match tools_folder(wanted, directory) {
         Ok(folder) => folder,
         Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
-    let template = Template::of(asked.kind);
-    let path = folder.join(format!("{}{}", asked.name, template.ending));
+    let template = Template::of(args.kind);
+    let path = folder.join(format!("{}{}", args.name, template.ending));
     if let Err(message) = write(&path, template.text, template.mode) {
         return style::complain(style::USAGE, &message);
     }
@@ -49,8 +49,8 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
     } else {
         format!(" --tools {}", shell_word(&folder.strip_prefix(directory).unwrap_or(&folder).to_string_lossy()))
     };
-    let (name, file) = (&asked.name, shell_word(&shown.to_string_lossy()));
-    let try_it = match asked.kind {
+    let (name, file) = (&args.name, shell_word(&shown.to_string_lossy()));
+    let try_it = match args.kind {
         NewKind::Python => format!("  hostler call{tools} {name}.greet name=you\n  hostler dev {file}"),
         NewKind::Exec | NewKind::Node => {
             let tool = name.replace('-', "_");
@@ -62,22 +62,22 @@ pub(super) fn tool(asked: &New, wanted: &Wanted, directory: &Path) -> ExitCode {
 }
 
 /// Why a tool cannot have that name.
-fn invalid_name(asked: &New) -> Option<String> {
-    let name = &asked.name;
-    let is_python = asked.kind == NewKind::Python;
+fn invalid_name(args: &New) -> Option<String> {
+    let name = &args.name;
+    let is_python = args.kind == NewKind::Python;
     // A hyphen in a program's name becomes an underscore in its tool's.
     let own = if is_python { name.clone() } else { name.replace('-', "_") };
     let near = nearest_identifier(name);
     if !is_identifier(&own) {
         let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
         // A file name with its extension.
-        let stem = name.strip_suffix(Template::of(asked.kind).ending).unwrap_or(name);
+        let stem = name.strip_suffix(Template::of(args.kind).ending).unwrap_or(name);
         let near = nearest_identifier(stem);
         return Some(format!(
             "`{name}` cannot be {whose} name; use letters, digits{more} and _ only, such as `{near}`"
         ));
     }
-    let file = format!("{name}{}", Template::of(asked.kind).ending);
+    let file = format!("{name}{}", Template::of(args.kind).ending);
     let hidden = name.starts_with('_');
     hidden
         .then(|| format!("{file} would never be served: names of helpers begin with `_`; use a name such as `{near}`"))

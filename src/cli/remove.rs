@@ -21,8 +21,8 @@ use crate::registry::Catalogue;
 /// Why nothing was removed: the exit status and the message.
 struct Refused(u8, String);
 
-pub(super) async fn run(asked: &Remove, wanted: &Wanted, directory: &Path) -> ExitCode {
-    match remove(asked, wanted, directory).await {
+pub(super) async fn run(args: &Remove, wanted: &Wanted, directory: &Path) -> ExitCode {
+    match remove(args, wanted, directory).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(Refused(status, message)) => style::complain(status, &message),
     }
@@ -42,20 +42,20 @@ struct Removal {
     tools: Vec<String>,
 }
 
-async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
+async fn remove(args: &Remove, wanted: &Wanted, directory: &Path) -> Result<(), Refused> {
     let config = Config::load(wanted, directory).map_err(|error| Refused(style::USAGE, error.to_string()))?;
     let app = App::build(config);
-    let folder = asked.from.as_ref().map_or_else(paths::user_tools, |folder| directory.join(folder));
-    let removal = find(asked, &app, &folder).await?;
+    let folder = args.from.as_ref().map_or_else(paths::user_tools, |folder| directory.join(folder));
+    let removal = find(args, &app, &folder).await?;
     style::note(&removal.as_text());
     let shown = removal.as_json();
     let refused = |shown, status: u8, reason: &str| {
-        if asked.json {
+        if args.json {
             install::answer(shown, "removed", false, Some(reason));
         }
         Err(Refused(status, reason.to_owned()))
     };
-    match style::ask("Remove?", asked.yes).await {
+    match style::ask("Remove?", args.yes).await {
         Consent::Yes => {}
         Consent::No => return refused(shown, style::CANCELLED, "nothing was removed"),
         Consent::NoTerminal => {
@@ -66,7 +66,7 @@ async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(),
     removal
         .run(&folder)
         .map_err(|error| Refused(style::USAGE, format!("cannot remove {}: {error}", removal.top.display())))?;
-    if asked.json {
+    if args.json {
         install::answer(shown, "removed", true, None);
     } else {
         style::answer(&removal.top.display().to_string());
@@ -74,19 +74,19 @@ async fn remove(asked: &Remove, wanted: &Wanted, directory: &Path) -> Result<(),
     Ok(())
 }
 
-/// What a name refers to in the folder. Executables are only asked for their tools' names when no file has that name.
-async fn find(asked: &Remove, app: &App, folder: &Path) -> Result<Removal, Refused> {
+/// What a name refers to in the folder. Executables are only args for their tools' names when no file has that name.
+async fn find(args: &Remove, app: &App, folder: &Path) -> Result<Removal, Refused> {
     let unasked = app.glance_into(folder).catalogue();
-    if let Some(removal) = Removal::of(&asked.name, &unasked, folder) {
+    if let Some(removal) = Removal::of(&args.name, &unasked, folder) {
         return Ok(removal);
     }
     let catalogue = app.look_into(folder).await.catalogue();
-    if let Some(removal) = Removal::of(&asked.name, &catalogue, folder) {
+    if let Some(removal) = Removal::of(&args.name, &catalogue, folder) {
         return Ok(removal);
     }
     app.ask();
     app.dispatcher.registry.asked().await;
-    Err(elsewhere(&asked.name, &app.dispatcher.registry.catalogue(), &catalogue, folder))
+    Err(elsewhere(&args.name, &app.dispatcher.registry.catalogue(), &catalogue, folder))
 }
 
 /// Why there is nothing of that name to remove.

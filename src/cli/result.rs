@@ -23,8 +23,8 @@ pub(super) enum OutputFormat {
 }
 
 impl OutputFormat {
-    pub(super) fn of(wanted: &Call) -> Self {
-        match (wanted.json, wanted.envelope) {
+    pub(super) fn of(args: &Call) -> Self {
+        match (args.json, args.envelope) {
             (true, _) => Self::Whole,
             (false, true) => Self::Envelope,
             (false, false) => Self::Plain,

@@ -12,15 +12,15 @@ use crate::config::tool::Protocol;
 use crate::discovery::Kind;
 use crate::registry::{NotFound, Serving, Tool};
 
-pub(super) fn run(app: &App, wanted: &Show) -> ExitCode {
+pub(super) fn run(app: &App, args: &Show) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
-    match catalogue.resolve(&wanted.tool) {
+    match catalogue.resolve(&args.tool) {
         Ok(tool) => {
-            let text = if wanted.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
+            let text = if args.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
             style::answer(&text);
             ExitCode::SUCCESS
         }
-        Err(not_found) => missing(&wanted.tool, not_found),
+        Err(not_found) => missing(&args.tool, not_found),
     }
 }
 

@@ -23,8 +23,8 @@ struct Warmed {
     built: Result<bool, Fault>,
 }
 
-pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
-    let files = match chosen(app, &wanted.wanted) {
+pub(super) async fn run(app: &App, args: &Warm) -> ExitCode {
+    let files = match chosen(app, &args.names) {
         Ok(files) => files,
         Err(name) => {
             return style::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows all tools"));
@@ -48,10 +48,10 @@ pub(super) async fn run(app: &App, wanted: &Warm) -> ExitCode {
             return style::complain(style::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
         }
     };
-    let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
+    let pruned = args.prune.then(|| app.dispatcher.pools.environments().prune(args.unused_for));
     drop(leases);
     feedback.end();
-    if wanted.json {
+    if args.json {
         style::answer(&as_json(&warmed, pruned.as_ref()));
     } else {
         as_text(&warmed, pruned.as_ref());

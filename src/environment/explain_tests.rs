@@ -116,7 +116,6 @@ fn explanations_read_as_in_the_gallery() {
             &[],
         ),
         ("  × No solution found when resolving dependencies:\n  ╰─▶ you require six ∅\n", &[]),
-        ("error: No solution found\n  cause: you require six<1 and six>2, which are incompatible", &[]),
         (
             "error: Failed to build `rich==99`\n  cause: Call to `x` failed\n[stderr]\n  a.h:1:2: fatal error: lber.h: No such file\n  error: Command failed",
             &[],

@@ -39,7 +39,7 @@ impl EnvironmentSettings {
     /// `HTTPS_PROXY = http://p:3128 (/p/hostler.toml:3), `: what may be wrong between uv and the index.
     pub(super) fn network(&self, header: Option<&Metadata>) -> String {
         let suspects = self.first_of(PROXIES).into_iter().chain(self.index(header));
-        suspects.map(|setting| format!("{setting}, ")).collect()
+        suspects.fold(String::new(), |text, setting| format!("{text}{setting}, "))
     }
 
     /// The first of these variables that is set.

@@ -204,6 +204,15 @@ mod tests {
         }
     }
 
+    /// Content during whose reading the target appears.
+    struct Appearing<'a>(&'a Path);
+    impl Read for Appearing<'_> {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            fs::write(self.0, "theirs")?;
+            Ok(0)
+        }
+    }
+
     fn located(above: &Path, within: &str) -> Located {
         let root = Dir::open_ambient_dir(above, cap_std::ambient_authority()).unwrap();
         Located { root, above: above.to_owned(), within: within.into() }
@@ -247,13 +256,6 @@ mod tests {
     #[test]
     fn a_new_file_never_overwrites_one_that_appears_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
-        struct Appearing<'a>(&'a Path);
-        impl Read for Appearing<'_> {
-            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                fs::write(self.0, "theirs")?;
-                Ok(0)
-            }
-        }
         let path = folder.path().join("a");
         let target = Target::unfollowed(&located(folder.path(), "a")).unwrap();
         assert_eq!(target.create(Appearing(&path)).unwrap_err().kind(), ErrorKind::AlreadyExists);

@@ -23,16 +23,16 @@ use preview::Preview;
 use staging::Staging;
 pub(super) use staging::{REMOVING, sweep};
 
-pub(super) async fn run(asked: &Install, wanted: &Wanted, directory: &Path) -> ExitCode {
-    match install(asked, wanted, directory).await {
+pub(super) async fn run(args: &Install, wanted: &Wanted, directory: &Path) -> ExitCode {
+    match install(args, wanted, directory).await {
         Ok(code) => code,
         Err(message) => style::complain(style::USAGE, &message),
     }
 }
 
-async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<ExitCode, String> {
-    let parcel = Parcel::of(&directory.join(&asked.path), asked.link)?;
-    let (target, is_own) = match &asked.to {
+async fn install(args: &Install, wanted: &Wanted, directory: &Path) -> Result<ExitCode, String> {
+    let parcel = Parcel::of(&directory.join(&args.path), args.link)?;
+    let (target, is_own) = match &args.to {
         Some(folder) => (plain_path(&directory.join(folder)), false),
         None => (paths::user_tools(), true),
     };
@@ -43,7 +43,7 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     let mut staging = Staging::within(&target, is_own)?;
     staging.fill(&parcel)?;
     if conflicts::is_installed(&parcel, &staging, &target) {
-        return Ok(already_installed(asked, &place));
+        return Ok(already_installed(args, &place));
     }
     if parcel.is_executable {
         style::note(&format!("running {} --schema to read its metadata", parcel.source.display()));
@@ -60,19 +60,19 @@ async fn install(asked: &Install, wanted: &Wanted, directory: &Path) -> Result<E
     let conflicts = Conflicts::of(&parcel, &staging, &found, &target, &app.config, &served);
     style::note(&preview.as_text(&parcel, &staging, &conflicts, &target));
     let shown = preview.as_json(&parcel, &staging, &conflicts, &target);
-    if let Some(reason) = refusal(&preview, &parcel, &conflicts, asked.force) {
-        return Ok(refused(asked, shown, &reason, style::USAGE));
+    if let Some(reason) = refusal(&preview, &parcel, &conflicts, args.force) {
+        return Ok(refused(args, shown, &reason, style::USAGE));
     }
-    match style::ask("Install?", asked.yes).await {
+    match style::ask("Install?", args.yes).await {
         Consent::Yes => {}
-        Consent::No => return Ok(refused(asked, shown, "nothing was installed", style::CANCELLED)),
+        Consent::No => return Ok(refused(args, shown, "nothing was installed", style::CANCELLED)),
         Consent::NoTerminal => {
             let reason = "nothing was installed: not a terminal; pass --yes to confirm";
-            return Ok(refused(asked, shown, reason, style::USAGE));
+            return Ok(refused(args, shown, reason, style::USAGE));
         }
     }
     staging.place(&parcel, &conflicts.in_the_way)?;
-    report(asked, shown, &place);
+    report(args, shown, &place);
     style::note(&advice(&preview, &conflicts, &app, &target));
     Ok(ExitCode::SUCCESS)
 }
@@ -90,23 +90,23 @@ fn refusal(preview: &Preview, parcel: &Parcel, conflicts: &Conflicts, force: boo
     preview.refusal(parcel).or_else(in_the_way).map(|reason| format!("nothing was installed: {reason}"))
 }
 
-fn refused(asked: &Install, shown: Map<String, Value>, reason: &str, status: u8) -> ExitCode {
-    if asked.json {
+fn refused(args: &Install, shown: Map<String, Value>, reason: &str, status: u8) -> ExitCode {
+    if args.json {
         answer(shown, "installed", false, Some(reason));
     }
     style::complain(status, reason)
 }
 
-fn already_installed(asked: &Install, place: &Path) -> ExitCode {
+fn already_installed(args: &Install, place: &Path) -> ExitCode {
     style::note("already installed, unchanged");
     let shown =
         Map::from_iter([("path".to_owned(), place.display().to_string().into()), ("already".to_owned(), true.into())]);
-    report(asked, shown, place);
+    report(args, shown, place);
     ExitCode::SUCCESS
 }
 
-fn report(asked: &Install, shown: Map<String, Value>, place: &Path) {
-    if asked.json {
+fn report(args: &Install, shown: Map<String, Value>, place: &Path) {
+    if args.json {
         answer(shown, "installed", true, None);
     } else {
         style::answer(&place.display().to_string());

@@ -197,7 +197,7 @@ pub(in crate::cli) struct Call {
 pub(in crate::cli) struct Warm {
     /// Packs or tools; all if none is given
     #[arg(value_name = "TOOL", add = ArgValueCompleter::new(complete::packs))]
-    pub wanted: Vec<String>,
+    pub names: Vec<String>,
     /// Remove environments that were not used for --unused-for
     #[arg(long)]
     pub prune: bool,

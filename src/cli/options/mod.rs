@@ -26,7 +26,7 @@ Examples:
 
 Every public function of a Python file is a tool, named FILE.FUNCTION. Its dependencies are declared
 in the file's `# /// script` header (PEP 723) and installed on demand. Programs that answer --schema
-are tools as well, and hostler has some of its own (`hostler builtin`). Settings are in hostler.toml.";
+are tools as well, and hostler has its own (`hostler builtin`). Settings are in hostler.toml.";
 
 /// The command line.
 #[derive(Debug, Parser)]
