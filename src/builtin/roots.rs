@@ -282,19 +282,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // As for a script whose interpreter does not exist.
         let error = SpawnError { program: "bash".to_owned(), source: ErrorKind::NotFound.into() };
-        let told = |folder: &Path| Roots::default().not_started(folder, &error, Code::CommandNotFound);
-        assert_eq!(told(folder.path()).code, Code::CommandNotFound);
-        assert!(told(folder.path()).message.starts_with("bash could not be started"));
-        assert!(told(&folder.path().join("gone")).message.contains("gone does not exist"));
+        let fault = |folder: &Path| Roots::default().not_started(folder, &error, Code::CommandNotFound);
+        assert_eq!(fault(folder.path()).code, Code::CommandNotFound);
+        assert!(fault(folder.path()).message.starts_with("bash could not be started"));
+        assert!(fault(&folder.path().join("gone")).message.contains("gone does not exist"));
     }
 
     #[test]
     fn a_path_from_one_root_into_another_must_be_absolute() {
         let roots = |folders: &[&str]| Roots::new(folders.iter().map(PathBuf::from).collect());
-        let told = |roots: &Roots, path: &str| roots.outside(Path::new(path)).message;
+        let fault = |roots: &Roots, path: &str| roots.outside(Path::new(path)).message;
         let words = "as an absolute path without `..`";
-        assert!(told(&roots(&["/a", "/b"]), "/a/../b/x").contains(words));
-        assert!(!told(&roots(&["/a", "/b"]), "/c/x").contains(words));
-        assert!(!told(&roots(&["/a"]), "/a/../b/x").contains(words));
+        assert!(fault(&roots(&["/a", "/b"]), "/a/../b/x").contains(words));
+        assert!(!fault(&roots(&["/a", "/b"]), "/c/x").contains(words));
+        assert!(!fault(&roots(&["/a"]), "/a/../b/x").contains(words));
     }
 }

@@ -91,8 +91,8 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let wishes = file.wishes.layer();
-    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    let declared = file.wishes.layer();
+    let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 

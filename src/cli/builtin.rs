@@ -67,16 +67,16 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
 fn schema(app: &App, name: &str) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
     let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not registered") };
-    let mut said = json!({
+    let mut answer = json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
         "description": tool.description(),
         "input_schema": tool.input_schema(),
     });
     if let Some(promised) = tool.promised_schema() {
-        said["output_schema"] = Value::Object(promised.clone());
+        answer["output_schema"] = Value::Object(promised.clone());
     }
-    style::answer(&serde_json::to_string_pretty(&said).unwrap_or_default());
+    style::answer(&serde_json::to_string_pretty(&answer).unwrap_or_default());
     ExitCode::SUCCESS
 }
 
@@ -87,14 +87,14 @@ async fn call(app: &App, name: &str) -> ExitCode {
         Err(why) => return style::complain(style::USAGE, &why),
     };
     let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
-    let said = match outcome.ended {
+    let answer = match outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {
             return style::complain(fault.code.exit_status(), &fault.to_string());
         }
         Err(Fault { code, message, .. }) => json!({"error": message, "error_code": code}).to_string(),
     };
-    style::answer(&said);
+    style::answer(&answer);
     ExitCode::SUCCESS
 }
 

@@ -194,7 +194,7 @@ fn ignore_absent(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// Takes away what Python keeps of a file it imported. It is made anew where it is missed, so nothing depends on this.
+/// Removes Python's compiled copies of a file. Python recreates them on demand, so errors do not matter.
 fn forget_compiled(path: &Path) {
     let (Some(folder), Some(stem)) = (path.parent(), path.file_stem()) else { return };
     let (cache, begin) = (folder.join("__pycache__"), format!("{}.", stem.to_string_lossy()));

@@ -68,7 +68,7 @@ pub(super) async fn uv(app: &App, online: bool) -> Vec<CheckResult> {
     match environments.uv_version(&found).await {
         None => {
             let other = match &app.config.uv {
-                Some(said) => format!("correct `environment.uv` at {}", said.origin),
+                Some(set) => format!("correct `environment.uv` at {}", set.origin),
                 None => "set another as `uv` under [environment]".to_owned(),
             };
             let fix = format!("install it again (https://docs.astral.sh/uv), or {other}");

@@ -1,7 +1,7 @@
 //! What uv's error means to the author of a header: a table from uv's words to what is wrong and what to do.
 //!
-//! uv explains how it came to its conclusion; an author needs the line to change. uv's own reason always follows, and words
-//! that no rule knows are passed on as they are.
+//! uv explains its resolution; an author needs the line to change. uv's own reason always follows, and errors without a rule are
+//! passed on unchanged.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ const RULES: &[Rule] = &[
     ),
     Rule(
         &["Missing `Content-Type`", "Unsupported `Content-Type`"],
-        "{index} does not answer as a package index",
+        "{index} did not answer with a list of packages",
         "correct its address, or look at it in a browser: a network's login page may answer in its place",
     ),
     Rule(
@@ -126,7 +126,7 @@ const RULES: &[Rule] = &[
     Rule(
         &["you require "],
         "no version in {index} satisfies {conflict}",
-        "change its version, or remove a dependency that conflicts with it",
+        "change a version constraint, or remove a dependency",
     ),
     Rule(
         &["Failed to build `*`"],
@@ -256,7 +256,7 @@ impl<'t> Failure<'t> {
         }
     }
 
-    /// `"rich==99" (/t/a.py:3)`, or how a package came in that no line names.
+    /// `"rich==99" (/t/a.py:3)`; an indirect dependency is marked as such.
     fn dependency(&self, package: &str) -> String {
         self.wanted(package)
             .map_or_else(|| format!("{package}, which a dependency needs,"), |wanted| self.quoted(wanted))
@@ -271,7 +271,7 @@ impl<'t> Failure<'t> {
         format!("\"{}\"{}", without_password(dependency), self.place(dependency))
     }
 
-    /// ` (/t/a.py:3)`, where a word stands in the header.
+    /// ` (/t/a.py:3)`: the line of a word in the header.
     pub(super) fn place(&self, word: &str) -> String {
         let line = self.header.and_then(|header| header.line_of(word));
         line.map(|line| format!(" ({}:{line})", self.file.display())).unwrap_or_default()
@@ -327,7 +327,7 @@ impl<'t> Failure<'t> {
     }
 }
 
-/// Where a needle stands in uv's words, and the word at its `*`.
+/// The offset of a needle in uv's words, and the word at its `*`.
 fn capture<'t>(text: &'t str, needle: &str) -> Option<(usize, &'t str)> {
     let (before, after) = match needle.split_once('*') {
         None => return text.find(needle).map(|at| (at, "")),
@@ -362,7 +362,7 @@ fn excerpt(text: &str, at: usize) -> String {
     format!("{dots}{}{rest}", text[start..end].trim_end_matches([',', ';']))
 }
 
-/// uv's error on one line, without what it said of its progress before.
+/// uv's error on one line, without the progress before it.
 pub(super) fn reason(stderr: &str) -> String {
     let is_progress = |line: &&str| {
         let talk = ["Using ", "Creating ", "Resolved ", "Prepared ", "Downloading ", "Downloaded ", "warning:"];

@@ -2,7 +2,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::*;
-use crate::environment::network::settings_of;
+use crate::config::origin::{Origin, Place, Setting};
+use crate::environment::network::{CERTIFICATES, INDEXES, PROXIES};
 
 const HEADER: &str = "requires-python = \">=3.10\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \"httpcore==0.9\",\n  \
                       \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
@@ -11,6 +12,17 @@ const FETCHING: &str = "error: Request failed after 3 retries in 9.1s\n  cause: 
 const NO_INTERPRETER: &str = "error: No interpreter found for Python 3.77 in virtual environments or search path\n";
 const UNREACHED: &str = "error: Failed to fetch: `https://i.org/simple/six/`\n  cause: error sending request for url \
                          (https://i.org/simple/six/)\n";
+
+/// Settings that read nothing from this process's own environment.
+fn settings_of(variables: &[(&str, &str)]) -> EnvironmentSettings {
+    let place = Place { file: Arc::new("/p/hostler.toml".into()), line: 3 };
+    let set = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
+    let others = ["UV_OFFLINE", "UV_PYTHON_DOWNLOADS"];
+    let unset =
+        INDEXES.iter().chain(PROXIES).chain(CERTIFICATES).chain(&others).map(|name| ((*name).to_owned(), set("")));
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), set(value)));
+    EnvironmentSettings { env: unset.chain(variables).collect(), ..EnvironmentSettings::default() }
+}
 
 fn spec(header: &str) -> EnvironmentSpec {
     let file = Arc::new(PathBuf::from("/t/a.py"));
@@ -22,7 +34,7 @@ fn fault_of(header: &str, settings: &EnvironmentSettings, stderr: &str) -> Fault
     build_fault(&spec(header), settings, &[(3, 9), (3, 11)], true, stderr)
 }
 
-/// The explanation alone: what stands before it and uv's reason are the same for all.
+/// The explanation alone, without the prefix and uv's reason.
 fn explained(stderr: &str, variables: &[(&str, &str)]) -> String {
     let message = fault_of(HEADER, &settings_of(variables), stderr).message;
     let text = message.strip_prefix("cannot build the environment of a: ").unwrap();

@@ -69,7 +69,7 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     variables
 }
 
-/// Why pip failed. Its last line speaks of versions even where nothing was reached, so what the connection said goes before.
+/// Why pip failed. Its last line is about versions even when no index was reached, so an error of the connection comes first.
 fn pip_reason(stderr: &str) -> String {
     let broken =
         stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause.trim());

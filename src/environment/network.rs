@@ -1,5 +1,5 @@
-//! What somebody set between uv and the package index: another index, a proxy, certificates. Where the network fails, these
-//! are named first.
+//! Settings between uv and the package index: another index, a proxy, certificates. Messages about the network name those that
+//! are set.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for NetworkSetting {
 
 const USUAL_INDEX: &str = "https://pypi.org/simple";
 /// A later one only counts where the earlier are not set.
-const INDEXES: &[&str] = &["UV_DEFAULT_INDEX", "UV_INDEX_URL"];
+pub(super) const INDEXES: &[&str] = &["UV_DEFAULT_INDEX", "UV_INDEX_URL"];
 pub(super) const PROXIES: &[&str] =
     &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 pub(super) const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -85,18 +85,4 @@ pub(super) fn without_password(text: &str) -> String {
         piece[..end].rfind('@').map_or_else(|| piece.to_owned(), |at| format!("****{}", &piece[at..]))
     };
     pieces.fold(first, |text, piece| text + "://" + &bare(piece))
-}
-
-/// Settings that read nothing from this process's own environment.
-#[cfg(test)]
-pub(super) fn settings_of(variables: &[(&str, &str)]) -> EnvironmentSettings {
-    use crate::config::origin::{Origin, Place, Setting};
-
-    let place = Place { file: std::sync::Arc::new("/p/hostler.toml".into()), line: 3 };
-    let set = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
-    let others = ["UV_OFFLINE", "UV_PYTHON_DOWNLOADS"];
-    let unset =
-        INDEXES.iter().chain(PROXIES).chain(CERTIFICATES).chain(&others).map(|name| ((*name).to_owned(), set("")));
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), set(value)));
-    EnvironmentSettings { env: unset.chain(variables).collect(), ..EnvironmentSettings::default() }
 }

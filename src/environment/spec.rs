@@ -15,7 +15,7 @@ const FORMAT: &str = "1";
 pub struct EnvironmentSpec {
     /// For messages: the pack.
     pub name: String,
-    /// The tool file; its lock stands beside it.
+    /// The tool file; its lock is beside it.
     pub file: PathBuf,
     /// A script header with just what uv needs: requires-python, dependencies, `[tool.uv]`.
     pub header: String,

@@ -146,7 +146,7 @@ impl Environments {
         IndexProblem { reason, fix }
     }
 
-    /// The fault of a uv that does not work at all; asked where uv ended before its interpreter said anything.
+    /// The fault of a uv that does not work at all, for a worker that ended before its interpreter started.
     pub async fn unfit_launcher(&self, exit: Exit, stderr: &str) -> Option<Fault> {
         let uv = self.uv(&|_| {}).await.ok()?;
         let version = version(&uv, &self.settings).await;

@@ -1,4 +1,4 @@
-"""Environments from the operator's side: on which Python, how long, from where, and when they go."""
+"""Environments as configured: their Python, time limit, sources, and when they are removed."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 def wheel(folder, text):
-    """A wheel of one module, made by hand: nothing is fetched to build it."""
+    """A hand-made wheel of one module; nothing is downloaded to build it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "enginelib-1.0-py3-none-any.whl"
     about = "enginelib-1.0.dist-info"

@@ -1,4 +1,4 @@
-"""`hostler check`: what it finds, what it says to programs, and that it runs nothing."""
+"""`hostler check`: its findings, its JSON, and that it runs nothing."""
 
 import json
 import unittest
@@ -20,7 +20,7 @@ class Check(unittest.TestCase):
             self.assertTrue(finding["message"] and finding["fix"], finding)
             self.assertIn(finding["level"], ("error", "warning"))
 
-    def test_a_finding_says_where_it_is(self):
+    def test_a_finding_has_its_place(self):
         done = run("check", PLANTED / "tools" / "shared_default.py", "--json")
         first = json.loads(done.stdout)[0]
         place = [first[key] for key in ("rule", "line", "column", "end_line", "end_column")]
@@ -33,17 +33,17 @@ class Check(unittest.TestCase):
     def test_the_configuration_and_its_folders_when_nothing_is_named(self):
         done = run("check", "--config", PLANTED / "hostler.toml", cwd=PLANTED)
         self.assertEqual(done.returncode, 1)
-        for words in ("there is no rule `no-such-rule`", "did you mean nothing_wrong?", "tools/shared_default.py:5:29"):
+        for words in ("`no-such-rule`", "did you mean nothing_wrong?", "tools/shared_default.py:5:29"):
             self.assertIn(words, done.stdout)
         folder = scratch(self)
         bad = run("check", config_file(folder, "[limts]\n"))
         self.assertEqual(bad.returncode, 1)
         self.assertIn("did you mean `limits`?", bad.stdout)
 
-    def test_nothing_found_is_silence_and_0(self):
+    def test_no_findings_mean_no_output_and_status_0(self):
         done = run("check", EXAMPLES)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("nothing to mend", done.stderr)
+        self.assertIn("no problems", done.stderr)
         self.assertEqual(json.loads(run("check", EXAMPLES, "--json").stdout), [])
 
     def test_rules_can_be_switched_off_for_all(self):
@@ -52,7 +52,7 @@ class Check(unittest.TestCase):
         config = config_file(folder, 'tools = ["tools"]\n[check]\nignore = ["shared-default"]\n')
         self.assertEqual(run("check", "--config", config).returncode, 0)
 
-    def test_a_path_that_is_not_there(self):
+    def test_a_path_that_does_not_exist(self):
         done = run("check", "nowhere.py")
         self.assertEqual(done.returncode, 2)
         self.assertIn("does not exist", done.stderr)

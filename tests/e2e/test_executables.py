@@ -143,7 +143,7 @@ class Asked(unittest.TestCase):
         rows, _ = listed(system, "--tools", str(project))
         self.assertEqual({name: row["description"] for name, row in rows.items()}, {"say": "The project's.", "pack.two": None})
         shown = run("show", "say", "--tools", str(system), "--tools", str(project))
-        self.assertIn(f"in the place of {system}/say", shown.stdout)
+        self.assertIn(f"overrides {system}/say", shown.stdout)
 
 
 class Interrupted(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Tools put into the person's own folder and taken out of it, and tools to start from."""
+"""`hostler install`, `remove` and `new`."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ HEADER = """# /// script
 
 
 class Place(unittest.TestCase):
-    """A person with a home of their own, and a folder to work in."""
+    """A user with a home folder and a working folder."""
 
     def setUp(self):
         self.folder = scratch(self)
@@ -65,7 +65,7 @@ class Place(unittest.TestCase):
         self.assertEqual(self.files(), before, "nothing was touched")
 
     def files(self, below=None):
-        """Everything of the own folder, hidden things too."""
+        """Every file below the own folder, also hidden ones."""
         below = below or self.data
         return sorted(str(path.relative_to(below)) for path in below.rglob("*")) if below.exists() else []
 
@@ -73,7 +73,7 @@ class Place(unittest.TestCase):
         return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
 
     def at_a_terminal(self, answer, *words, before=lambda: None):
-        """Runs it at a terminal and types an answer when it asks, after something else was done."""
+        """Runs it at a terminal and types an answer when it asks, after calling `before`."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -110,7 +110,7 @@ class Shown(Place):
         self.assertNotIn("call other tools", done.stderr)
         self.assertEqual(self.files(), [], "not even a folder was left")
 
-    def test_for_programs(self):
+    def test_the_preview_as_json(self):
         path = write_tool(self.work, "brave", ONE, HEADER)
         said, _ = self.looked("brave.py", code=2)
         self.assertEqual((said["installed"], said["kind"], said["secrets"], said["requires_python"], said["dependencies"], said["uses_hostler"]),
@@ -129,7 +129,7 @@ class Shown(Place):
         self.assertIn("call other tools", done.stderr)
         self.assertTrue(self.looked("inner.py", code=2)[0]["uses_hostler"])
 
-    def test_an_executable_is_run_for_it_and_that_is_said(self):
+    def test_an_executable_is_asked_once_and_that_is_announced(self):
         ran = self.folder / "ran"
         schema = {**SCHEMA, "effects": "idempotent", "risk_level": "low", "version": "1.2"}
         script(self.work, "say-it.sh", f"#!/bin/sh\necho \"$1\" >> {ran}\necho '{json.dumps(schema)}'\n")
@@ -147,7 +147,7 @@ class Shown(Place):
         levels = {finding["level"] for finding in self.looked("loose.py", code=2)[0]["findings"]}
         self.assertEqual(levels, {"error"})
 
-    def test_nothing_it_says_paints_over_what_is_shown(self):
+    def test_no_control_character_of_a_description_reaches_the_terminal(self):
         script(self.work, "paints", "#!/bin/sh\nprintf '%s' '{\"description\": \"\\u001b[2J\\u202eharmless\\nyes\"}'\n")
         done = self.install("paints")
         self.assertIn("harmless yes", done.stderr)
@@ -155,7 +155,7 @@ class Shown(Place):
         self.assertNotIn("\u202e", done.stderr)
 
 
-    def test_nor_does_what_is_said_besides(self):
+    def test_no_control_character_of_other_fields_reaches_the_terminal(self):
         secret = {"description": "x", "secrets": ["A\x1b[2JB"], "parameters": {}}
         script(self.work, "asks", f"#!/bin/sh\necho '{json.dumps(secret)}'\n")
         write_tool(self.work, "bad", ONE, '# /// script\n# dependencies = ["\\u001b[2Jx"]\n# ///\n')
@@ -167,7 +167,7 @@ class Shown(Place):
         self.assertEqual([done.args[1] for done in talk if "\x1b" in done.stdout.replace(str(odd), "") + done.stderr], [])
         self.assertIn("·[2J", talk[0].stderr)
 
-    def test_what_comes_along_as_a_tool_is_shown_with_all_that_it_wants(self):
+    def test_imported_tools_are_shown_with_their_requirements(self):
         write_tool(self.work, "first", "import second\n" + ONE)
         write_tool(self.work, "second", ONE, HEADER)
         done = self.install("first.py")
@@ -176,7 +176,7 @@ class Shown(Place):
         said, _ = self.looked("first.py", code=2)
         self.assertEqual((said["secrets"], said["dependencies"]), (["BRAVE_API_KEY"], ["httpx>=0.27", "attrs"]))
 
-    def test_names_that_are_no_text(self):
+    def test_names_that_are_not_text(self):
         odd = os.fsencode(self.work) + b"/d\xff"
         os.mkdir(odd)
         self.work = os.fsdecode(odd)
@@ -196,7 +196,7 @@ class Shown(Place):
 
 
 class Refused(Place):
-    def test_what_is_no_tool(self):
+    def test_what_is_not_a_tool(self):
         write_tool(self.work, "broken", "def one(:\n")
         write_tool(self.work, "_helper", ONE)
         write_tool(self.work, "test_me", ONE)
@@ -221,13 +221,13 @@ class Refused(Place):
             with self.subTest(name):
                 self.refused([name, "--yes"], words)
 
-    def test_one_that_does_not_say_what_it_takes_is_installed_with_a_warning(self):
+    def test_an_executable_without_a_schema_is_installed_with_a_warning(self):
         script(self.work, "mute", "#!/bin/sh\nexit 3\n")
         done = self.install("mute", "--yes")
         self.assertEqual(done.returncode, 0)
         self.assertIn("calls are not checked: `--schema` ended with exit status 3", done.stderr)
 
-    def test_one_that_hangs_is_not_waited_for(self):
+    def test_an_executable_that_hangs_is_given_up(self):
         pid = self.folder / "pid"
         script(self.work, "hangs", f"#!/bin/sh\necho $$ > {pid}\nexec sleep 600\n")
         done = self.install("hangs")
@@ -241,7 +241,7 @@ class Refused(Place):
 
 
 class Copied(Place):
-    def test_a_file_lands_in_the_own_folder_and_is_served(self):
+    def test_a_file_is_installed_into_the_own_folder_and_served(self):
         write_tool(self.work, "say", ONE)
         os.chmod(self.work / "say.py", 0o640)
         done = self.install("say.py", "--yes")
@@ -255,7 +255,7 @@ class Copied(Place):
         (self.work / "say.py").unlink()
         self.assertEqual(self.run_("call", "say.one", "text=hi").stdout, "hi\n")
 
-    def test_an_executable_keeps_its_leave_and_nobody_elses(self):
+    def test_an_executable_keeps_its_mode_without_set_user_id(self):
         program(self.work, "say-it")
         os.chmod(self.work / "say-it", 0o4775)
         path = self.installed("say-it")
@@ -318,7 +318,7 @@ class Copied(Place):
 
 
 class Served(Place):
-    def test_what_is_installed_while_it_serves_is_served_also_where_nothing_was_before(self):
+    def test_a_tool_installed_while_serving_is_served_from_a_new_folder_too(self):
         write_tool(self.work, "say", ONE, "")
         self.assertFalse(self.own.exists())
         with Wire(None, env=self.env, cwd=self.work) as hostler:
@@ -333,7 +333,7 @@ class Served(Place):
 
 
 class Linked(Place):
-    def test_a_link_leads_to_where_it_lies(self):
+    def test_a_link_points_to_the_source(self):
         program(self.work, "say-it")
         path = self.installed("say-it", "--link")
         self.assertEqual(os.readlink(path), str(self.work / "say-it"))
@@ -371,7 +371,7 @@ class Linked(Place):
 
 
 class Replaced(Place):
-    def test_the_same_is_there_already_and_nothing_is_run(self):
+    def test_an_identical_tool_is_left_and_not_run(self):
         ran = self.folder / "ran"
         script(self.work, "say", f"#!/bin/sh\necho x >> {ran}\necho '{{}}'\n")
         path = self.installed("say")
@@ -381,7 +381,7 @@ class Replaced(Place):
         self.assertIn("already installed", done.stderr)
         self.assertEqual((ran.read_text(), path.stat().st_ino), before)
 
-    def test_something_else_is_replaced_only_by_force(self):
+    def test_another_file_is_replaced_only_by_force(self):
         write_tool(self.work, "one", ONE)
         path = self.installed("one.py")
         write_tool(self.work, "one", ONE + "\n# more\n")
@@ -390,7 +390,7 @@ class Replaced(Place):
         self.assertIn("# more", path.read_text())
         self.refused(["one.py", "--yes", "--link"], "exists already")
 
-    def test_what_fails_halfway_leaves_everything_as_it_was(self):
+    def test_a_failed_install_changes_nothing(self):
         write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
         write_tool(self.work, "_a", "x = 1\n", "")
         write_tool(self.work / "parts", "second", "y = 1\n", "")
@@ -399,7 +399,7 @@ class Replaced(Place):
         self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
         self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
 
-    def test_nor_does_a_folder_go_whose_place_a_file_took(self):
+    def test_a_failed_install_restores_a_replaced_folder(self):
         write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
         write_tool(self.work, "_a", "x = 1\n", "")
         write_tool(self.work / "parts", "second", "y = 1\n", "")
@@ -409,7 +409,7 @@ class Replaced(Place):
         self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
         self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
 
-    def test_what_a_killed_one_had_set_aside_is_told_of(self):
+    def test_files_that_a_killed_install_set_aside_are_reported(self):
         aside = self.own / ".install-2000000000" / ".aside"
         aside.mkdir(parents=True)
         (aside / "0").write_text("perhaps the only one")
@@ -437,14 +437,14 @@ class Replaced(Place):
         self.assertEqual(os.listdir(elsewhere), [])
         self.assertEqual(sorted(os.listdir(self.own / "parts")), ["__init__.py", "sums.py"])
 
-    def test_two_of_one_name_in_the_folder(self):
+    def test_two_tools_of_one_name_in_the_folder(self):
         write_tool(self.own, "say_it", ONE)
         program(self.work, "say-it")
         self.refused(["say-it", "--yes"], f"{self.own}/say_it.py is also named `say_it`")
         self.installed("say-it", "--force")
         self.assertEqual(self.files(self.own), ["say-it"])
 
-    def test_what_it_takes_the_place_of_and_what_hides_it(self):
+    def test_what_it_overrides_and_what_hides_it_is_shown(self):
         config = self.work / "hostler.toml"
         config.write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
         program(self.work, "grep")
@@ -469,7 +469,7 @@ class Replaced(Place):
 
 
 class Asked(Place):
-    def test_at_a_terminal_a_person_is_asked(self):
+    def test_a_terminal_is_asked_for_consent(self):
         write_tool(self.work, "one", ONE)
         code, shown = self.at_a_terminal(b"y\n", "install", "one.py")
         self.assertEqual(code, 0, shown)
@@ -481,7 +481,7 @@ class Asked(Place):
         code, shown = self.at_a_terminal(b"yes\n", "remove", "one")
         self.assertEqual((code, (self.own / "one.py").exists()), (0, False), shown)
 
-    def test_what_comes_while_it_asks_is_not_written_over(self):
+    def test_files_created_while_it_asks_are_not_overwritten(self):
         write_tool(self.work, "one", ONE)
         write_tool(self.work / "pack", "pack", ONE)
         for source, path in (("one.py", self.own / "one.py"), ("pack", self.own / "pack" / "pack.py")):
@@ -493,13 +493,13 @@ class Asked(Place):
                 self.assertIn("# mine", path.read_text())
                 self.assertEqual([name for name in self.files() if "install" in name], [])
 
-    def test_what_fails_then_leaves_no_folder_either(self):
+    def test_a_late_failure_leaves_no_folder(self):
         write_tool(self.work, "one", "import parts.second\n" + ONE)
         write_tool(self.work / "parts", "second", "y = 1\n", "")
         code, shown = self.at_a_terminal(b"y\n", "install", "one.py", before=lambda: write_tool(self.own, "one", ONE))
         self.assertEqual((code, self.files(self.own)), (2, ["one.py"]), shown)
 
-    def test_no_and_the_key_that_stops_leave_nothing(self):
+    def test_no_and_ctrl_c_leave_nothing(self):
         write_tool(self.work, "one", ONE)
         for typed in (b"n\n", b"\n", b"\x03", b"\x04"):
             with self.subTest(typed):
@@ -535,7 +535,7 @@ class Removed(Place):
         self.assertEqual(self.run_("remove", "broken", "--yes").returncode, 0, "what is broken can go too")
         self.assertEqual(self.files(self.own), [])
 
-    def test_what_lies_elsewhere_stays(self):
+    def test_tools_in_other_folders_stay(self):
         (self.work / "hostler.toml").write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
         write_tool(self.work / "tools", "mine", ONE)
         write_tool(self.own, "near", "import _common\n" + ONE)
@@ -559,7 +559,7 @@ class Removed(Place):
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
 
 
-    def test_a_program_that_is_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
+    def test_an_executable_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
         write_tool(self.own, "one", ONE, HEADER)
         heard = self.folder / "heard"
         script(self.own, "prog", f"#!/bin/sh\nprintf %s \"$BRAVE_API_KEY\" > {heard}\necho '{json.dumps(SCHEMA)}'\n")
@@ -569,7 +569,7 @@ class Removed(Place):
         self.assertEqual(self.run_("remove", "nobody", "--from", other).returncode, 3)
         self.assertEqual(heard.read_text(), "")
 
-    def test_what_a_link_leads_to_stays(self):
+    def test_the_target_of_a_link_stays(self):
         parts = self.folder / "project" / "parts"
         for name in ("__init__", "second"):
             write_tool(parts, name, "y = 1\n", "")
@@ -601,11 +601,11 @@ class New(Place):
         self.assertIn("did you mean `name`?", wrong.stderr)
         again = self.run_("new", name, "--kind", kind)
         self.assertEqual(again.returncode, 2)
-        self.assertIn("is there already", again.stderr)
+        self.assertIn("exists already", again.stderr)
         self.assertIn(f"hostler call {tool} name=you", done.stderr)
         self.installed(f"tools/{file}")
 
-    def test_it_goes_into_the_project_also_where_only_the_own_folder_is_there(self):
+    def test_a_new_tool_goes_into_the_project(self):
         self.own.mkdir(parents=True)
         self.assertEqual(self.run_("new", "first").stdout, "tools/first.py\n")
 
@@ -617,7 +617,7 @@ class New(Place):
             self.skipTest("there is no node here")
         self.works("node", "good-node.mjs")
 
-    def test_a_python_file_is_what_it_was(self):
+    def test_a_python_file_works_as_written(self):
         for words in (("first",), ("second", "--kind", "python")):
             done = self.run_("new", *words)
             self.assertEqual(done.stdout, f"tools/{words[0]}.py\n", done.stderr)
@@ -626,10 +626,10 @@ class New(Place):
         self.assertEqual(set(self.names()), {"first.greet", "second.greet"})
         self.assertEqual(self.run_("call", "first.greet", "name=you").stdout, "Good morning, you!\n")
 
-    def test_names_and_kinds_that_cannot_be(self):
+    def test_invalid_names_and_kinds(self):
         for words, sentence in (
-            (("a-b",), "cannot be a pack's name; letters, digits and _ only, such as `a_b`"),
-            (("a b", "--kind", "exec"), "cannot be a tool's name; letters, digits, - and _ only"),
+            (("a-b",), "such as `a_b`"),
+            (("a b", "--kind", "exec"), "cannot be a tool's name"),
             (("_x", "--kind", "node"), "_x.mjs would never be served"),
             (("x", "--kind", "ruby"), "[possible values: python, exec, node]"),
         ):

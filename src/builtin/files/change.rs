@@ -122,7 +122,7 @@ impl Target {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
         let asked = Instant::now();
         let mut own = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
-        // A call that queued behind one that timed out has waited as long. If each waited anew, the last of many would wait
+        // A call that queued behind one that timed out has waited as long. If each waited again, the last of many would wait
         // until its own time limit.
         let has_waited = own.as_ref().is_some_and(|last| last.folder == id && asked < last.until);
         let held = self.lock_file(if has_waited { patience / 20 } else { patience });

@@ -74,9 +74,9 @@ async fn no_path_leads_outside_the_roots() {
             ("list_directory", at(name)),
         ] {
             arguments["path"] = name.into();
-            let (code, said) = bench.fault(tool, arguments).await;
-            assert!(code == Code::PermissionDenied, "{tool} {name}: {code} {said}");
-            assert!(said.contains("(…/root)"), "{tool}: {said}");
+            let (code, message) = bench.fault(tool, arguments).await;
+            assert!(code == Code::PermissionDenied, "{tool} {name}: {code} {message}");
+            assert!(message.contains("(…/root)"), "{tool}: {message}");
         }
     }
     bench.fails("delete_file", at("up/secret"), Code::PermissionDenied, "outside").await;

@@ -96,10 +96,10 @@ fn put(at: &Located, content: &[u8], mode: Mode, stop: &Stop) -> io::Result<bool
     let target = if mode == Mode::Create { Target::unfollowed(at)? } else { Target::followed(at)? };
     let is_new = target.folder.symlink_metadata(&target.name).is_err();
     match mode {
-        // No lock: nobody edits a file that does not exist, and the system lets only one create it.
+        // No lock: a file that does not exist is not edited, and the system lets only one call create it.
         Mode::Create => target.create(content),
         Mode::Overwrite => {
-            // The draft disturbs nobody, so the lock is only needed to put it in place.
+            // Writing the draft needs no lock; putting it in place does.
             let mut lock = None;
             target.replace(content, || {
                 lock = Some(target.lock(stop)?);

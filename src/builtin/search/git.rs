@@ -35,7 +35,7 @@ pub(super) struct Status {
     /// The branch, unless HEAD is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The commit, if there is one.
+    /// The current commit, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The upstream branch.

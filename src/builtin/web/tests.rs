@@ -90,7 +90,7 @@ fn a_body_is_read_up_to_the_limit() {
     struct Breaks;
     impl std::io::Read for Breaks {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-            Err(std::io::Error::other("nobody is to read so far"))
+            Err(std::io::Error::other("too much was read"))
         }
     }
     let body = |bytes: usize| std::io::Read::take(std::io::repeat(b'x'), bytes as u64);
@@ -100,7 +100,10 @@ fn a_body_is_read_up_to_the_limit() {
     let (bytes, is_cut) = client::read(body(MOST), &stop).unwrap();
     assert_eq!((bytes.len(), is_cut), (MOST, false), "so much is taken");
     stop.set();
-    assert!(client::read(std::io::Read::chain(body(64 << 10), Breaks), &stop).is_ok(), "nobody waits for the rest");
+    assert!(
+        client::read(std::io::Read::chain(body(64 << 10), Breaks), &stop).is_ok(),
+        "a cancelled call does not read the rest"
+    );
 }
 
 #[tokio::test]
@@ -194,7 +197,7 @@ fn malformed_pages_are_read_too() {
     let article = article.split_once("\r\n\r\n").unwrap().1;
     assert!(!page::read(article, "http://x/").text.contains("Menu"));
     let text = page::read(&article.replace("</body>", &"<i></i>".repeat(60_000)), "http://x/").text;
-    assert!(text.contains("Menu") && text.contains("**this**"), "nobody looks for an article among so many elements");
+    assert!(text.contains("Menu") && text.contains("**this**"), "no article is searched for in so many elements");
     for odd in ["", "<", "<a <b <c", "</div></div>", "<table><p><table>", "\u{0}<svg><math>"] {
         page::read(odd, "http://x/");
     }

@@ -121,8 +121,8 @@ fn real(path: &Path) -> Result<PathBuf, String> {
     path.canonicalize().map_err(|error| format!("cannot install {}: {error}", path.display()))
 }
 
-/// The files of a tool's folder, without hidden ones and caches of Python. Links are refused: their targets are elsewhere, and
-/// nobody named those.
+/// The files of a tool's folder, without hidden ones and caches of Python. Links are refused: their targets are elsewhere and
+/// were not named.
 pub(super) fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, String> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     let mut waiting = vec![(folder.to_owned(), name.to_owned())];

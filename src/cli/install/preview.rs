@@ -1,4 +1,4 @@
-//! What is to be installed and what it may do, as text and as JSON. Every string in it was written by somebody else.
+//! What is to be installed and what it may do, as text and as JSON. Every string in it is foreign text.
 
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
@@ -106,20 +106,20 @@ impl Preview {
         let main = self.main(parcel, staging);
         let header = main.and_then(|entry| entry.file.header.as_ref());
         let tools = self.catalogue.tools.iter().map(|tool| {
-            let mut said = json!({
+            let mut shown = json!({
                 "name": tool.name, "mcp_name": tool.mcp_name, "description": tool.description(),
                 "status": tool.entry.status(), "effects": tool.settings.effects.value.word(),
                 "input_schema": tool.input_schema(),
             });
-            if let Value::Object(said) = &mut said {
-                said.extend(tool.settings.facts.as_json());
+            if let Value::Object(shown) = &mut shown {
+                shown.extend(tool.settings.facts.as_json());
             }
-            said
+            shown
         });
         let file = |file: &PreviewFile| json!({"path": path(&file.at), "from": path(&file.from), "size": file.size, "sha256": file.sha256});
         let size: u64 = self.files.iter().map(|file| file.size).sum();
         let own = self.files.iter().find(|file| file.at == parcel.main).or(self.files.last());
-        let said = json!({
+        let shown = json!({
             "path": path(&target.join(&parcel.top)), "source": path(&parcel.source), "link": parcel.is_link,
             "kind": main.map(FileEntry::kind_word), "tools": tools.collect::<Value>(),
             "requires_python": header.and_then(|header| header.requires_python.clone()),
@@ -132,7 +132,7 @@ impl Preview {
             "served": conflicts.is_served,
             "findings": self.findings.iter().map(|(level, text)| json!({"level": level, "text": text})).collect::<Value>(),
         });
-        if let Value::Object(said) = said { said } else { Map::new() }
+        if let Value::Object(shown) = shown { shown } else { Map::new() }
     }
 }
 
@@ -245,7 +245,7 @@ impl Rows {
 
 fn needs(entry: &FileEntry) -> Vec<(&'static str, String)> {
     let header = entry.file.header.as_ref();
-    let python = header.and_then(|header| header.requires_python.as_ref()).map(|wish| format!("Python {wish}"));
+    let python = header.and_then(|header| header.requires_python.as_ref()).map(|range| format!("Python {range}"));
     let all = python.into_iter().chain(header.iter().flat_map(|header| header.dependencies.iter().cloned()));
     let all: Vec<String> = all.collect();
     let secrets = &entry.settings.secrets.value;
