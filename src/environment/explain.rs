@@ -228,10 +228,10 @@ impl<'t> Failure<'t> {
             Some(settings.first_of(names).map(|set| format!("{prefix}{set})")).unwrap_or_default())
         };
         match name {
-            "word" => Some(word.to_owned()),
+            "word" => Some(without_password(word)),
             "place" => Some(self.place(word.trim_start_matches("file://"))),
             "dependency" => Some(self.dependency(package_of(word))),
-            "direct" => self.direct().map(|wanted| self.quoted(wanted)),
+            "direct" => self.direct().map(|declared| self.quoted(declared)),
             "conflict" => self.conflict(),
             "rejected" => self.rejected(),
             "requires_python" => Some(self.requires_python()),
@@ -240,7 +240,9 @@ impl<'t> Failure<'t> {
             "platform" => Some(format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
             "lock" => self.lock(),
             "relock" => Some(format!("`uv lock --script {}`", shell_word(&self.file.to_string_lossy()))),
-            "cause" => Some(cause(self.stderr).map(|cause| format!(": {cause}")).unwrap_or_default()),
+            "cause" => {
+                Some(cause(self.stderr).map(|cause| without_password(&format!(": {cause}"))).unwrap_or_default())
+            }
             "host" => self.url().map(|url| host_of(url).to_owned()),
             "index" => Some(settings.index(self.header).map_or("the package index".to_owned(), |set| {
                 format!("the index {} ({} in {})", set.value, set.name, set.place)
@@ -258,13 +260,13 @@ impl<'t> Failure<'t> {
 
     /// `"rich==99" (/t/a.py:3)`; an indirect dependency is marked as such.
     fn dependency(&self, package: &str) -> String {
-        self.wanted(package)
-            .map_or_else(|| format!("{package}, which a dependency needs,"), |wanted| self.quoted(wanted))
+        self.declared(package)
+            .map_or_else(|| format!("{package}, which a dependency needs,"), |declared| self.quoted(declared))
     }
 
-    fn wanted(&self, package: &str) -> Option<&str> {
+    fn declared(&self, package: &str) -> Option<&str> {
         let mut all = self.header?.dependencies.iter();
-        all.find(|wanted| normalised(package_of(wanted)) == normalised(package)).map(String::as_str)
+        all.find(|declared| normalised(package_of(declared)) == normalised(package)).map(String::as_str)
     }
 
     fn quoted(&self, dependency: &str) -> String {
@@ -279,8 +281,8 @@ impl<'t> Failure<'t> {
 
     /// The dependency with an address of its own that uv speaks of.
     fn direct(&self) -> Option<&str> {
-        let is_named = |wanted: &&String| {
-            wanted.split_once('@').is_some_and(|(name, address)| {
+        let is_named = |declared: &&String| {
+            declared.split_once('@').is_some_and(|(name, address)| {
                 self.reason.contains(address.trim()) || self.reason.contains(&format!("`{} @ ", package_of(name)))
             })
         };
@@ -295,17 +297,17 @@ impl<'t> Failure<'t> {
             rest[..end].split(" and ").map(package_of)
         });
         let packages: Vec<String> = requirements.map(normalised).collect();
-        let is_named = |wanted: &&String| packages.contains(&normalised(package_of(wanted)));
+        let is_named = |declared: &&String| packages.contains(&normalised(package_of(declared)));
         let named: Vec<String> =
-            header.dependencies.iter().filter(is_named).map(|wanted| self.quoted(wanted)).collect();
+            header.dependencies.iter().filter(is_named).map(|declared| self.quoted(declared)).collect();
         (!named.is_empty()).then(|| named.join(" and "))
     }
 
     /// What of the header uv could not parse: a dependency, or a key of `[tool.uv]`.
     fn rejected(&self) -> Option<String> {
         let header = self.header?;
-        if let Some(wanted) = header.dependencies.iter().find(|wanted| self.reason.contains(wanted.as_str())) {
-            return Some(self.quoted(wanted));
+        if let Some(declared) = header.dependencies.iter().find(|declared| self.reason.contains(declared.as_str())) {
+            return Some(self.quoted(declared));
         }
         let word = self.reason.split('`').skip(1).step_by(2).filter(|word| header.line_of(word).is_some()).last();
         let word = word.unwrap_or("[tool.uv");
