@@ -117,7 +117,7 @@ impl Builtin for GoesRound {
         call.blocking(move |stop| {
             shared.began.add_permits(1);
             let begun = std::time::Instant::now();
-            while !stop.is_said() {
+            while !stop.is_set() {
                 std::thread::yield_now();
                 if begun.elapsed() > 2 * PATIENCE {
                     return Ok(Value::Null);

@@ -1,4 +1,4 @@
-//! hostler itself as tools: what there is, how it stands, asked anew; and the client's language model.
+//! hostler itself as tools: its catalogue, status, configuration, a refresh; and the client's language model.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
     tools.register(AskLlm)
 }
 
-/// Arguments of a tool that takes none.
+/// No arguments.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -30,7 +30,7 @@ struct Tools;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Filter {
-    /// Only tools whose name or description holds this text.
+    /// Only tools whose name or description contains this text.
     #[serde(default)]
     text: Option<String>,
     /// Only tools of this category, such as `read_only` or `network`.
@@ -46,7 +46,7 @@ impl Builtin for Tools {
     type Answer = Vec<Value>;
 
     fn about(&self) -> About {
-        About::new("hostler_tools", "List the tools that can be called here, with what they do and take.")
+        About::new("hostler_tools", "List the available tools with their descriptions and arguments.")
             .risk("read_only", Risk::Low)
             .effects(Effects::Pure)
     }
@@ -54,9 +54,9 @@ impl Builtin for Tools {
     async fn call(&self, filter: Filter, call: Call) -> Result<Vec<Value>, Fault> {
         let Value::Array(mut tools) = call.ask(HostMethod::Tools, &Nothing {}).await? else { return Ok(Vec::new()) };
         if let Some(text) = filter.text.map(|text| text.to_lowercase()) {
-            let says =
-                |tool: &Value, key: &str| tool[key].as_str().is_some_and(|said| said.to_lowercase().contains(&text));
-            tools.retain(|tool| says(tool, "name") || says(tool, "description"));
+            let has =
+                |tool: &Value, key: &str| tool[key].as_str().is_some_and(|value| value.to_lowercase().contains(&text));
+            tools.retain(|tool| has(tool, "name") || has(tool, "description"));
         }
         if let Some(category) = filter.category {
             tools.retain(|tool| tool["category"] == category);
@@ -77,7 +77,7 @@ impl Builtin for Status {
     fn about(&self) -> About {
         About::new(
             "hostler_status",
-            "Say how hostler stands: calls, workers, what failed last, whether tools are still asked.",
+            "Return the status of hostler: calls, workers, recent failures, executables still being asked.",
         )
         .risk("read_only", Risk::Low)
         .effects(Effects::Pure)
@@ -97,8 +97,8 @@ impl Builtin for Refresh {
     fn about(&self) -> About {
         About::new(
             "hostler_refresh",
-            "Look at all tool folders again and ask every executable anew what it is.\n\nChanges are noticed without it; this is \
-             for what cannot be seen, such as a program that needs something that has come.",
+            "Rescan all tool folders and read every executable's metadata again.\n\nFile changes are noticed without it; this is \
+             for other changes, such as a program that was missing something.",
         )
         .risk("read_only", Risk::Low)
         .effects(Effects::Idempotent)
@@ -106,8 +106,8 @@ impl Builtin for Refresh {
     }
 
     async fn call(&self, nothing: Nothing, call: Call) -> Result<String, Fault> {
-        let told = call.ask(HostMethod::Refresh, &nothing).await?;
-        Ok(told.as_str().unwrap_or_default().to_owned())
+        let answer = call.ask(HostMethod::Refresh, &nothing).await?;
+        Ok(answer.as_str().unwrap_or_default().to_owned())
     }
 }
 
@@ -118,7 +118,7 @@ impl Builtin for Config {
     type Answer = Value;
 
     fn about(&self) -> About {
-        About::new("hostler_config", "Say which configuration is in force. Secrets are told by their names only.")
+        About::new("hostler_config", "Return the effective configuration. Secrets appear by name only.")
             .risk("read_only", Risk::Low)
             .effects(Effects::Pure)
     }
@@ -133,10 +133,10 @@ struct AskLlm;
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    /// What to ask.
+    /// The prompt.
     #[schemars(length(min = 1))]
     prompt: String,
-    /// How the model is to behave.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<String>,
     /// The longest answer, in tokens.
@@ -150,7 +150,7 @@ impl Builtin for AskLlm {
     type Answer = String;
 
     fn about(&self) -> About {
-        About::new("hostler_ask_llm", "Ask the client's own language model, where the client lends it (MCP sampling).")
+        About::new("hostler_ask_llm", "Ask the client's language model, where the client offers it (MCP sampling).")
             .risk("network", Risk::Low)
     }
 

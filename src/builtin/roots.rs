@@ -1,6 +1,7 @@
-//! The folders that built-in tools may reach. A path is opened beneath one of them, by the system or step by step where that
-//! cannot: what is true of the text of a path may be over before it is opened.
+//! The folders that built-in tools may reach. A path is opened beneath one of them by the system, or step by step where it cannot:
+//! a check of the path's text alone could be outdated when the path is opened.
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -8,41 +9,41 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fs::Access;
+use rustix::io::Errno;
 
-use super::Located;
 use crate::outcome::{Code, Fault};
 use crate::process::SpawnError;
 
-/// The first root, as tools have it where no path is given.
+/// The default path of tools: the first root.
 pub(super) fn here() -> String {
     ".".to_owned()
 }
 
-/// The folders, in the order they were named.
+/// The folders, in configured order.
 #[derive(Debug, Clone, Default)]
 pub struct Roots(Arc<Vec<PathBuf>>);
 
 impl Roots {
-    /// These.
+    /// These folders.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         Self(Arc::new(folders))
     }
 
-    /// Where relative paths begin.
+    /// Where relative paths start.
     pub fn first(&self) -> Option<&Path> {
         self.0.first().map(PathBuf::as_path)
     }
 
-    /// Finds the root that a path lies in, and opens that. What the path leads to is opened beneath it.
+    /// Finds and opens the root of a path; the path itself is opened beneath it later.
     pub fn locate(&self, path: &str) -> Result<Located, Fault> {
         if path.contains('\0') {
-            return Err(Fault::new(Code::InvalidParams, "a path holds no NUL character"));
+            return Err(Fault::new(Code::InvalidParams, "a path must not contain a NUL character"));
         }
         let asked = Path::new(path);
         let (above, within) = self.split(asked).ok_or_else(|| self.outside(asked))?;
         let root = Dir::open_ambient_dir(&above, ambient_authority()).map_err(|error| {
             let message = format!(
-                "{} cannot be opened: {error}; it is one of the `roots` under [builtin] in hostler.toml",
+                "cannot open {}: {error}; it is one of the `roots` under [builtin] in hostler.toml",
                 above.display()
             );
             Fault::new(Code::ToolError, message)
@@ -50,7 +51,7 @@ impl Roots {
         Ok(Located { root, above, within })
     }
 
-    /// The root and what is below it. Only the text is looked at: this finds the root, it holds nobody.
+    /// The root and the rest of the path, by text alone: this finds the root, it is no access check.
     fn split(&self, asked: &Path) -> Option<(PathBuf, PathBuf)> {
         if asked.is_relative() {
             return Some((self.first()?.to_owned(), clean(asked)));
@@ -69,7 +70,7 @@ impl Roots {
         best
     }
 
-    /// Refuses a path of somebody else's, as it really is, that lies outside. What is true of it may be over when it is opened.
+    /// Refuses a path outside, with links resolved. For paths that another program opens, so it may be outdated by then.
     pub fn hold(&self, path: &Path) -> Result<(), Fault> {
         let really = path.canonicalize().map_err(|error| self.refused(path, &error))?;
         let mut roots = self.0.iter().filter_map(|root| root.canonicalize().ok());
@@ -79,22 +80,22 @@ impl Roots {
     fn outside(&self, path: &Path) -> Fault {
         let folders: Vec<String> = self.0.iter().map(|root| root.display().to_string()).collect();
         let folders = if folders.is_empty() { "none".to_owned() } else { folders.join(", ") };
-        // Its text may well lie in another root; each is opened by itself.
+        // By its text it may be in another root, but each root is opened by itself.
         let climbs = self.0.len() > 1 && path.components().any(|part| part == Component::ParentDir);
-        let whole = if climbs { ", written whole, as `..` does not lead from one into another" } else { "" };
+        let whole = if climbs { ", as an absolute path without `..`" } else { "" };
         let message = format!(
-            "{} lies outside of the folders that built-in tools may reach ({folders}); use a path in one of them{whole}, or let \
-             whoever operates hostler add its folder to `roots` under [builtin] in hostler.toml",
+            "{} is outside the folders that built-in tools may reach ({folders}); use a path in one of them{whole}, or ask the \
+             operator to add its folder to `roots` under [builtin] in hostler.toml",
             path.display()
         );
         Fault::new(Code::PermissionDenied, message)
     }
 
-    /// What it means that a program could not be started in a folder: the system says the same of a folder that is gone or
-    /// closed as of such a program, so the folder is asked.
+    /// The fault of a program that could not be started in a folder. The system reports a missing or closed folder like a missing
+    /// program, so the folder is checked.
     pub fn not_started(&self, folder: &Path, error: &SpawnError, otherwise: Code) -> Fault {
         if error.source.kind() == ErrorKind::NotADirectory {
-            return Fault::new(Code::ToolError, format!("{} is a file; name its folder", folder.display()));
+            return Fault::new(Code::ToolError, format!("{} is a file; pass its folder", folder.display()));
         }
         match rustix::fs::access(folder, Access::EXEC_OK) {
             Err(reason) => self.refused(folder, &reason.into()),
@@ -102,57 +103,198 @@ impl Roots {
         }
     }
 
-    /// What the system's refusal to open a path means.
+    /// The fault of a path that could not be opened.
     pub fn refused(&self, path: &Path, error: &io::Error) -> Fault {
         let shown = path.display();
         match error.kind() {
             ErrorKind::NotFound => Fault::new(
                 Code::ToolError,
-                format!("{shown} does not exist; `list_directory` or `glob` show what there is"),
+                format!("{shown} does not exist; `list_directory` or `glob` show what exists"),
             ),
-            // What cap-std says of a path that leads out, which is no error of the system's.
+            // cap-std reports a path that leads outside without a system error.
             ErrorKind::PermissionDenied if error.raw_os_error().is_none() => self.outside(path),
             ErrorKind::PermissionDenied => Fault::new(
                 Code::PermissionDenied,
-                format!("hostler may not open {shown}: {error}; its owner can let it with `chmod`"),
+                format!("cannot open {shown}: {error}; its owner can allow it with `chmod`"),
             ),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::new(
                 Code::ResourceExhausted,
-                format!("there is no room for {shown}: {error}; make some, or write elsewhere"),
+                format!("no space left for {shown}: {error}; free some, or write elsewhere"),
             ),
             _ => Fault::new(Code::ToolError, format!("{shown}: {error}")),
         }
     }
 }
 
-/// Without `.`, and without `name/..` at the end of nothing: `..` itself is left to whoever opens, since what it leads to
-/// depends on links.
+/// The path without `.`. `..` stays, because what it leads to depends on links.
 fn clean(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
 
+/// The system follows as many links.
+const MOST_LINKS: usize = 40;
+
+/// A path beneath a root.
+#[derive(Debug)]
+pub struct Located {
+    /// The root, opened.
+    pub root: Dir,
+    /// The root's path.
+    pub above: PathBuf,
+    /// The path below it; empty for the root itself.
+    pub within: PathBuf,
+}
+
+impl Located {
+    /// The whole path.
+    pub fn path(&self) -> PathBuf {
+        if self.within.as_os_str().is_empty() { self.above.clone() } else { self.above.join(&self.within) }
+    }
+
+    /// The path below the root; `.` for the root itself.
+    pub fn inner(&self) -> &Path {
+        if self.within.as_os_str().is_empty() { Path::new(".") } else { &self.within }
+    }
+
+    /// The path below the root with every link resolved; its last part need not exist.
+    ///
+    /// Links are read one by one. `Dir::canonicalize`, which asks the system for the name of an opened file, returns
+    /// `name (deleted)` when the file is replaced meanwhile.
+    pub fn really(&self) -> io::Result<PathBuf> {
+        let mut left = parts(&self.within);
+        let (mut really, mut links) = (PathBuf::new(), 0);
+        while let Some(part) = left.pop() {
+            if part == ".." {
+                if !really.pop() {
+                    // The same error as `cap-std` has for a path that leads outside.
+                    return Err(io::ErrorKind::PermissionDenied.into());
+                }
+                continue;
+            }
+            really.push(&part);
+            match self.root.read_link(&really) {
+                Ok(target) => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(Errno::LOOP.into());
+                    }
+                    really.pop();
+                    left.extend(parts(&target));
+                }
+                Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound && left.is_empty() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(really)
+    }
+}
+
+/// The names of a path in reverse. Links to absolute paths were refused when they were read.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = path.components().filter(|part| !matches!(part, Component::CurDir | Component::RootDir));
+    let mut parts: Vec<OsString> = named.map(|part| part.as_os_str().to_owned()).collect();
+    parts.reverse();
+    parts
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
-    #[test]
-    fn a_program_that_is_gone_is_not_taken_for_a_folder_that_is() {
-        let folder = tempfile::tempdir().unwrap();
-        // As of a script whose interpreter is not there.
-        let error = SpawnError { program: "bash".to_owned(), source: ErrorKind::NotFound.into() };
-        let told = |folder: &Path| Roots::default().not_started(folder, &error, Code::CommandNotFound);
-        assert_eq!(told(folder.path()).code, Code::CommandNotFound);
-        assert!(told(folder.path()).message.starts_with("bash could not be started"));
-        assert!(told(&folder.path().join("gone")).message.contains("gone does not exist"));
+    fn located(above: &Path, within: &str) -> Located {
+        let root = Dir::open_ambient_dir(above, cap_std::ambient_authority()).unwrap();
+        Located { root, above: above.to_owned(), within: within.into() }
     }
 
     #[test]
-    fn a_path_that_climbs_from_one_root_into_another_is_told_to_be_written_whole() {
+    fn every_link_is_followed_and_none_leads_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/file"), "").unwrap();
+        for (target, link) in [
+            ("a/b", "down"),
+            ("../file", "a/b/up"),
+            ("not/there", "dangling"),
+            ("new", "to_new"),
+            ("x", "y"),
+            ("y", "x"),
+            ("..", "out"),
+            ("/etc", "absolute"),
+            (".", "here"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        let really = |within: &str| located(root, within).really().map_err(|error| error.kind());
+        for (within, expected) in [
+            ("", ""),
+            ("a/b", "a/b"),
+            ("down/up", "a/file"),
+            ("down/../file", "a/file"),
+            ("to_new", "new"),
+            ("here/here", ""),
+        ] {
+            assert_eq!(really(within), Ok(expected.into()), "{within}");
+        }
+        for (within, expected) in [
+            ("out", io::ErrorKind::PermissionDenied),
+            ("a/../..", io::ErrorKind::PermissionDenied),
+            ("absolute/passwd", io::ErrorKind::PermissionDenied),
+            ("dangling", io::ErrorKind::NotFound),
+            ("a/file/x", io::ErrorKind::NotADirectory),
+        ] {
+            assert_eq!(really(within), Err(expected), "{within}");
+        }
+        let circle = located(root, "x").really().unwrap_err();
+        assert_eq!(circle.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+    }
+
+    #[test]
+    fn a_file_keeps_its_name_while_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::write(root.join("a"), "").unwrap();
+        symlink("a", root.join("link")).unwrap();
+        let (done, at) = (AtomicBool::new(false), located(root, "link"));
+        let names: Vec<_> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    fs::write(root.join("draft"), "").unwrap();
+                    fs::rename(root.join("draft"), root.join("a")).unwrap();
+                }
+            });
+            let names = (0..5_000).map(|_| at.really()).collect();
+            done.store(true, Ordering::Relaxed);
+            names
+        });
+        for name in names {
+            assert_eq!(name.unwrap(), Path::new("a"));
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_told_apart_from_a_missing_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        // As for a script whose interpreter does not exist.
+        let error = SpawnError { program: "bash".to_owned(), source: ErrorKind::NotFound.into() };
+        let fault = |folder: &Path| Roots::default().not_started(folder, &error, Code::CommandNotFound);
+        assert_eq!(fault(folder.path()).code, Code::CommandNotFound);
+        assert!(fault(folder.path()).message.starts_with("bash could not be started"));
+        assert!(fault(&folder.path().join("gone")).message.contains("gone does not exist"));
+    }
+
+    #[test]
+    fn a_path_from_one_root_into_another_must_be_absolute() {
         let roots = |folders: &[&str]| Roots::new(folders.iter().map(PathBuf::from).collect());
-        let told = |roots: &Roots, path: &str| roots.outside(Path::new(path)).message;
-        let words = "written whole, as `..` does not lead from one into another";
-        assert!(told(&roots(&["/a", "/b"]), "/a/../b/x").contains(words));
-        assert!(!told(&roots(&["/a", "/b"]), "/c/x").contains(words));
-        assert!(!told(&roots(&["/a"]), "/a/../b/x").contains(words));
+        let fault = |roots: &Roots, path: &str| roots.outside(Path::new(path)).message;
+        let words = "as an absolute path without `..`";
+        assert!(fault(&roots(&["/a", "/b"]), "/a/../b/x").contains(words));
+        assert!(!fault(&roots(&["/a", "/b"]), "/c/x").contains(words));
+        assert!(!fault(&roots(&["/a"]), "/a/../b/x").contains(words));
     }
 }

@@ -1,4 +1,4 @@
-//! What tests of built-in tools share.
+//! A test bench for built-in tools.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::outcome::{Code, Fault};
 use crate::pool::NoopListener;
 use crate::process::Withheld;
 
-/// Tools over a folder of their own.
+/// Tools over a temporary folder.
 pub(super) struct Bench {
     pub folder: tempfile::TempDir,
     tools: Builtins,
@@ -51,7 +51,7 @@ impl Bench {
         Ok(serde_json::from_str(answer.get()).unwrap())
     }
 
-    /// The code of a call that fails, and its sentence without the folder's own path.
+    /// The code and message of a failing call, without the folder's own path.
     pub async fn fault(&self, name: &str, arguments: Value) -> (Code, String) {
         let fault = self.call(name, arguments.clone()).await.expect_err(&arguments.to_string());
         let own = self.folder.path().display().to_string();
@@ -59,12 +59,12 @@ impl Bench {
     }
 
     pub async fn fails(&self, name: &str, arguments: Value, code: Code, words: &str) {
-        let (came, said) = self.fault(name, arguments).await;
-        assert!(came == code && said.contains(words), "{came}: {said}");
+        let (got, message) = self.fault(name, arguments).await;
+        assert!(got == code && message.contains(words), "{got}: {message}");
     }
 }
 
-/// An object of arguments with the path.
+/// Arguments with only a path.
 pub(super) fn at(path: &str) -> Value {
     json!({"path": path})
 }

@@ -1,9 +1,15 @@
-//! What a built-in tool is: a type with arguments and a result of its own, whose schemas are derived from them.
+//! The trait of a built-in tool, and its calls: who listens, what a call may ask of hostler, how it learns that it was cancelled.
+//! The schemas are derived from the argument and result types.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::future::Future;
+use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -12,37 +18,40 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
 use crate::config::declared_policy::{Declared, Risk};
 use crate::config::tool::Effects;
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};
+use crate::pool::Listener;
+use crate::process::Withheld;
+use crate::protocol::HostMethod;
+use crate::worker::{Ask, HostAccess};
 
-/// What a tool says of itself.
+/// A tool's description of itself.
 #[derive(Debug, Clone)]
 pub struct About {
-    /// Its name, which clients call it by: letters, digits and `_`.
+    /// Its name for clients: letters, digits and `_`.
     pub name: String,
-    /// What it does, for the model that chooses it. The first paragraph stands in lists.
+    /// What it does, for models. Lists show the first paragraph.
     pub description: String,
-    /// How it wants to be treated; whoever operates hostler has the last word.
+    /// Its declared policy, which the configuration can override.
     pub declared: Declared,
 }
 
 impl About {
-    /// A tool that may be called again only by whoever knows what that does.
+    /// A tool whose calls are not safe to repeat, unless `effects` says otherwise.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self { name: name.into(), description: description.into(), declared: Declared::default() }
     }
 
-    /// Says what repeating a call does.
+    /// Declares the effect of repeating a call.
     #[must_use]
     pub fn effects(mut self, effects: Effects) -> Self {
         self.declared.effects = Some(effects);
         self
     }
 
-    /// Says what kind of thing it does, and how much harm it can do.
+    /// Declares its category, and how much harm it can do.
     #[must_use]
     pub fn risk(mut self, category: impl Into<String>, risk: Risk) -> Self {
         self.declared.category = Some(category.into());
@@ -50,14 +59,14 @@ impl About {
         self
     }
 
-    /// Gives words it can be found by.
+    /// Declares tags.
     #[must_use]
     pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
         self.declared.tags = Some(tags.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Says how long a call may run, where nobody decides otherwise.
+    /// Declares the default time limit of a call.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.declared.timeout = Some(limit);
@@ -72,7 +81,7 @@ impl About {
 /// use hostler::outcome::Fault;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Wanted {
+/// struct RingParams {
 ///     /// How many times.
 ///     count: u32,
 /// }
@@ -80,35 +89,35 @@ impl About {
 /// struct Ring;
 ///
 /// impl Builtin for Ring {
-///     type Params = Wanted;
+///     type Params = RingParams;
 ///     type Answer = String;
 ///
 ///     fn about(&self) -> About {
 ///         About::new("ring", "Ring the bell.")
 ///     }
 ///
-///     async fn call(&self, wanted: Wanted, _call: Call) -> Result<String, Fault> {
-///         Ok("ding ".repeat(wanted.count as usize))
+///     async fn call(&self, params: RingParams, _call: Call) -> Result<String, Fault> {
+///         Ok("ding ".repeat(params.count as usize))
 ///     }
 /// }
 /// ```
 pub trait Builtin: Send + Sync + 'static {
-    /// What it takes. Its fields are the arguments, their doc comments what a model reads about them.
+    /// Its arguments: one per field, described by the field's doc comment.
     type Params: DeserializeOwned + JsonSchema + Send;
-    /// What it returns.
+    /// Its result.
     type Answer: Serialize + JsonSchema + Send;
 
-    /// What it says of itself.
+    /// Its description of itself.
     fn about(&self) -> About;
 
-    /// Makes a call. A future that is dropped is a call that is cancelled: what it has begun must end then.
+    /// Runs a call. A dropped future is a cancelled call: everything it started must end then.
     fn call(&self, params: Self::Params, call: Call) -> impl Future<Output = Result<Self::Answer, Fault>> + Send;
 }
 
-/// A call under way.
+/// A running call.
 pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Box<RawValue>, Fault>> + Send + 'a>>;
 
-/// A built-in tool whatever its arguments are.
+/// A built-in tool of any types.
 pub(super) trait AnyBuiltin: Send + Sync {
     fn function(&self) -> Function;
     fn run(self: Arc<Self>, arguments: Box<RawValue>, call: Call) -> Running<'static>;
@@ -139,22 +148,123 @@ impl<T: Builtin> AnyBuiltin for T {
             })?;
             let answer = self.call(params, call).await?;
             to_raw_value(&answer).map_err(|error| {
-                Fault::new(Code::InvalidOutput, format!("the result cannot be written as JSON: {error}"))
+                Fault::new(Code::InvalidOutput, format!("the result cannot be serialized as JSON: {error}"))
             })
         })
     }
 }
 
+/// Looks up a secret where the configuration says, or in hostler's environment; `None` when it is not set.
+pub type LookUp =
+    Arc<dyn Fn(&str) -> Pin<Box<dyn Future<Output = Result<Option<String>, Fault>> + Send>> + Send + Sync>;
+
+/// A call under way.
+pub struct Call {
+    /// Its id.
+    pub id: String,
+    /// When it started.
+    pub begun: Instant,
+    /// Its time limit.
+    pub timeout: Duration,
+    /// The most output that is kept of a program it starts, in bytes.
+    pub most: usize,
+    /// The variables of hostler's environment that programs it starts do not get.
+    pub withheld: Withheld,
+    /// Where secrets come from.
+    pub secrets: LookUp,
+    /// Receives its progress and output.
+    pub listener: Arc<dyn Listener>,
+    /// Access to hostler: other tools, the catalogue, the client's model.
+    pub host: Option<Arc<dyn HostAccess>>,
+}
+
+/// Tells work on another thread that its call was cancelled. Every loop must check it.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Whether the call was cancelled.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Cancels the work.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Cancels the work when the call's future is dropped.
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+impl Call {
+    /// The environment of programs that it starts: hostler's, without what may be secret.
+    pub fn env(&self) -> BTreeMap<OsString, OsString> {
+        self.withheld.for_programs()
+    }
+
+    /// A program on hostler's `PATH`.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        self.withheld.environment().find_program(name)
+    }
+
+    /// A secret's current value; `None` when it is not set.
+    pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
+        (self.secrets)(name).await
+    }
+
+    /// Calls another tool by either of its names. The code of its fault is in the fault's message.
+    pub async fn tool(&self, name: &str, arguments: Value) -> Result<Value, Fault> {
+        self.ask(HostMethod::Call, &json!({"tool": name, "arguments": arguments})).await
+    }
+
+    /// A request to hostler, as Python tools make them.
+    pub async fn ask(&self, method: HostMethod, params: &impl Serialize) -> Result<Value, Fault> {
+        let wrong = |error: serde_json::Error| Fault::new(Code::SystemError, error.to_string());
+        let host = self.host.as_ref().ok_or_else(|| {
+            let message =
+                "this tool may not use hostler; allow it with `host_access = true` under [tool.NAME] in hostler.toml";
+            Fault::new(Code::PermissionDenied, message)
+        })?;
+        let params = to_raw_value(params).map_err(wrong)?;
+        let left = self.timeout.saturating_sub(self.begun.elapsed());
+        let answer = host.answer(Ask { method, params, left }).await;
+        let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
+        serde_json::from_str(answer.get()).map_err(wrong)
+    }
+
+    /// Runs blocking work, such as reading files, on a thread of its own. The work's [`Stop`] is set when the call is cancelled
+    /// or out of time.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Stop) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let stop = Stop::default();
+        let _guard = StopOnDrop(stop.clone());
+        match tokio::task::spawn_blocking(move || work(&stop)).await {
+            Ok(done) => done,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            Err(_) => Err(Fault::new(Code::ShuttingDown, "hostler is shutting down")),
+        }
+    }
+}
+
 fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = schema_of::<T>(SchemaSettings::draft2020_12());
-    // An argument that nobody knows is a mistake worth telling.
+    // An unknown argument is reported.
     schema.entry("additionalProperties").or_insert(false.into());
     schema.entry("type").or_insert("object".into());
     schema.entry("properties").or_insert(json!({}));
     schema
 }
 
-/// As clients get results: an object as it is, anything else in one. Nothing where it may be anything.
+/// The schema of results as clients get them: an object as it is, anything else wrapped in one. None where anything is allowed.
 fn output_schema<T: JsonSchema>() -> Option<Map<String, Value>> {
     let schema = schema_of::<T>(SchemaSettings::draft2020_12().for_serialize());
     if schema.get("type").is_some_and(|kind| kind == "object") {
@@ -168,20 +278,19 @@ fn output_schema<T: JsonSchema>() -> Option<Map<String, Value>> {
 }
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
-    // Models read a schema better that refers to nothing.
+    // Models read schemas better without references.
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     tidy(&mut schema);
     let mut schema = schema.as_object().cloned().unwrap_or_default();
-    // Of a type that is not the tool's own, and for programmers.
+    // These describe the Rust type.
     for key in ["$schema", "title", "description"] {
         schema.remove(key);
     }
     schema
 }
 
-/// Takes out what a model has no use for: widths of numbers, and that leaving out
-/// means nothing.
+/// Removes what a model does not need: widths of numbers, and null defaults.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -204,8 +313,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Words to choose from, each with a text of its own, become a list of words with one text: whoever names what fits, offers it or
-/// tells what came instead reads that from a list.
+/// Replaces described choices (`oneOf`) by an `enum` with one description, which completion and messages are built from.
 fn list_choices(schema: &mut Map<String, Value>) {
     let Some(Value::Array(branches)) = schema.get("oneOf") else { return };
     let (mut words, mut text) = (Vec::new(), Vec::new());

@@ -1,19 +1,21 @@
-//! One tool file: its header, its syntax, and every rule about what it says.
+//! One tool file: its header, its syntax and every rule about its content; an executable as far as it can be checked
+//! without running it.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use pep440_rs::VersionSpecifiers;
 use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
 
-use super::Text;
-use super::names::Names;
-use super::{
-    FileReport, Finding, Surroundings, credentials, functions, halves, imports, interpreters, rule, variables,
-};
+use super::report::bytes_of;
+use super::{FileReport, Finding, Rule, Surroundings, Text, code, halves, imports, interpreters, rule};
 use crate::config::EffectiveTool;
-use crate::discovery::{Status, SyntaxError, ToolFile, syntax_error, syntax_tree};
+use crate::discovery::{
+    Kind, Status, SyntaxError, ToolFile, enough_for, may_not_be_executed, syntax_error, syntax_tree, unknown_to,
+};
 use crate::pep723;
+use crate::process::shell_word;
 
 /// A file as the rules see it.
 pub(super) struct Subject<'a> {
@@ -21,78 +23,86 @@ pub(super) struct Subject<'a> {
     pub(super) text: &'a Text,
     pub(super) settings: &'a EffectiveTool,
     pub(super) parsed: &'a Parsed<ModModule>,
-    pub(super) names: Names,
 }
 
 /// Checks one file, whatever other files are called.
 pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Surroundings) -> FileReport {
-    // Asked before it is opened: opening a pipe would wait for somebody to write.
+    // Opening a pipe would wait for a writer.
     let is_file = std::fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file());
     let bytes = is_file.then(|| std::fs::read(&file.path).ok()).flatten().unwrap_or_default();
     let source = match pep723::decode(&bytes) {
         Ok(source) => source,
-        Err(error) => {
-            let text = Text::new(String::from_utf8_lossy(&bytes).into_owned());
-            let findings = of_header(error, &text);
-            return FileReport { path: file.path.clone(), text, findings };
-        }
+        Err(error) => return undecodable(&file.path, &bytes, error),
     };
     let text = Text::new(source);
-    let mut findings = Vec::new();
     let header = pep723::read(&text.source, &Arc::new(file.path.clone()));
-    let says_what_it_needs = header.is_ok();
-    findings.extend(header.err().into_iter().flat_map(|error| of_header(error, &text)));
+    let has_valid_header = header.is_ok();
+    let mut findings: Vec<Finding> = header.err().into_iter().flat_map(|error| of_header(error, &text)).collect();
     let parsed = syntax_tree(&text.source);
     let refused = parsed.as_ref().and_then(|parsed| refused(parsed, &text));
-    // What a merge left in the header is no Python either; once is enough.
-    let is_told =
-        |refused: &Finding| findings.iter().any(|told| told.fix == refused.fix && told.range == refused.range);
-    findings.extend(refused.filter(|refused| !is_told(refused)));
+    // A merge conflict in the header is an error of the header and of the syntax; one of them is enough.
+    let is_known =
+        |refused: &Finding| findings.iter().any(|known| known.fix == refused.fix && known.range == refused.range);
+    findings.extend(refused.filter(|refused| !is_known(refused)));
     if findings.is_empty() {
-        findings.extend(broken(&file.status, &text));
+        let rule = if text.source.is_empty() { &rule::UNREADABLE } else { &rule::NAME };
+        findings.extend(name_problem(&file.status, rule, &text));
     }
     findings.extend(file.warnings.iter().map(|warning| {
         let (message, fix) = halves(&warning.text);
-        let rule = super::Rule::named(warning.rule).unwrap_or(&rule::EXPORTS);
+        let rule = Rule::named(warning.rule).unwrap_or(&rule::EXPORTS);
         Finding::new(rule, text.range_of_line(warning.line), message, fix)
     }));
     if let Some(parsed) = &parsed {
-        let names = Names::of(parsed.suite());
-        let subject = Subject { file, text: &text, settings, parsed, names };
-        functions::check(&subject, &mut findings);
-        if says_what_it_needs {
-            imports::check(&subject, surroundings, &mut findings);
+        let subject = Subject { file, text: &text, settings, parsed };
+        let imported = code::check(&subject, &mut findings);
+        if has_valid_header {
+            imports::check(&subject, &imported, surroundings, &mut findings);
         }
-        credentials::check(&subject, &mut findings);
-        variables::check(&subject, &mut findings);
         interpreters::check(&subject, &surroundings.interpreters, &mut findings);
     }
     FileReport { path: file.path.clone(), text, findings }
 }
 
-/// Whether a file that others import is Python at all; nothing else is asked of it.
+/// Whether a file that others import is valid Python.
 pub(super) fn check_helper(path: &Path) -> Option<FileReport> {
     let bytes = std::fs::read(path).ok()?;
-    let (text, findings) = match pep723::decode(&bytes) {
-        Err(error) => {
-            let text = Text::new(String::from_utf8_lossy(&bytes).into_owned());
-            let findings = of_header(error, &text);
-            (text, findings)
-        }
-        Ok(source) => {
-            let text = Text::new(source);
-            let findings = syntax_tree(&text.source).and_then(|parsed| refused(&parsed, &text)).into_iter().collect();
-            (text, findings)
-        }
+    let source = match pep723::decode(&bytes) {
+        Ok(source) => source,
+        Err(error) => return Some(undecodable(path, &bytes, error)),
     };
+    let text = Text::new(source);
+    let findings: Vec<_> = syntax_tree(&text.source).and_then(|parsed| refused(&parsed, &text)).into_iter().collect();
     (!findings.is_empty()).then(|| FileReport { path: path.to_owned(), text, findings })
 }
 
+/// Syntax that the oldest allowed version cannot parse.
+pub(super) fn newer_syntax(subject: &Subject<'_>, range: &VersionSpecifiers, findings: &mut Vec<Finding>) {
+    let source = &subject.text.source;
+    let oldest = pep723::oldest_minor(range).map(|(_, minor)| minor);
+    let Some((oldest, error)) = oldest.and_then(|oldest| Some((oldest, unknown_to(source, oldest)?))) else { return };
+    let Some(enough) = enough_for(source, oldest) else { return };
+    let message = format!("`{range}` allows versions that cannot parse this: {error}");
+    let fix = format!("begin `requires-python` with \">=3.{enough}\", or use older syntax");
+    findings.push(Finding::new(&rule::NEWER_SYNTAX, bytes_of(&error), message, fix));
+}
+
+/// Why a file cannot be served although its header and its syntax are valid.
+pub(super) fn name_problem(status: &Status, rule: &'static Rule, text: &Text) -> Option<Finding> {
+    let Status::Broken { line, reason } = status else { return None };
+    let (message, fix) = halves(reason);
+    Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
+}
+
+fn undecodable(path: &Path, bytes: &[u8], error: pep723::HeaderError) -> FileReport {
+    let text = Text::new(String::from_utf8_lossy(bytes).into_owned());
+    let findings = of_header(error, &text);
+    FileReport { path: path.to_owned(), text, findings }
+}
+
 fn of_header(error: pep723::HeaderError, text: &Text) -> Vec<Finding> {
-    let others = error.others.into_iter().flat_map(|other| of_header(other, text));
-    let mut findings: Vec<Finding> = others.collect();
-    findings.insert(0, Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix));
-    findings
+    let first = Finding::new(&rule::HEADER, text.range_of_line(error.line), error.reason, error.fix);
+    std::iter::once(first).chain(error.others.into_iter().flat_map(|other| of_header(other, text))).collect()
 }
 
 fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
@@ -100,10 +110,44 @@ fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
     Some(Finding::new(&rule::SYNTAX, range, what, fix))
 }
 
-/// Why a file with a good header and good syntax cannot be served.
-fn broken(own: &Status, text: &Text) -> Option<Finding> {
-    let Status::Broken { line, reason } = own else { return None };
-    let (message, fix) = halves(reason);
-    let rule = if text.source.is_empty() { &rule::UNREADABLE } else { &rule::NAME };
-    Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
+/// Assumes that an executable without known metadata is one tool, named after its file.
+pub(super) fn assume(file: &mut ToolFile) {
+    if file.kind == Kind::Executable && file.functions.is_empty() {
+        file.functions = vec![file.as_one_tool()];
+    }
+}
+
+/// Whether an executable can be started, and what was wrong with its metadata when it was last asked. It is not run here.
+pub(super) fn check_executable(file: &ToolFile) -> FileReport {
+    let reason = match &file.status {
+        Status::Broken { reason, .. } | Status::Missing { reason } => Some(reason),
+        _ => None,
+    };
+    let found = reason.map(|reason| {
+        let (message, fix) = halves(reason);
+        let rule = if pep723::is_identifier(&file.pack) { &rule::NO_PROGRAM } else { &rule::NAME };
+        Finding::new(rule, None, message, fix)
+    });
+    let unknown = match &file.status {
+        Status::SchemaUnknown { reason } => Some(reason),
+        _ => None,
+    };
+    let remarks = unknown.into_iter().chain(file.warnings.iter().map(|remark| &remark.text)).map(|remark| {
+        // The executable's own words come first and may hold a `;`, so the last part is the fix.
+        let (message, fix) =
+            remark.rsplit_once("; ").unwrap_or((remark, "let `--schema` print a JSON schema of its arguments"));
+        Finding::new(&rule::METADATA, None, message, fix)
+    });
+    let findings = found.into_iter().chain(remarks).collect();
+    FileReport::without_text(&file.path, findings)
+}
+
+/// Scripts that would be tools if they had execute permission; no list shows them.
+pub(super) fn not_executable(folder: &Path) -> impl Iterator<Item = FileReport> {
+    may_not_be_executed(folder).into_iter().map(|path| {
+        let message = "it begins with `#!` but has no execute permission, so it is not a tool";
+        let command = format!("chmod +x {}", shell_word(&path.to_string_lossy()));
+        let fix = format!("run `{command}`, or begin its name with `_` if it is a helper");
+        FileReport::without_text(&path, vec![Finding::new(&rule::NOT_EXECUTABLE, None, message, fix)])
+    })
 }

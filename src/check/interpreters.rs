@@ -1,4 +1,4 @@
-//! Which interpreters this machine has, as far as file names tell, and whether a header's `requires-python` fits one.
+//! The interpreters of this machine, by file name, and whether one satisfies a header's `requires-python`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,22 +7,22 @@ use std::str::FromStr;
 use pep440_rs::VersionSpecifiers;
 
 use super::file::Subject;
-use super::{Finding, newer, rule};
+use super::{Finding, file, rule};
 use crate::config::Environment;
 use crate::pep723::{UnsupportedPython, some_patch_fits};
 
-/// Minor versions of Python, `(3, 12)`; none when nothing could be found out.
+/// Minor versions of Python, `(3, 12)`; empty when none was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreters(pub BTreeSet<(u64, u64)>);
 
 impl Interpreters {
-    /// What `PATH`, uv's own folder and the usual version managers hold. Nothing is started: names of files tell.
+    /// The versions in `PATH`, in uv's folder and in pyenv's, by file name; nothing is started.
     pub fn of_this_machine(environment: &Environment) -> Self {
         let mut found = BTreeSet::new();
         let path = environment.raw("PATH").unwrap_or_default();
         for folder in std::env::split_paths(path) {
             found.extend(names_in(&folder).iter().filter_map(|name| version_of(name.strip_prefix("python")?)));
-            // `python3` says more by what it points at.
+            // `python3` is often a link to a name with a version.
             let target = std::fs::canonicalize(folder.join("python3")).ok();
             let name = target.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
             found.extend(name.and_then(|name| version_of(name.strip_prefix("python")?)));
@@ -35,13 +35,13 @@ impl Interpreters {
         Self(found)
     }
 
-    /// Whether one of them fits.
+    /// Whether one of them satisfies a range.
     pub fn fits(&self, wanted: &VersionSpecifiers) -> bool {
         self.0.iter().any(|minor| some_patch_fits(*minor, wanted))
     }
 
-    /// All of them, as one text.
-    pub fn told(&self) -> String {
+    /// All of them: `3.9, 3.11`.
+    pub fn list(&self) -> String {
         self.0.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
     }
 }
@@ -71,18 +71,18 @@ pub(super) fn check(subject: &Subject<'_>, machine: &Interpreters, findings: &mu
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
-            let message = format!("`{text}` is no version specifier: {reason}");
+            let message = format!("`{text}` is not a version specifier: {reason}");
             let fix = "write it like \">=3.11\" or \">=3.11,<3.14\"";
             return findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
         }
     };
-    newer::check(subject, &wanted, findings);
+    file::newer_syntax(subject, &wanted, findings);
     if let Some(hindrance) = UnsupportedPython::of_range(&wanted) {
         let (message, fix) = hindrance.explain(&format!("`{text}`"));
         findings.push(Finding::new(&rule::PYTHON_IMPOSSIBLE, range, message, fix));
     } else if !machine.0.is_empty() && !machine.fits(&wanted) {
-        let message = format!("no interpreter here fits `{text}`; there are {} by name", machine.told());
-        let fix = "install one (`uv python install`), let uv fetch it at the first call, or widen the range";
+        let message = format!("no interpreter here satisfies `{text}` (found: {})", machine.list());
+        let fix = "install one (`uv python install`), let uv download it at the first call, or widen the range";
         findings.push(Finding::new(&rule::PYTHON_ABSENT, range, message, fix));
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_versions() {
+    fn versions_are_read_from_file_names() {
         assert_eq!(version_of("3.12"), Some((3, 12)));
         assert_eq!(version_of("3.12.4-linux-x86_64-gnu"), Some((3, 12)));
         for text in ["3", "3-config", "3.12-config", "", "3.x"] {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_fit_or_do_not() {
+    fn a_machine_satisfies_a_range_by_one_of_its_versions() {
         let machine = Interpreters(BTreeSet::from([(3, 9), (3, 11)]));
         let fits = |text: &str| machine.fits(&VersionSpecifiers::from_str(text).unwrap());
         assert!(fits(">=3.9") && fits("==3.11.*") && fits(">=3.11.4,<3.12") && fits("~=3.9"));

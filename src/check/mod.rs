@@ -1,31 +1,23 @@
-//! `check`: what is wrong with tool files and their configuration, told as a compiler tells it. Reads files and nothing
-//! else: no tool runs, no interpreter starts, no network is asked.
+//! `check`: mistakes in tool files and their configuration, each with its place. It reads files and nothing else: no tool
+//! runs, no interpreter starts, no network is used.
+//!
+//! A rule belongs here when the mistake matters because of hostler; what a linter finds anywhere does not.
 
-mod credentials;
-mod executables;
+mod code;
 mod file;
-mod functions;
-mod guards;
-mod imported;
 mod imports;
 mod interpreters;
-mod names;
-mod namesakes;
-mod newer;
-mod programs;
+mod report;
 mod rule;
 mod settings;
-mod text;
-mod variables;
 
 use std::collections::{BTreeSet, HashSet};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use interpreters::Interpreters;
+pub use report::{FileReport, Finding, Report, Text};
 pub use rule::{Level, RULES, Rule};
 pub use settings::settings;
-pub use text::Text;
 
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
@@ -33,113 +25,54 @@ use crate::discovery::{
     Answers, Cache, FolderProblem, Kind, Status, ToolFile, read_tool, resolve_collisions, resolve_overrides, scan_all,
 };
 
-/// One thing that is wrong.
-#[derive(Debug, Clone)]
-pub struct Finding {
-    /// The rule it breaks.
-    pub rule: &'static Rule,
-    /// How bad it is: as bad as the rule says, or less where it is not certain.
-    pub level: Level,
-    /// The bytes of the text it is about; none when it is about the whole file.
-    pub range: Option<Range<usize>>,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub fix: String,
-}
-
-/// What is wrong in one file.
-#[derive(Debug)]
-pub struct FileReport {
-    /// The file.
-    pub path: PathBuf,
-    /// Its text, as far as it could be read.
-    pub text: Text,
-    /// What is wrong, in the order of the text.
-    pub findings: Vec<Finding>,
-}
-
-/// What the rules need to know of the world.
+/// What the rules need beside the files.
 pub struct Surroundings {
-    /// The configuration in force; for settings of tools.
+    /// The effective configuration.
     pub config: Config,
     /// The interpreters of this machine.
     pub interpreters: Interpreters,
     /// The modules of a file's environment, where it is built already.
     pub installed: fn(&Config, &ToolFile) -> Option<BTreeSet<String>>,
-    /// The tools that are part of this program and on.
+    /// The enabled built-in tools.
     pub built_in: Vec<ToolFile>,
-    /// Where it is kept what executables said of themselves: none is run to be checked.
+    /// Stored descriptions of executables, which are not run here.
     pub known: Option<Cache>,
 }
 
-/// What was looked at, and what is wrong with it.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Every file that was looked at, those without findings too.
-    pub files: Vec<FileReport>,
-}
-
-impl Report {
-    /// Everything that is wrong.
-    pub fn findings(&self) -> impl Iterator<Item = (&FileReport, &Finding)> {
-        self.files.iter().flat_map(|file| file.findings.iter().map(move |finding| (file, finding)))
-    }
-}
-
-impl Finding {
-    fn new(
-        rule: &'static Rule,
-        range: impl Into<Option<Range<usize>>>,
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
-        Self { rule, level: rule.level, range: range.into(), message: message.into(), fix: fix.into() }
-    }
-
-    /// The same, and not certain.
-    fn doubtful(self) -> Self {
-        Self { level: Level::Warning, ..self }
-    }
-}
-
-/// Checks folders of tools, and files one by one.
+/// Checks folders of tools, and single files.
 pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings) -> Report {
     let mut scan = scan_all(folders, surroundings.known.as_ref(), &Answers::default());
-    scan.files.iter_mut().for_each(executables::assume);
+    scan.files.iter_mut().for_each(file::assume);
     let before: Vec<ToolFile> = scan.files.iter().chain(&surroundings.built_in).cloned().collect();
     resolve_overrides(&mut scan.files);
     // A file that was named is checked even if no folder would list it.
     let listed: HashSet<PathBuf> = scan.files.iter().map(|file| file.path.clone()).collect();
     let named = files.iter().filter(|path| !listed.contains(*path)).map(|path| read_tool(path));
     scan.files.extend(named);
-    scan.files.iter_mut().for_each(executables::assume);
+    scan.files.iter_mut().for_each(file::assume);
     let claims = collisions(&scan.files);
-    let displaced = namesakes::displaced(&before, &scan.files);
 
+    let config = &surroundings.config;
     let mut report = Report::default();
-    let problems = scan.problems.iter().filter(|problem| problem.matters(&surroundings.config.tools.origin));
-    report.files.extend(problems.map(|problem| folder_report(problem, &surroundings.config)));
+    let problems = scan.problems.iter().filter(|problem| problem.matters(&config.tools.origin));
+    report.files.extend(problems.map(|problem| folder_report(problem, config)));
     for (file, claim) in scan.files.iter().zip(&claims) {
-        let settings = effective(file, &surroundings.config);
         let mut one = match file.kind {
-            Kind::Executable => executables::check(file),
-            _ => file::check(file, &settings, surroundings),
+            Kind::Executable => file::check_executable(file),
+            _ => file::check(file, &effective(file, config), surroundings),
         };
-        one.findings.extend(displaced.get(&file.path).into_iter().flatten().cloned());
-        one.findings.extend(collision(claim, &one.text));
-        finish(&mut one, &surroundings.config);
+        one.findings.extend(displaced(file, &before));
+        one.findings.extend(file::name_problem(claim, &rule::NAME, &one.text));
+        finish(&mut one, config);
         report.files.push(one);
     }
-    for mut one in folders.iter().flat_map(|folder| executables::without_leave(folder)) {
-        finish(&mut one, &surroundings.config);
+    for mut one in folders.iter().flat_map(|folder| file::not_executable(folder)) {
+        finish(&mut one, config);
         report.files.extend(Some(one).filter(|one| !one.findings.is_empty()));
     }
-    let tools = scan.files.iter().map(|file| (file.pack.clone(), effective(file, &surroundings.config)));
-    let tools: Vec<_> = tools.collect();
-    report.crowded(&tools);
-    report.overruled(tools);
-    // A helper that is no Python breaks every file that imports it.
+    let tools: Vec<_> = scan.files.iter().map(|file| (file.pack.clone(), effective(file, config))).collect();
+    report.tool_settings(&tools);
+    // A helper that is not valid Python breaks every file that imports it.
     let known: HashSet<&PathBuf> = scan.files.iter().map(|file| &file.path).collect();
     let helpers: BTreeSet<&PathBuf> =
         scan.files.iter().flat_map(|file| &file.helpers).filter(|path| !known.contains(path)).collect();
@@ -147,7 +80,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     report
 }
 
-/// What every file's names would come to if nothing else were wrong with any of them.
+/// The status of every file as far as names decide it.
 fn collisions(files: &[ToolFile]) -> Vec<Status> {
     let mut sound: Vec<ToolFile> = files.to_vec();
     for file in &mut sound {
@@ -158,32 +91,48 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let wishes = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    let declared = file.declared.layer();
+    let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
     let (message, fix) = halves(&problem.describe(&config.tools.origin));
-    let findings = vec![Finding::new(&rule::UNREADABLE, None, message, fix)];
-    FileReport { path: problem.folder.clone(), text: Text::new(String::new()), findings }
+    FileReport::without_text(&problem.folder, vec![Finding::new(&rule::UNREADABLE, None, message, fix)])
 }
 
-fn collision(claim: &Status, text: &Text) -> Option<Finding> {
-    let Status::Broken { line, reason } = claim else { return None };
-    let (message, fix) = halves(reason);
-    Some(Finding::new(&rule::NAME, line.map(|line| text.range_of_line(line)), message, fix))
+/// What a file hides of weaker folders: a built-in tool, or a file of another kind. Hiding one of its own kind is intended.
+fn displaced(winner: &ToolFile, all: &[ToolFile]) -> Vec<Finding> {
+    let is_hidden = |other: &&ToolFile| {
+        let is_program = |file: &ToolFile| file.kind == Kind::Executable;
+        let mut names = winner.functions.iter().map(|function| winner.names_of(&function.name).1);
+        match other.kind {
+            Kind::Builtin => other.pack == winner.pack || names.any(|name| name == other.pack),
+            _ => other.pack == winner.pack && is_program(other) != is_program(winner),
+        }
+    };
+    let hidden = all.iter().filter(|other| other.rank < winner.rank).filter(is_hidden);
+    let finding = |other: &ToolFile| {
+        let name = &other.pack;
+        let (what, also) = match other.kind {
+            Kind::Builtin => {
+                (format!("the built-in tool `{name}`"), format!(", or add `disable = [\"{name}\"]` under [builtin]"))
+            }
+            _ => (other.path.display().to_string(), String::new()),
+        };
+        let fix = format!("rename one of them{also}");
+        Finding::new(&rule::TAKES_PLACE, None, format!("this file takes the place of {what}"), fix)
+    };
+    hidden.map(finding).collect()
 }
 
-/// Sentences say what is wrong, then `;`, then what to do.
+/// Discovery joins what is wrong and what to do with `; `.
 fn halves(sentence: &str) -> (String, String) {
-    match sentence.split_once("; ") {
-        Some((what, fix)) => (what.to_owned(), fix.to_owned()),
-        None => (sentence.to_owned(), String::new()),
-    }
+    let (what, fix) = sentence.split_once("; ").unwrap_or((sentence, ""));
+    (what.to_owned(), fix.to_owned())
 }
 
-/// Puts the findings in order and takes out those that somebody does not want to hear.
+/// Sorts the findings and removes ignored ones and duplicates.
 fn finish(report: &mut FileReport, config: &Config) {
     let FileReport { text, findings, .. } = report;
     findings.retain(|finding| {
@@ -200,7 +149,7 @@ fn finish(report: &mut FileReport, config: &Config) {
 
 const IGNORE: &str = "hostler: ignore[";
 
-/// The rules that a line switches off for itself: `# hostler: ignore[missing-hint]`.
+/// The rules that a line switches off for itself: `# hostler: ignore[shared-default]`.
 fn ignored_on(line: &str) -> impl Iterator<Item = &str> {
     let comment = line.split_once('#').map_or("", |(_, comment)| comment);
     let inside = comment.split_once(IGNORE).and_then(|(_, rest)| rest.split_once(']')).map_or("", |(inside, _)| inside);
@@ -209,19 +158,19 @@ fn ignored_on(line: &str) -> impl Iterator<Item = &str> {
 
 fn unknown_ignores(text: &Text) -> Vec<Finding> {
     let lines = text.source.lines().enumerate().filter(|(_, line)| line.contains(IGNORE));
-    let names = lines.flat_map(|(index, line)| ignored_on(line).map(move |name| (index + 1, name)));
-    names.filter(|(_, name)| Rule::named(name).is_none()).map(|(line, name)| unknown_rule(name, text, line)).collect()
+    let names = lines.flat_map(|(index, line)| ignored_on(line).map(move |name| (text.range_of_line(index + 1), name)));
+    let unknown = names.filter_map(|(range, name)| Some((range, unknown_rule(name)?)));
+    unknown.map(|(range, (message, fix))| Finding::new(&rule::UNKNOWN_RULE, range, message, fix)).collect()
 }
 
-fn unknown_rule(name: &str, text: &Text, line: usize) -> Finding {
+/// What is wrong with the name of a rule, and what to do; none where there is such a rule.
+fn unknown_rule(name: &str) -> Option<(String, String)> {
+    if Rule::named(name).is_some() {
+        return None;
+    }
     let near = nearest(name, RULES.iter().map(|rule| rule.name));
-    let fix = near.map_or("`hostler check --rules` shows them".to_owned(), |near| format!("did you mean `{near}`?"));
-    Finding::new(&rule::UNKNOWN_RULE, text.range_of_line(line), format!("there is no rule `{name}`"), fix)
-}
-
-/// The folder a file's neighbours lie in.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
+    let fix = near.map_or("`hostler check --rules` lists them".to_owned(), |near| format!("did you mean `{near}`?"));
+    Some((format!("there is no rule `{name}`"), fix))
 }
 
 #[cfg(test)]

@@ -1,112 +1,119 @@
-//! Mistakes of `hostler.toml`, as findings.
+//! Mistakes in `hostler.toml`: what cannot be read, what names something that does not exist, what has no effect.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{FileReport, Finding, Report, Rule, Text, rule};
+use super::{FileReport, Finding, Interpreters, Report, rule};
 use crate::config::origin::{Origin, Place, Setting};
-use crate::config::section::Problem;
+use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
 
-/// What is wrong with a configuration that could not be read.
+/// The findings of a configuration that could not be read.
 pub fn settings(error: &ConfigError) -> Report {
     let mut report = Report::default();
     match error {
         ConfigError::Unreadable { path, error, fix } => {
             let findings = vec![Finding::new(&rule::SETTINGS, None, format!("cannot be read: {error}"), *fix)];
-            report.files.push(FileReport { path: PathBuf::from(path), text: Text::new(String::new()), findings });
+            report.files.push(FileReport::without_text(Path::new(path), findings));
         }
         ConfigError::Problems(problems) => {
             for problem in problems {
-                report.add(&problem.place, |text| of_problem(problem, text));
+                let key = if problem.key.is_empty() { String::new() } else { format!("`{}`: ", problem.key) };
+                report.add(&problem.place, &rule::SETTINGS, key + &problem.what, problem.fix.clone());
             }
         }
     }
     report
 }
 
-fn of_problem(problem: &Problem, text: &Text) -> Finding {
-    let message =
-        if problem.key.is_empty() { problem.what.clone() } else { format!("`{}`: {}", problem.key, problem.what) };
-    Finding::new(&rule::SETTINGS, text.range_of_line(problem.place.line), message, problem.fix.clone())
-}
-
 impl Report {
-    /// Adds what was found about settings that fit no tool: where they stand, and a sentence.
-    pub fn unused(&mut self, unused: &[(Option<Place>, String)]) {
-        for (place, sentence) in unused {
-            let Some(place) = place else { continue };
-            let (message, fix) = super::halves(sentence);
-            self.add(place, |text| {
-                Finding::new(&rule::UNUSED_SETTINGS, text.range_of_line(place.line), message.clone(), fix.clone())
-            });
+    /// Adds everything that a configuration names and that does not exist. `secret_problem` says what is wrong with a secret's
+    /// file, and what to do.
+    pub fn configuration(
+        &mut self,
+        config: &Config,
+        machine: &Interpreters,
+        secret_problem: impl Fn(&str, &Path) -> Option<(String, String)>,
+    ) {
+        self.programs(config, machine);
+        if let Some(Setting { origin: Origin::File(place), .. }) = &config.layer.builtin.roots {
+            for (root, why) in config.layer.builtin.reached() {
+                let Some(why) = why else { continue };
+                let message = format!("`builtin.roots`: {} {why}", root.display());
+                self.add(place, &rule::ABSENT_ROOT, message, "create the folder, or correct the path");
+            }
+        }
+        for (name, Setting { value, origin }) in &config.layer.secrets {
+            if let (SecretSource::File(path), Origin::File(place)) = (value, origin)
+                && let Some((message, fix)) = secret_problem(name, path)
+            {
+                self.add(place, &rule::SECRET_FILE, message, fix);
+            }
+        }
+        if let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore {
+            for (message, fix) in names.iter().filter_map(|name| super::unknown_rule(name)) {
+                self.add(place, &rule::UNKNOWN_RULE, message, fix);
+            }
         }
     }
 
-    /// Adds what tools' own settings overrule: never more workers are kept than there may be.
-    pub(super) fn overruled(&mut self, tools: Vec<(String, EffectiveTool)>) {
-        let mut told: Vec<(Place, usize)> = Vec::new();
+    /// The uv and the Python under `[environment]`. Nothing is started.
+    fn programs(&mut self, config: &Config, machine: &Interpreters) {
+        let fix = "correct the path, or remove the line";
+        if let Some(Setting { value, origin: Origin::File(place) }) = &config.uv
+            && config.environment.find_program(value).is_none()
+        {
+            let message = format!("`environment.uv`: \"{}\" is not a program", value.display());
+            self.add(place, &rule::ABSENT_PROGRAM, message, fix);
+        }
+        let Some(Setting { value, origin: Origin::File(place) }) = &config.python else { return };
+        let mut numbers = value.split('.').map_while(|part| part.parse().ok());
+        let minor = numbers.next().zip(numbers.next());
+        if value.contains('/') && !Path::new(value).exists() {
+            let message = format!("`environment.python`: \"{value}\" does not exist");
+            self.add(place, &rule::ABSENT_PROGRAM, message, fix);
+        } else if minor.is_some_and(|minor| !machine.0.is_empty() && !machine.0.contains(&minor)) {
+            let message = format!("no interpreter here is Python {value} (found: {})", machine.list());
+            let fix = format!(
+                "install it (`uv python install {value}`), let uv download it at the first call, or correct the line"
+            );
+            self.add(place, &rule::PYTHON_ABSENT, message, fix);
+        }
+    }
+
+    /// Adds settings that match no tool: their place, and a sentence.
+    pub fn unused(&mut self, unused: &[(Option<Place>, String)]) {
+        for (place, sentence) in unused.iter().filter_map(|(place, sentence)| Some((place.as_ref()?, sentence))) {
+            let (message, fix) = super::halves(sentence);
+            self.add(place, &rule::UNUSED_SETTINGS, message, fix);
+        }
+    }
+
+    /// Adds settings of single tools that contradict each other.
+    pub(super) fn tool_settings(&mut self, tools: &[(String, EffectiveTool)]) {
+        let mut seen: Vec<(Place, usize)> = Vec::new();
         for (pack, settings) in tools {
+            let Setting { value: concurrency, origin } = &settings.concurrency;
+            let is_bare = settings.protocol.as_ref().is_some_and(|protocol| protocol.value == Protocol::Bare);
+            if let (Origin::File(place) | Origin::Header(place), true) = (origin, is_bare && *concurrency > 1) {
+                let message =
+                    format!("`concurrency = {concurrency}` keeps {pack} from starting: `bare` is one call at a time");
+                let fix = format!(
+                    "write `concurrency = 1` under [tool.{pack}], and `max_workers = {concurrency}` for parallel calls"
+                );
+                self.add(place, &rule::SETTINGS, message, fix);
+            }
             let (min, max) = (&settings.min_workers, &settings.max_workers);
             let Origin::File(place) = &min.origin else { continue };
-            let known = (place.clone(), max.value);
-            if min.value <= max.value || told.contains(&known) {
-                continue;
-            }
-            told.push(known);
-            let message = format!(
-                "`min_workers = {}` is more than the `max_workers = {}` of {pack} ({}): no more than that are kept",
-                min.value, max.value, max.origin
-            );
-            let more = match &max.origin {
-                Origin::File(_) => format!("raise that to {}", min.value),
-                _ => format!("write `max_workers = {}` beside it", min.value),
-            };
-            let fix = format!("{more}, or write `min_workers = {}`", max.value);
-            self.add(place, |text| Finding::new(&rule::UNUSED_SETTINGS, text.range_of_line(place.line), message, fix));
-        }
-    }
-
-    /// Adds the tools that nobody could start, as more is asked of them at once than the bare dialect can.
-    pub(super) fn crowded(&mut self, tools: &[(String, EffectiveTool)]) {
-        for (pack, settings) in tools {
-            let Setting { value, origin: Origin::File(place) | Origin::Header(place) } = &settings.concurrency else {
-                continue;
-            };
-            let is_bare = settings.protocol.as_ref().is_some_and(|protocol| protocol.value == Protocol::Bare);
-            if *value > 1 && is_bare {
-                let message =
-                    format!("`concurrency = {value}` keeps {pack} from being started: `bare` is one call at a time");
-                let fix = format!(
-                    "write `concurrency = 1` under [tool.{pack}], and `max_workers = {value}` if calls are to run side by side"
+            if min.value > max.value && !seen.contains(&(place.clone(), max.value)) {
+                seen.push((place.clone(), max.value));
+                let message = format!(
+                    "`min_workers = {}` is more than `max_workers = {}` of {pack} ({})",
+                    min.value, max.value, max.origin
                 );
-                self.add(place, |text| Finding::new(&rule::SETTINGS, text.range_of_line(place.line), message, fix));
+                let fix = format!("raise `max_workers` to {}, or write `min_workers = {}`", min.value, max.value);
+                self.add(place, &rule::UNUSED_SETTINGS, message, fix);
             }
-        }
-    }
-
-    /// Adds what `[check] ignore` names and is no rule.
-    pub fn unknown_rules(&mut self, config: &Config) {
-        let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore else { return };
-        for name in names.iter().filter(|name| Rule::named(name).is_none()) {
-            self.add(place, |text| super::unknown_rule(name, text, place.line));
-        }
-    }
-
-    /// Names a configuration file that was looked at.
-    pub fn looked_at(&mut self, path: &Path) {
-        if !self.files.iter().any(|file| file.path == path) {
-            let text = Text::new(std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n"));
-            self.files.insert(0, FileReport { path: path.to_owned(), text, findings: Vec::new() });
-        }
-    }
-
-    pub(super) fn add(&mut self, place: &Place, finding: impl FnOnce(&Text) -> Finding) {
-        self.looked_at(&place.file);
-        if let Some(file) = self.files.iter_mut().find(|file| file.path == *place.file) {
-            let finding = finding(&file.text);
-            file.findings.push(finding);
-            file.findings.sort_by_key(|finding| finding.range.as_ref().map(|range| range.start));
         }
     }
 }

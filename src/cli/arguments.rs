@@ -1,68 +1,33 @@
-//! `key=value` as the tool's schema wants it.
+//! Arguments on the command line: `key=value`, converted by the tool's schema, and `key:=JSON`.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{loose, typed};
 use crate::call::{deep_argument, is_too_deep, keys_to_the_depth};
-use crate::process::shell_word;
 
-/// Something typed that cannot be an argument.
+/// A word that cannot be an argument.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadArgument {
     /// Neither `key=value` nor `key:=JSON`.
-    #[error("`{0}` is not an argument; write key=value or key:=JSON")]
+    #[error("`{0}` is not an argument; write key=value or key:=JSON, without dashes and without spaces around `=`")]
     NoKey(String),
-    /// A shell made several words of it.
-    #[error("an argument has no blanks around `=`; write {0}")]
-    Blanks(String),
-    /// Written as options are.
-    #[error("`{written}` is no option: a tool's arguments have no dashes; write {right}")]
-    Dashes {
-        /// The word.
-        written: String,
-        /// The argument.
-        right: String,
-    },
-    /// Only lists are given in pieces.
-    #[error("`{0}` is given twice; keep one of the two")]
+    /// Only lists take a key more than once.
+    #[error("`{0}` is given twice; keep one of them")]
     Twice(String),
-    /// A list written as no list is.
-    #[error("`{key}` is a list; write '{key}:={whole}', or {key}=… once for each item")]
-    List {
-        /// The key.
-        key: String,
-        /// The list in JSON.
-        whole: String,
-    },
-    /// A text for an object.
-    #[error("`{key}` is an object; write '{key}:={like}'")]
-    Object {
-        /// The key.
-        key: String,
-        /// Its fields.
-        like: String,
-    },
-    /// The text after `:=` is not JSON.
-    #[error("`{key}` is not JSON: {reason}; quote strings, or use {key}=value for plain text")]
+    /// A value that has to be JSON and is not.
+    #[error(
+        "`{key}` is not valid JSON: {reason}; put names and strings in double quotes, as in '{key}:={{\"name\": [\"text\", 3]}}'{plain}"
+    )]
     NotJson {
         /// The key.
         key: String,
         /// The parser's reason.
         reason: String,
+        /// What to write for plain text, where the tool takes that.
+        plain: String,
     },
-    /// A list or an object that is nearly JSON.
-    #[error("`{key}` is not JSON: {reason}; names and texts stand in double quotes there: {advice}")]
-    Loose {
-        /// The key.
-        key: String,
-        /// The parser's reason.
-        reason: String,
-        /// What to write.
-        advice: String,
-    },
-    /// More levels than anybody reads.
+    /// Nested too deeply.
     #[error("{}", deep_argument(.0))]
     Deep(String),
     /// `--input` is not an object.
@@ -74,57 +39,53 @@ pub(super) enum BadArgument {
 pub(super) fn object(text: &str) -> Result<Map<String, Value>, BadArgument> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(other) => Err(BadArgument::NotObject(format!("this is {other}"))),
+        Ok(other) => Err(BadArgument::NotObject(format!("got {other}"))),
         Err(error) if is_too_deep(&error) => {
             let name = keys_to_the_depth(text.as_bytes(), 1).pop();
             Err(BadArgument::Deep(name.unwrap_or_else(|| "--input".to_owned())))
         }
-        Err(error) => {
-            let right = loose::meant(text, false).filter(Value::is_object).map(|right| right.to_string());
-            let right = right.map(|right| {
-                format!("; names and texts stand in double quotes there: write --input {}", shell_word(&right))
-            });
-            Err(BadArgument::NotObject(format!("{error}{}", right.unwrap_or_default())))
-        }
+        Err(error) => Err(BadArgument::NotObject(error.to_string())),
     }
 }
 
-/// Adds what was typed to the arguments. A key given twice where a list is wanted gives two elements.
+/// Adds the typed words to the arguments. A key of a list that is given twice adds an element.
 pub(super) fn add(
     arguments: &mut Map<String, Value>,
     typed: &[String],
     schema: Option<&Map<String, Value>>,
 ) -> Result<(), BadArgument> {
     let root = schema.cloned().map(Value::Object).unwrap_or_default();
-    let mut told: BTreeSet<&str> = BTreeSet::new();
-    for (at, word) in typed.iter().enumerate() {
-        let (key, text) = word.split_once('=').ok_or_else(|| typed::no_argument(typed, at))?;
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for word in typed {
+        let no_key = || BadArgument::NoKey(word.clone());
+        let (key, text) = word.split_once('=').ok_or_else(no_key)?;
         let (key, is_json) = key.strip_suffix(':').map_or((key, false), |key| (key, true));
-        if key.is_empty() || typed::is_dashed(key) {
-            return Err(typed::no_argument(typed, at));
-        }
-        let is_split = text.is_empty() && typed.get(at + 1).is_some_and(|next| !next.contains('='));
-        if is_split {
-            return Err(typed::no_argument(typed, at + 1));
+        if key.is_empty() || key.starts_with('-') {
+            return Err(no_key());
         }
         let property = schema.and_then(|schema| schema.get("properties")?.get(key));
-        let value = if is_json {
-            serde_json::from_str(text).map_err(|error| typed::not_json(key, text, &error, property, &root))?
-        } else {
-            coerce(text, property, &root)
+        let kinds = property.map(|property| kinds(property, &root, 0)).unwrap_or_default();
+        let takes = |kind: &str| kinds.iter().any(|one| one == kind);
+        let must_be_json =
+            is_json || text.starts_with(['[', '{']) && !takes("string") && (takes("array") || takes("object"));
+        let value = match serde_json::from_str(text) {
+            Err(error) if is_too_deep(&error) && (must_be_json || kinds.is_empty()) => {
+                return Err(BadArgument::Deep(key.to_owned()));
+            }
+            Err(error) if must_be_json => {
+                let is_text = kinds.is_empty() || takes("string");
+                let plain = if is_text { format!(", or write {key}=TEXT for plain text") } else { String::new() };
+                return Err(BadArgument::NotJson { key: key.to_owned(), reason: error.to_string(), plain });
+            }
+            Ok(value) if is_json => value,
+            _ => coerce(text, property, &root),
         };
-        if let Some(bad) = typed::unread(key, text, property, &root).filter(|_| !is_json) {
-            return Err(bad);
-        }
-        if let Some(bad) = typed::misread(key, text, &value, property, &root).filter(|_| !is_json) {
-            return Err(bad);
-        }
-        let is_again = !told.insert(key);
+        let is_again = !seen.insert(key);
         match (arguments.get_mut(key), value) {
             (Some(Value::Array(list)), Value::Array(more)) if !is_json => list.extend(more),
             (Some(Value::Array(list)), more @ Value::String(_)) if is_again && !is_json => list.push(more),
-            // A text that may as well be one of several.
-            (Some(first @ Value::String(_)), more) if is_again && !is_json && takes_list(property, &root) => {
+            // A string where a list of strings is accepted too.
+            (Some(first @ Value::String(_)), more) if is_again && !is_json && takes("array") => {
                 *first = Value::Array(vec![first.take(), more]);
             }
             (Some(_), _) if is_again => return Err(BadArgument::Twice(key.to_owned())),
@@ -136,8 +97,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// The text as the first kind of value it can be among those that are wanted; text otherwise, so that the tool's own
-/// validation says what is wrong.
+/// Converts a text to the first accepted kind that it can be. Otherwise it stays text, and the validation of the call reports it.
 fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
     let kinds = schema.map(|schema| kinds(schema, root, 0)).unwrap_or_default();
     let as_json = || serde_json::from_str::<Value>(text).ok();
@@ -156,7 +116,7 @@ fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
             "boolean" => boolean(text),
             "null" => (text == "null").then_some(Value::Null),
             "object" => as_json().filter(Value::is_object),
-            // Where a text is wanted as well, it is one.
+            // Where a string is accepted too, it is one.
             "array" if kinds.iter().any(|kind| kind == "string") => as_json().filter(Value::is_array),
             "array" => Some(as_json().filter(Value::is_array).unwrap_or_else(|| {
                 let items = schema.and_then(|schema| schema.get("items"));
@@ -171,15 +131,11 @@ fn coerce(text: &str, schema: Option<&Value>, root: &Value) -> Value {
     plain()
 }
 
-fn takes_list(property: Option<&Value>, root: &Value) -> bool {
-    property.is_some_and(|property| kinds(property, root, 0).iter().any(|kind| kind == "array"))
-}
-
 fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64()
 }
 
-/// One that is too large stays a number, so that it is told what is wrong with it.
+/// An integer of any size; one that is too large is reported by the validation.
 fn is_whole(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -193,8 +149,8 @@ fn boolean(text: &str) -> Option<Value> {
     }
 }
 
-/// The kinds of value a schema allows; none means any.
-pub(super) fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<String> {
+/// The kinds of value that a schema accepts; none means any.
+fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<String> {
     if depth > 16 {
         return Vec::new();
     }
@@ -253,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn values_become_what_the_schema_wants() {
+    fn values_are_converted_by_the_schema() {
         assert_eq!(typed(&["count=3", "ratio=1.5", "text=3"]), json!({"count": 3, "ratio": 1.5, "text": "3"}));
         assert_eq!(typed(&["flag=yes", "maybe=null"]), json!({"flag": true, "maybe": null}));
         assert_eq!(typed(&["maybe=7", "mode=1"]), json!({"maybe": 7, "mode": "1"}));
@@ -268,15 +224,63 @@ mod tests {
     }
 
     #[test]
-    fn where_a_text_or_a_list_is_wanted_one_text_is_a_text() {
+    fn one_string_stays_a_string_where_lists_are_accepted_too() {
         assert_eq!(typed(&["either=a"]), json!({"either": "a"}));
         assert_eq!(typed(&["either=[\"a\"]"]), json!({"either": ["a"]}));
         assert_eq!(typed(&["either=a", "either=b", "either=c"]), json!({"either": ["a", "b", "c"]}));
     }
 
     #[test]
-    fn what_cannot_be_coerced_stays_text_for_the_validator_to_name() {
+    fn what_cannot_be_converted_stays_text() {
         assert_eq!(typed(&["count=three"]), json!({"count": "three"}));
         assert!(typed(&["count=36893488147419103232"])["count"].is_number());
+    }
+
+    fn refused(word: &str, more: &[&str]) -> String {
+        let schema = json!({"properties": {
+            "n": {"type": "integer"}, "name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}},
+            "free": {"type": "object"}, "either": {"type": ["string", "object"]},
+        }});
+        let words: Vec<String> = [word].iter().chain(more).map(|word| (*word).to_owned()).collect();
+        add(&mut Map::new(), &words, schema.as_object()).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn words_that_are_not_arguments_are_refused() {
+        for word in ["x", "=", "=x", ":=x", "-1", "--name", "--name=x"] {
+            assert!(refused(word, &[]).starts_with(&format!("`{word}` is not an argument")), "{word}");
+        }
+        for (word, again) in [("name=x", "name=y"), ("n:=1", "n=2"), ("tags=1", "tags:=[2]")] {
+            assert!(refused(word, &[again]).contains("twice"), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_has_to_be_json_is_refused_with_the_parsers_reason() {
+        for word in ["free={a:1}", "free:={a:1}", "tags=[a,1]", "tags=['a']", "name:=a", "whatever:=[a]"] {
+            let message = refused(word, &[]);
+            assert!(message.contains("is not valid JSON: ") && message.contains("column"), "{word}: {message}");
+        }
+        assert!(
+            refused("name:=a", &[]).ends_with("name=TEXT for plain text") && !refused("free:=a", &[]).contains("TEXT")
+        );
+        for fine in ["either={a:1}", "name=[a]", "whatever={a", "n=[1", "free=foo", "tags=a,b"] {
+            assert_eq!(refused(fine, &[]), "", "{fine}");
+        }
+    }
+
+    #[test]
+    fn deep_values_are_refused_as_such() {
+        let deep = format!("{}{}", "[".repeat(128), "]".repeat(128));
+        for word in ["tags=", "tags:=", "whatever=", "name:="] {
+            let name = word.trim_end_matches(['=', ':']);
+            assert!(
+                refused(&format!("{word}{deep}"), &[]).starts_with(&format!("`{name}` is nested deeper")),
+                "{word}"
+            );
+        }
+        assert_eq!(refused(&format!("name={deep}"), &[]), "", "a string is a string");
+        let input = object(&format!("{{\"a\":{deep}}}")).unwrap_err().to_string();
+        assert!(input.starts_with("`a` is nested deeper"), "{input}");
     }
 }

@@ -1,5 +1,4 @@
-//! `hostler builtin`: hostler's own tools as executables of the contract that it serves itself, by a word or by the name that
-//! this program was linked under.
+//! `hostler builtin`: hostler's own tools as executables, by name or by a link to this program under that name.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
@@ -9,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::options::Builtin;
-use super::{exit, style};
+use super::style;
 use crate::builtin::Builtins;
 use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
@@ -19,7 +18,7 @@ use crate::config::{Config, ConfigOptions};
 use crate::outcome::{Code, Fault};
 use crate::runtime::Workspace;
 
-/// What was typed, or what it means that this program was started under the name of one of its tools.
+/// The command line; a program name that is a built-in tool's becomes `builtin NAME`.
 pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let Some(program) = typed.next() else { return Vec::new() };
     let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -29,33 +28,33 @@ pub(super) fn words(mut typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
     }
 }
 
-/// The built-in tool that is meant by a name: with hyphens, as files are named, or as other hosts name it.
+/// The built-in tool of a name, also with hyphens or by an alias of other hosts.
 fn own_name(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_");
-    let meant = listed_as(&name).unwrap_or(&name);
-    GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == meant).copied()
+    let own = listed_as(&name).unwrap_or(&name);
+    GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == own).copied()
 }
 
-pub(super) async fn run(asked: &Builtin, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
+pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
-    if let Some(folder) = &asked.link {
+    if let Some(folder) = &args.link {
         return link(&directory.join(folder));
     }
-    let Some(typed) = &asked.name else { return list(&config, asked.json) };
+    let Some(typed) = &args.name else { return list(&config, args.json) };
     let Some(name) = own_name(typed) else {
         let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
         let near = nearest(typed, known).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
         let text = format!("there is no built-in tool {typed};{near} `hostler builtin` lists them");
-        return exit::complain(Code::ToolNotFound.exit_status(), &text);
+        return style::complain(Code::ToolNotFound.exit_status(), &text);
     };
     let app = Workspace::build(alone(config, name, directory));
-    if asked.schema { schema(&app, name) } else { call(&app, name).await }
+    if args.schema { schema(&app, name) } else { call(&app, name).await }
 }
 
-/// The configuration of one tool by itself: whoever runs it has switched it on.
+/// A configuration with this tool enabled and nothing else.
 fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
     config.tools.value.clear();
     let builtin = &mut config.layer.builtin;
@@ -67,35 +66,35 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
 
 fn schema(app: &Workspace, name: &str) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
-    let Ok(tool) = catalogue.resolve(name) else { return exit::complain(exit::SYSTEM, "the tool is not there") };
-    let mut said = json!({
+    let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not registered") };
+    let mut answer = json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
         "description": tool.description(),
         "input_schema": tool.input_schema(),
     });
     if let Some(promised) = tool.promised_schema() {
-        said["output_schema"] = Value::Object(promised.clone());
+        answer["output_schema"] = Value::Object(promised.clone());
     }
-    style::answer(&serde_json::to_string_pretty(&said).unwrap_or_default());
+    style::answer(&serde_json::to_string_pretty(&answer).unwrap_or_default());
     ExitCode::SUCCESS
 }
 
-/// An operation that failed is a result: the tool did its work. What never came to that is told by the exit status.
+/// A failed operation is a result with status 0. The exit status reports a call that did not take place.
 async fn call(app: &Workspace, name: &str) -> ExitCode {
     let arguments = match arguments() {
         Ok(arguments) => arguments,
-        Err(why) => return exit::complain(exit::USAGE, &why),
+        Err(why) => return style::complain(style::USAGE, &why),
     };
     let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
-    let said = match &outcome.ended {
+    let answer = match &outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {
-            return exit::complain(fault.code.exit_status(), &fault.to_string());
+            return style::complain(fault.code.exit_status(), &fault.to_string());
         }
         Err(Fault { code, message, .. }) => json!({"error": message, "error_code": code}).to_string(),
     };
-    style::answer(&said);
+    style::answer(&answer);
     ExitCode::SUCCESS
 }
 
@@ -105,11 +104,11 @@ fn is_of_the_call(code: Code) -> bool {
 
 fn arguments() -> Result<Map<String, Value>, String> {
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("standard input cannot be read: {error}"))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("cannot read standard input: {error}"))?;
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_str(&text).map_err(|error| format!("standard input must be one JSON object of arguments: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("standard input must be a JSON object of arguments: {error}"))
 }
 
 fn list(config: &Config, as_json: bool) -> ExitCode {
@@ -132,7 +131,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     style::answer(&style::table(&rows.map(row).collect::<Vec<_>>(), style::terminal_width()));
     if on.is_empty() {
         style::note(
-            "Switch them on in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
+            "enable them in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
         );
     }
     ExitCode::SUCCESS
@@ -142,32 +141,32 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 fn link(folder: &Path) -> ExitCode {
     let program = match std::env::current_exe().and_then(std::fs::canonicalize) {
         Ok(program) => program,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("where this program lies is not known: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot find this program's own path: {error}")),
     };
     if let Err(error) = std::fs::create_dir_all(folder) {
-        return exit::complain(exit::USAGE, &format!("{}: {error}", folder.display()));
+        return style::complain(style::USAGE, &format!("{}: {error}", folder.display()));
     }
     let tools = GROUPS.iter().filter(|(group, _)| *group != "host").flat_map(|(_, tools)| tools.iter());
     let mut made = Vec::new();
     for tool in tools {
-        // Known by these names where executables are the rule.
-        let name = ALIASES.iter().find(|(_, meant)| meant == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
+        // Under the names that hosts of executables use.
+        let name = ALIASES.iter().find(|(_, own)| own == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
         match place(&program, &folder.join(&name)) {
             Ok(()) => made.push(name),
-            Err(why) => return exit::complain(exit::USAGE, &why),
+            Err(why) => return style::complain(style::USAGE, &why),
         }
     }
     style::answer(&made.join("\n"));
     ExitCode::SUCCESS
 }
 
-/// Makes a link, or leaves one that is right already. What is something else is nobody's to replace.
+/// Creates a link, unless it exists. Anything else is not replaced.
 fn place(program: &Path, at: &PathBuf) -> Result<(), String> {
     match std::os::unix::fs::symlink(program, at) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match std::fs::read_link(at) {
             Ok(target) if target == program => Ok(()),
-            _ => Err(format!("{} is there already and is something else; remove it first", at.display())),
+            _ => Err(format!("{} exists and is not a link to this program; remove it first", at.display())),
         },
         Err(error) => Err(format!("{}: {error}", at.display())),
     }

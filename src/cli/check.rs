@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Weight, Renderer, Snippe
 use serde_json::{Value, json};
 
 use super::options::Check;
-use super::{exit, style};
+use super::style;
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
 use crate::config::{Config, ConfigOptions, paths};
@@ -19,65 +19,62 @@ use crate::runtime::Workspace;
 
 const FOUND: u8 = 1;
 
-pub(super) fn run(asked: &Check, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
-    if asked.rules {
-        style::answer(&rules(asked.json));
+pub(super) fn run(args: &Check, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
+    if args.rules {
+        style::answer(&rules(args.json));
         return ExitCode::SUCCESS;
     }
-    let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = asked
+    let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = args
         .paths
         .iter()
         .map(|path| directory.join(path))
         .partition(|path| path.extension().is_some_and(|extension| extension == "toml"));
     if let Some(missing) = paths.iter().chain(&configs).find(|path| !path.exists()) {
-        return exit::complain(
-            exit::USAGE,
-            &format!("{} does not exist; name tool files or folders", missing.display()),
+        return style::complain(
+            style::USAGE,
+            &format!("{} does not exist; pass tool files or folders", missing.display()),
         );
     }
     let wanted =
         ConfigOptions { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
     let report = match Config::load(&wanted, directory) {
-        Ok(config) => look(config, &asked.paths, &paths),
+        Ok(config) => look(config, &args.paths, &paths),
         Err(error) => settings(&error),
     };
-    let text = if asked.json { as_json(&report, directory) } else { as_text(&report, directory) };
+    let text = if args.json { as_json(&report, directory) } else { as_text(&report, directory) };
     if !text.is_empty() {
         style::answer(&text);
     }
     let (errors, warnings) = count(&report);
-    if !asked.json {
+    if !args.json {
         style::note(&summary(&report, errors, warnings));
     }
     if errors + warnings == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
 }
 
-/// Checks what was named, or everything that is configured.
-fn look(config: Config, asked: &[PathBuf], paths: &[PathBuf]) -> Report {
-    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if asked.is_empty() {
+/// Checks the given paths, or everything that is configured.
+fn look(config: Config, args: &[PathBuf], paths: &[PathBuf]) -> Report {
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = if args.is_empty() {
         (config.tools.value.clone(), Vec::new())
     } else {
         paths.iter().cloned().partition(|path| path.is_dir())
     };
     let surroundings = surroundings(config.clone());
     let mut report = check(&folders, &files, &surroundings);
-    // Settings are for the tools of the configured folders, whatever is checked this time.
-    if files.is_empty() && (asked.is_empty() || paths.is_empty()) {
+    // Settings concern the configured folders, not a single file.
+    if files.is_empty() && (args.is_empty() || paths.is_empty()) {
         config.files.iter().for_each(|path| report.looked_at(path));
-        report.unknown_rules(&config);
-        report.programs(&config, &surroundings.interpreters);
-        report.roots(&config);
-        report.secrets(&config, trouble_of_secret);
+        report.configuration(&config, &surroundings.interpreters, trouble_of_secret);
         report.unused(&Workspace::build(config).unmatched_settings());
     }
     report
 }
 
-/// What this machine has.
+/// What the rules need to know of this machine.
 pub(super) fn surroundings(config: Config) -> Surroundings {
-    let interpreters = Interpreters::of_this_machine(&config.environment);
     let built_in = Builtins::of(&config).files();
     let known = Cache::below(&paths::cache(&config.environment));
+    let interpreters = Interpreters::of_this_machine(&config.environment);
     Surroundings { config, interpreters, installed, built_in, known }
 }
 
@@ -113,11 +110,11 @@ fn summary(report: &Report, errors: usize, warnings: usize) -> String {
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
         return format!(
-            "{files} checked: give a folder with --tools DIR, or put Python files, or programs with leave to be executed, into ./tools"
+            "{files} checked: pass a folder with --tools DIR, or put Python files or executables into ./tools"
         );
     }
     if errors + warnings == 0 {
-        return format!("{files} checked, nothing to mend");
+        return format!("{files} checked, no problems");
     }
     let bad = report.files.iter().filter(|file| !file.findings.is_empty()).count();
     format!("{} and {} in {bad} of {files}", plural(errors, "error"), plural(warnings, "warning"))
@@ -153,7 +150,7 @@ fn rendered(renderer: &Renderer, file: &FileReport, finding: &Finding, directory
     renderer.render(&[group])
 }
 
-/// A file's text with stars for what looks like a secret: what is printed is copied, logged and shown around.
+/// A file's text with stars in place of secrets, because output is copied and logged.
 fn without_secrets(file: &FileReport) -> String {
     let mut bytes = file.text.source.clone().into_bytes();
     let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
@@ -168,7 +165,7 @@ fn without_secrets(file: &FileReport) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// A path as a person in this directory would write it.
+/// A path relative to this directory, if it is below it.
 fn shown(path: &Path, directory: &Path) -> String {
     path.strip_prefix(directory).unwrap_or(path).display().to_string()
 }
@@ -198,7 +195,7 @@ mod tests {
     use crate::check::check;
 
     #[test]
-    fn findings_are_told_as_a_compiler_tells_them() {
+    fn findings_read_as_in_the_gallery() {
         let here = std::env::current_dir().unwrap();
         let folder = here.join("tests/check/tools");
         let wanted = ConfigOptions { tools: vec![folder.clone()], ..ConfigOptions::default() };
@@ -215,13 +212,13 @@ mod tests {
                 known: None,
             },
         );
-        report.unknown_rules(&config);
+        report.configuration(&config, &Interpreters::default(), |_, _| None);
         report.unused(&Workspace::build(config).unmatched_settings());
         insta::assert_snapshot!(as_text(&report, &here).replace(&here.display().to_string(), "HERE"));
     }
 
     #[test]
-    fn mistakes_of_the_configuration_are_findings_too() {
+    fn mistakes_in_the_configuration_are_findings_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hostler.toml");
         std::fs::write(&path, "tools = 3\n\n[limts]\nmax_output = \"1MB\"\n").unwrap();

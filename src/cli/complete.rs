@@ -10,73 +10,73 @@ use clap_complete::env::Shells;
 use serde_json::Value;
 
 use super::options::Completions;
-use super::{exit, signature, style};
+use super::{show, style};
 use crate::config::ConfigOptions;
 use crate::config::Environment;
 use crate::runtime::Workspace;
 
-/// The variable by which a shell asks for candidates.
-const ASKED_BY: &str = "COMPLETE";
+/// The environment variable of a completion request.
+const VARIABLE: &str = "COMPLETE";
 
-/// `hostler completions SHELL`: what a shell reads at its start.
-pub(super) fn script(wanted: &Completions) -> ExitCode {
+/// `hostler completions SHELL`: the script that a shell loads at its start.
+pub(super) fn script(args: &Completions) -> ExitCode {
     let shells = Shells::builtins();
-    let Some(shell) = shells.completer(&wanted.shell) else {
+    let Some(shell) = shells.completer(&args.shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
-        return exit::complain(
-            exit::USAGE,
-            &format!("no completions for `{}`; there are some for {known}", wanted.shell),
+        return style::complain(
+            style::USAGE,
+            &format!("no completions for `{}`; supported shells: {known}", args.shell),
         );
     };
     let mut script = Vec::new();
-    match shell.write_registration(ASKED_BY, "hostler", "hostler", "hostler", &mut script) {
+    match shell.write_registration(VARIABLE, "hostler", "hostler", "hostler", &mut script) {
         Ok(()) => style::answer(&String::from_utf8_lossy(&script)),
-        Err(error) => return exit::complain(exit::SYSTEM, &error.to_string()),
+        Err(error) => return style::complain(style::SYSTEM, &error.to_string()),
     }
     ExitCode::SUCCESS
 }
 
-/// Names of tools; those of broken files help nobody.
-pub(super) fn tools(begun: &OsStr) -> Vec<CompletionCandidate> {
-    let begun = begun.to_string_lossy();
+/// Names of tools, without those of broken files.
+pub(super) fn tools(prefix: &OsStr) -> Vec<CompletionCandidate> {
+    let prefix = prefix.to_string_lossy();
     let Some(app) = app() else { return Vec::new() };
     let catalogue = app.dispatcher.registry.catalogue();
-    let tools = catalogue.ready().filter(|tool| tool.name.starts_with(&*begun));
+    let tools = catalogue.ready().filter(|tool| tool.name.starts_with(&*prefix));
     tools.map(|tool| candidate(&tool.name, tool.function().summary.as_deref())).collect()
 }
 
 /// Names of packs, and of tools.
-pub(super) fn packs(begun: &OsStr) -> Vec<CompletionCandidate> {
-    let text = begun.to_string_lossy();
+pub(super) fn packs(prefix: &OsStr) -> Vec<CompletionCandidate> {
+    let text = prefix.to_string_lossy();
     let Some(app) = app() else { return Vec::new() };
     let catalogue = app.dispatcher.registry.catalogue();
     let packs = catalogue.files.iter().filter(|entry| entry.file.is_ready() && entry.file.pack.starts_with(&*text));
     let packs = packs.map(|entry| candidate(&entry.file.pack, entry.file.description.as_deref()));
-    packs.chain(tools(begun)).collect()
+    packs.chain(tools(prefix)).collect()
 }
 
-/// `key=` for each argument of the tool that stands before, and `key=value` where the values are known.
-pub(super) fn arguments(begun: &OsStr) -> Vec<CompletionCandidate> {
-    let begun = begun.to_string_lossy();
+/// `key=` for each argument of the tool, and `key=value` where the values are known.
+pub(super) fn arguments(prefix: &OsStr) -> Vec<CompletionCandidate> {
+    let prefix = prefix.to_string_lossy();
     let (Some(app), Some(name)) = (app(), tool_of(&words())) else { return Vec::new() };
     let catalogue = app.dispatcher.registry.catalogue();
     let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
     let schema = tool.input_schema();
     let mut candidates = Vec::new();
-    for (key, property) in signature::properties(schema) {
+    for (key, property) in show::properties(schema) {
         let text = property.get("description").and_then(Value::as_str);
-        let values = values(signature::resolved(schema, property));
-        if begun.starts_with(&format!("{key}=")) && !values.is_empty() {
+        let values = values(show::resolved(schema, property));
+        if prefix.starts_with(&format!("{key}=")) && !values.is_empty() {
             candidates.extend(values.iter().map(|value| candidate(&format!("{key}={value}"), None)));
         } else {
             candidates.push(candidate(&format!("{key}="), text));
         }
     }
-    candidates.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(&*begun));
+    candidates.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(&*prefix));
     candidates
 }
 
-/// The tool on a line of `call`: its first word that is neither a flag nor a flag's value.
+/// The tool on a `call` line: the first word that is neither a flag nor its value.
 fn tool_of(words: &[String]) -> Option<String> {
     let mut rest = words.iter().skip_while(|word| *word != "call" && *word != "invoke").skip(1);
     while let Some(word) = rest.next() {
@@ -106,13 +106,13 @@ fn candidate(value: &str, help: Option<&str>) -> CompletionCandidate {
     CompletionCandidate::new(value).help(help.map(|text| text.to_owned().into()))
 }
 
-/// The words on the line that is being completed.
+/// The words of the line to complete.
 fn words() -> Vec<String> {
     let all: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     all.into_iter().skip_while(|word| word != "--").skip(1).collect()
 }
 
-/// hostler with the flags of the line; silent about everything that is wrong.
+/// hostler with the flags of the line; errors are ignored.
 fn app() -> Option<Workspace> {
     let words = words();
     let flag = |name: &str| -> Vec<PathBuf> {

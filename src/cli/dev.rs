@@ -1,5 +1,4 @@
-//! `hostler dev FILE`: the author's loop. One file is watched; what it offers and what is wrong with it is shown anew at
-//! each change, and calls are made by hand in the same terminal.
+//! `hostler dev FILE`: watches one file, shows its tools and findings after each change, and takes calls in the same terminal.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use clap::builder::styling::{AnsiColor, Style};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::hearing::Talk;
+use super::feedback::Feedback;
 use super::options::Dev;
-use super::{arguments, call, check, exit, show, status, style};
+use super::{arguments, check, result, show, status, style};
 use crate::call::CallRequest;
 use crate::config::{Config, ConfigOptions};
 use crate::outcome::Outcome;
@@ -19,58 +18,58 @@ use crate::process::Signals;
 use crate::registry::{FileEntry, Tool};
 use crate::runtime::Workspace;
 
-/// How often the file is looked at. A person saves and looks up; this is sooner.
+/// How often the file is checked for changes.
 const LOOK: Duration = Duration::from_millis(200);
 
 const QUIET: Style = Style::new().dimmed();
 const NAME: Style = AnsiColor::Cyan.on_default().bold();
 
-const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status`: its worker. Empty line: show the file again. \
-     End: Ctrl-D.";
+const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status` shows its worker, an empty line the file. Quit: \
+     Ctrl-D.";
 
-pub(super) async fn run(asked: &Dev, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
-    let file = directory.join(&asked.file);
+pub(super) async fn run(args: &Dev, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
+    let file = directory.join(&args.file);
     if !file.is_file() {
-        let message = format!("{} is not there; `hostler new NAME` writes a tool file to start from", file.display());
-        return exit::complain(exit::USAGE, &message);
+        let message = format!("{} does not exist; `hostler new NAME` writes a tool file to start from", file.display());
+        return style::complain(style::USAGE, &message);
     }
     let config = match Config::load(wanted, directory) {
         Ok(config) => config,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
-    // The file's neighbours are there to be called and imported, as they are when it is served.
+    // Neighbours can be called and imported, as when the file is served.
     let folder = file.parent().unwrap_or(directory).to_owned();
     let wanted = ConfigOptions { tools: vec![folder], ..wanted.clone() };
     let app = match Workspace::open(&wanted, directory) {
         Ok(app) => app,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     app.ask();
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     let lines = BufReader::new(tokio::io::stdin()).lines();
-    let mut bench = Bench { app, file, config, directory: directory.to_owned(), lines, seen: None };
+    let mut session = Session { app, file, config, directory: directory.to_owned(), lines, seen: None };
     tokio::select! {
-        () = bench.work() => {}
-        name = signals.first() => style::note(&format!("{name}: ending; a second one ends at once")),
+        () = session.work() => {}
+        name = signals.first() => style::note(&format!("{name}: shutting down; send it again to quit at once")),
     }
-    bench.app.close_hearing(&signals).await;
+    session.app.close_hearing(&signals).await;
     ExitCode::SUCCESS
 }
 
-struct Bench {
+struct Session {
     app: Workspace,
     file: PathBuf,
     config: Config,
     directory: PathBuf,
     lines: Lines<BufReader<Stdin>>,
-    /// What the file looked like when it was last shown.
+    /// Time and size of the file when it was last shown.
     seen: Option<(SystemTime, u64)>,
 }
 
-impl Bench {
+impl Session {
     async fn work(&mut self) {
         style::note(HELP);
         self.look().await;
@@ -101,7 +100,7 @@ impl Bench {
 
     async fn show(&self) {
         self.app.dispatcher.registry.refresh_if_changed();
-        // An executable has to say first what it is.
+        // An executable has to be args first.
         self.app.dispatcher.registry.asked().await;
         let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
@@ -113,21 +112,21 @@ impl Bench {
         }
         let own = catalogue.files.iter().filter(|entry| entry.file.path == self.file);
         for reason in own.filter_map(|entry| entry.is_unknown()) {
-            text.extend(["Called unchecked: ", reason, "\n"]);
+            text.extend(["calls are not checked: ", reason, "\n"]);
         }
         text.push_str(&findings);
         let is_stale = |entry: &Arc<FileEntry>| entry.file.path == self.file && entry.stale.is_some();
         if catalogue.files.iter().any(is_stale) {
-            text.push_str("Until that is mended, calls go to the last good version, which is shown above.\n");
+            text.push_str("Until this is fixed, calls go to the last good version, shown above.\n");
         }
         if text.is_empty() {
-            "This file offers no tools.\n".clone_into(&mut text);
+            "this file offers no tools\n".clone_into(&mut text);
         }
         style::answer(&text);
     }
 
     async fn take(&mut self, line: &str) {
-        let words = split(line);
+        let Some(words) = shlex::split(line) else { return style::error("a quote is not closed") };
         let Some((name, rest)) = words.split_first() else { return self.show().await };
         match name.as_str() {
             "help" | "?" => return style::note(HELP),
@@ -146,12 +145,12 @@ impl Bench {
         if let Err(error) = arguments::add(&mut gathered, rest, schema) {
             return style::error(&error.to_string());
         }
-        let talk = Arc::new(Talk::new());
-        let listener = Arc::clone(&talk) as Arc<dyn crate::pool::Listener>;
+        let feedback = Arc::new(Feedback::new());
+        let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
         let outcome = self.app.dispatcher.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
-        talk.end();
+        feedback.end();
         let times = times(&outcome);
-        let _ = call::report(&outcome, call::Dress::Plain, &talk);
+        let _ = result::report(&outcome, result::OutputFormat::Plain, &feedback);
         style::answer(&style::paint(&times, QUIET, colours()));
     }
 }
@@ -160,11 +159,11 @@ fn colours() -> bool {
     style::colours(&std::io::stdout())
 }
 
-/// A tool in a few lines: its name, what it says, what it takes.
+/// A tool in a few lines: name, summary, arguments, result.
 fn outline(tool: &Tool) -> String {
     let summary = tool.function().summary.as_deref().unwrap_or_default();
     let name = style::paint(&tool.name, NAME, colours());
-    let arguments = super::signature::arguments(tool.input_schema(), style::terminal_width());
+    let arguments = show::arguments(tool.input_schema(), style::terminal_width());
     let output = tool.promised_schema().map(|promised| format!("  → {}\n", show::returned(promised)));
     format!("{name}  {summary}\n{arguments}{}", output.unwrap_or_default())
 }
@@ -174,43 +173,4 @@ fn times(outcome: &Outcome) -> String {
     let start = if metadata.cold { format!(" after a start of {:.0} ms", metadata.start_ms) } else { String::new() };
     let stale = metadata.stale.as_ref().map(|reason| format!(", as its last good version: {reason}"));
     format!("{} ran {:.2} ms{start}{}", outcome.tool, metadata.run_ms, stale.unwrap_or_default())
-}
-
-/// Words of a line as a shell would take them: quotes keep blanks together.
-fn split(line: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let (mut word, mut quote, mut begun) = (String::new(), None, false);
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => (quote, begun) = (Some(c), true),
-            (None, c) if c.is_whitespace() => {
-                if begun || !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                begun = false;
-            }
-            (_, c) => word.push(c),
-        }
-    }
-    if begun || !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn lines_are_split_as_a_shell_does() {
-        assert_eq!(
-            split("greet name='you there' x:='[1, \"a\"]' y=\"\""),
-            ["greet", "name=you there", "x:=[1, \"a\"]", "y="]
-        );
-        assert_eq!(split("  a   b "), ["a", "b"]);
-        assert_eq!(split("a ''"), ["a", ""]);
-        assert!(split("   ").is_empty());
-    }
 }

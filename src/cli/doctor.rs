@@ -7,45 +7,45 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::options::Doctor;
 use super::style;
-use crate::doctor::{Sign, State, examine};
+use crate::doctor::{CheckResult, State, examine};
 use crate::runtime::Workspace;
 
-const SICK: u8 = 1;
+const PROBLEMS: u8 = 1;
 
-pub(super) async fn run(app: &Workspace, asked: &Doctor) -> ExitCode {
-    // What executables offer, and which secrets they want, is part of it.
+pub(super) async fn run(app: &Workspace, args: &Doctor) -> ExitCode {
+    // Executables are part of it: their tools, and the secrets they need.
     app.dispatcher.registry.asked().await;
-    let signs = examine(app, !asked.offline).await;
-    if asked.json {
-        style::answer(&serde_json::to_string_pretty(&signs).unwrap_or_default());
+    let results = examine(app, !args.offline).await;
+    if args.json {
+        style::answer(&serde_json::to_string_pretty(&results).unwrap_or_default());
     } else {
-        style::answer(&as_text(&signs, style::colours(&std::io::stdout())));
+        style::answer(&as_text(&results, style::colours(&std::io::stdout())));
     }
-    let worst = signs.iter().map(|sign| sign.state).max();
-    if worst == Some(State::Bad) { ExitCode::from(SICK) } else { ExitCode::SUCCESS }
+    let worst = results.iter().map(|result| result.state).max();
+    if worst == Some(State::Bad) { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS }
 }
 
-fn as_text(signs: &[Sign], colours: bool) -> String {
-    let width = signs.iter().map(|sign| sign.about.len()).max().unwrap_or(0);
+fn as_text(results: &[CheckResult], colours: bool) -> String {
+    let width = results.iter().map(|result| result.about.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for sign in signs {
-        let (mark, style): (_, Style) = match sign.state {
+    for result in results {
+        let (mark, style): (_, Style) = match result.state {
             State::Good => ("ok   ", AnsiColor::Green.on_default()),
-            State::Doubtful => ("doubt", AnsiColor::Yellow.on_default().bold()),
+            State::Doubtful => ("warn ", AnsiColor::Yellow.on_default().bold()),
             State::Bad => ("bad  ", AnsiColor::Red.on_default().bold()),
         };
         let mark = style::paint(mark, style, colours);
-        let _ = writeln!(text, "{mark}  {:width$}  {}", sign.about, sign.found);
-        if let Some(fix) = &sign.fix {
+        let _ = writeln!(text, "{mark}  {:width$}  {}", result.about, result.found);
+        if let Some(fix) = &result.fix {
             let _ = writeln!(text, "       {:width$}  → {fix}", "");
         }
     }
-    let count = |state: State| signs.iter().filter(|sign| sign.state == state).count();
+    let count = |state: State| results.iter().filter(|result| result.state == state).count();
     let (bad, doubtful) = (count(State::Bad), count(State::Doubtful));
     let verdict = match (bad, doubtful) {
-        (0, 0) => "All is well.".to_owned(),
-        (0, doubtful) => format!("All works; {doubtful} to think about."),
-        (bad, _) => format!("{bad} to mend."),
+        (0, 0) => "everything works".to_owned(),
+        (0, doubtful) => format!("everything works; warnings: {doubtful}"),
+        (bad, _) => format!("problems: {bad}"),
     };
     text + &verdict + "\n"
 }

@@ -20,34 +20,34 @@ struct Row {
     kind: &'static str,
     status: &'static str,
     /// What is wrong with the file.
-    trouble: Option<String>,
+    problem: Option<String>,
     description: Option<String>,
     origin: String,
-    /// What else is said of it.
+    /// Its declared policy.
     facts: Map<String, Value>,
 }
 
-/// Waits until every executable has said what it is.
-pub(super) async fn ask(app: &Workspace, wanted: &List) {
-    if wanted.refresh {
+/// Waits until every executable has been asked for its metadata.
+pub(super) async fn ask(app: &Workspace, args: &List) {
+    if args.refresh {
         style::note(&app.dispatcher.refresh().await.to_string());
     } else {
         app.dispatcher.registry.asked().await;
     }
 }
 
-pub(super) fn run(app: &Workspace, wanted: &List) -> ExitCode {
-    let rows = rows(app, &wanted.filter());
-    if wanted.json {
+pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
+    let rows = rows(app, &args.filter());
+    if args.json {
         let list: Vec<_> = rows.iter().map(as_json).collect();
         style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
-    } else if rows.is_empty() && !wanted.filter().is_empty() {
-        let unknown = wanted.filter().missed(&app.dispatcher.registry.catalogue());
-        let general = || "no tool is meant by that; `hostler list` shows all of them".to_owned();
+    } else if rows.is_empty() && !args.filter().is_empty() {
+        let unknown = args.filter().missed(&app.dispatcher.registry.catalogue());
+        let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         style::warn(&unknown.unwrap_or_else(general));
     } else if rows.is_empty() {
         let folders: Vec<String> = app.config.tools_there().map(|path| path.display().to_string()).collect();
-        let place = if folders.is_empty() { "no tool folder was found".to_owned() } else { folders.join(", ") };
+        let place = if folders.is_empty() { "no tools folder".to_owned() } else { folders.join(", ") };
         let remedy = app.dispatcher.registry.catalogue().remedy().unwrap_or_default();
         style::warn(&format!("no tools found ({place}): {remedy}"));
     } else {
@@ -66,10 +66,10 @@ impl List {
 fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
     let catalogue = app.dispatcher.registry.catalogue();
     let tools = catalogue.tools.iter().filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
-    // Of a file without a tool nobody knows what it would be.
-    let silent = catalogue.files.iter().filter(|_| filter.is_empty());
-    let silent = silent.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
-    let mut rows: Vec<Row> = tools.chain(silent.map(|entry| file_row(entry))).collect();
+    // A broken file without known tools is listed as a whole.
+    let unnamed = catalogue.files.iter().filter(|_| filter.is_empty());
+    let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
+    let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     rows
 }
@@ -91,7 +91,7 @@ fn file_row(entry: &FileEntry) -> Row {
         pack: entry.file.pack.clone(),
         kind: entry.kind_word(),
         status: entry.status(),
-        trouble: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
+        problem: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),
@@ -99,25 +99,25 @@ fn file_row(entry: &FileEntry) -> Row {
 }
 
 fn as_json(row: &Row) -> Value {
-    let mut told = json!({
+    let mut shown = json!({
         "name": row.name,
         "mcp_name": row.mcp_name,
         "pack": row.pack,
         "kind": row.kind,
         "status": row.status,
-        "reason": row.trouble,
+        "reason": row.problem,
         "description": row.description,
         "origin": row.origin,
     });
-    if let Value::Object(told) = &mut told {
-        told.extend(row.facts.clone());
+    if let Value::Object(shown) = &mut shown {
+        shown.extend(row.facts.clone());
     }
-    told
+    shown
 }
 
 fn as_text(rows: &[Row]) -> String {
     let cells = rows.iter().map(|row| {
-        let text = match &row.trouble {
+        let text = match &row.problem {
             Some(reason) => format!("{}: {reason}", row.origin),
             None => row.description.clone().unwrap_or_default(),
         };
@@ -128,7 +128,7 @@ fn as_text(rows: &[Row]) -> String {
         return text;
     }
     let lines = text.lines().zip(rows).map(|(line, row)| {
-        let painted = if row.trouble.is_some() { style::paint(line, BROKEN, true) } else { line.to_owned() };
+        let painted = if row.problem.is_some() { style::paint(line, BROKEN, true) } else { line.to_owned() };
         painted + "\n"
     });
     lines.collect()

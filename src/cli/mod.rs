@@ -1,28 +1,22 @@
-//! The command line: what people type, and what they see. Standard output is the answer, standard error is the talk.
+//! The command line. Standard output carries answers, standard error everything else.
 
 mod arguments;
 mod builtin;
 mod call;
 mod check;
 mod complete;
-mod consent;
 mod dev;
 mod doctor;
-mod exit;
-mod files;
-mod hearing;
+mod feedback;
 mod install;
 mod list;
-mod loose;
 mod new;
 mod options;
-mod pretty;
 mod remove;
+mod result;
 mod show;
-mod signature;
 mod status;
 mod style;
-mod typed;
 mod warm;
 
 use std::path::PathBuf;
@@ -39,12 +33,11 @@ use crate::runtime::Workspace;
 use crate::telemetry;
 use options::{Command, Options};
 
-/// How long hostler may take to end before its keeper loses patience. It needs a second, and after a second signal next to
-/// nothing; what takes longer is stuck.
+/// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
 const PATIENCE: keeper::Limits =
     keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
-/// How long the end waits for whoever reads standard error.
+/// How long the end waits for a slow reader of standard error.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
@@ -55,24 +48,24 @@ pub fn main(environment: Environment) -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options =
         Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
-    // First of all, while there is one thread: from here on this is the keeper's child.
+    // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
     {
-        style::warn(&format!("nobody will clean up should hostler be killed: {error}"));
+        style::warn(&format!("if hostler is killed, its processes may survive: {error}"));
     }
     // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot start: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
     };
     let code = runtime.block_on(run(options, Arc::new(environment)));
-    // A thread may be blocked reading a terminal; it is not waited for.
+    // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
     keeper::finish();
     telemetry::flush(LAST_WORDS);
-    if style::answer_was_lost() { ExitCode::from(exit::SYSTEM) } else { code }
+    if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
 async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
@@ -81,7 +74,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // What must work without a sound configuration.
+    // Commands that must work without a valid configuration.
     match &options.command {
         Command::Check(wanted) => return check::run(wanted, &asked, &directory),
         Command::New(wanted) => return new::tool(wanted, &asked, &directory),
@@ -90,16 +83,16 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Command::Builtin(wanted) => return builtin::run(wanted, &asked, &directory).await,
         Command::Dev(wanted) => return dev::run(wanted, &asked, &directory).await,
         Command::Install(wanted) => {
-            return consent::unless_interrupted(install::run(wanted, &asked, &directory)).await;
+            return style::unless_interrupted(install::run(wanted, &asked, &directory)).await;
         }
         Command::Remove(wanted) => {
-            return consent::unless_interrupted(remove::run(wanted, &asked, &directory)).await;
+            return style::unless_interrupted(remove::run(wanted, &asked, &directory)).await;
         }
         _ => {}
     }
     let app = match Workspace::open(&asked, &directory) {
         Ok(app) => app,
-        Err(error) => return exit::complain(exit::USAGE, &error.to_string()),
+        Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.dispatcher.registry.catalogue().problems {
@@ -123,7 +116,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Command::Call(wanted) => call::run(&app, wanted).await,
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
         Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
-        // They ran before.
+        // These returned above.
         Command::Check(_)
         | Command::New(_)
         | Command::Init
@@ -138,13 +131,13 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
 async fn serve(app: &Workspace) -> ExitCode {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
     if let Some(remedy) = app.dispatcher.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
     }
     app.dispatcher.registry.introduce();
-    status::tell_when_asked(&app.dispatcher);
+    status::on_signal(&app.dispatcher);
     let watching = app.watch();
     let ended = mcp::serve(Arc::clone(&app.dispatcher), signals).await;
     drop(watching);

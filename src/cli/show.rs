@@ -1,40 +1,40 @@
-//! `hostler show TOOL`
+//! `hostler show TOOL`, and the help of a single tool, `hostler call --help TOOL`.
 
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::options::Show;
-use super::{exit, signature, style};
+use super::style;
 use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::tool::Protocol;
 use crate::discovery::Kind;
 use crate::registry::{NotFound, Serving, Tool};
 use crate::runtime::Workspace;
 
-pub(super) fn run(app: &Workspace, wanted: &Show) -> ExitCode {
+pub(super) fn run(app: &Workspace, args: &Show) -> ExitCode {
     let catalogue = app.dispatcher.registry.catalogue();
-    match catalogue.resolve(&wanted.tool) {
+    match catalogue.resolve(&args.tool) {
         Ok(tool) => {
-            let text = if wanted.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
+            let text = if args.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
             style::answer(&text);
             ExitCode::SUCCESS
         }
-        Err(not_found) => missing(&wanted.tool, not_found),
+        Err(not_found) => missing(&args.tool, not_found),
     }
 }
 
-/// Says that there is no such tool, or why it is not served.
+/// Reports that there is no such tool, or why it is not served.
 pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
     match not_found {
-        NotFound::Broken(path, reason) => exit::complain(7, &format!("{} is broken: {reason}", path.display())),
-        NotFound::Unknown { advice, .. } => exit::complain(3, &format!("there is no tool {name}; {advice}")),
+        NotFound::Broken(path, reason) => style::complain(7, &format!("{} is broken: {reason}", path.display())),
+        NotFound::Unknown { advice, .. } => style::complain(3, &format!("there is no tool {name}; {advice}")),
     }
 }
 
 fn as_json(tool: &Tool) -> String {
     let settings = tool.entry.settings.shown(&tool.settings);
-    let settings: serde_json::Map<String, Value> = settings
+    let settings: Map<String, Value> = settings
         .into_iter()
         .map(|row| (row.key.to_owned(), json!({"value": row.value, "origin": row.origin.to_string()})))
         .collect();
@@ -57,25 +57,25 @@ fn as_json(tool: &Tool) -> String {
     serde_json::to_string_pretty(&shown).unwrap_or_default()
 }
 
-/// The settings that mean something for a tool, by how its calls are made.
-fn is_meant(serving: Serving, setting: &str) -> bool {
+/// Whether a setting has an effect on a tool, by how its calls are made.
+fn has_effect(serving: Serving, setting: &str) -> bool {
     const OF_ALL: [&str; 4] = ["timeout", "max_queue", "effects", "validate"];
-    // Of a bare worker nobody hears when it is ready, nor can it ask anything.
+    // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
     match serving {
         _ if DeclaredPolicy::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",
         Serving::Itself => !NOT_BARE.contains(&setting),
         Serving::Program(protocol) => {
-            let is_unheard = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
-            !is_unheard && !["launcher", "pass_env"].contains(&setting)
+            let is_without_effect = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
+            !is_without_effect && !["launcher", "pass_env"].contains(&setting)
         }
         Serving::EachCall => OF_ALL.contains(&setting) || ["env", "protocol"].contains(&setting),
         Serving::Inside => OF_ALL.contains(&setting),
     }
 }
 
-/// Where a tool stands.
+/// Where a tool is defined.
 fn origin(tool: &Tool) -> String {
     let path = tool.entry.file.path.display();
     match tool.entry.file.kind {
@@ -90,7 +90,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let path = file.path.display();
     let mut text = format!("{}  (MCP name {})\n{}\n", tool.name, tool.mcp_name, origin(tool));
     for other in &file.overrides {
-        text.extend(["in the place of ", &other.display().to_string(), "\n"]);
+        text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }
     if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)) {
         text.extend([tool.entry.status(), ": ", &reason, "\n"]);
@@ -99,13 +99,13 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
         text.extend(["\n", description, "\n"]);
     }
     text.push_str("\nArguments\n");
-    text.push_str(&signature::arguments(tool.input_schema(), width));
+    text.push_str(&arguments(tool.input_schema(), width));
     if let Some(promised) = tool.promised_schema() {
         text.extend(["\nReturns\n  ", &returned(promised), "\n"]);
     }
     text.push_str("\nSettings\n");
     let rows = tool.entry.settings.shown(&tool.settings);
-    let rows = rows.into_iter().filter(|row| is_meant(tool.entry.serving(), row.key));
+    let rows = rows.into_iter().filter(|row| has_effect(tool.entry.serving(), row.key));
     let rows: Vec<Vec<String>> =
         rows.map(|row| vec![format!("  {}", row.key), row.value, row.origin.to_string()]).collect();
     text.push_str(&style::table(&rows, None));
@@ -116,9 +116,9 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     text
 }
 
-/// What is promised of results, in a line.
-pub(super) fn returned(promised: &serde_json::Map<String, Value>) -> String {
-    // An executable may say instead that its operation failed, which is said of all of them and tells nothing of this one.
+/// The result's type and description, in a line.
+pub(super) fn returned(promised: &Map<String, Value>) -> String {
+    // Every executable may return an error instead, which need not be repeated here.
     let done = promised.get("anyOf").and_then(|branches| branches.get(0)?.as_object());
     let promised = done.filter(|_| promised.get("type").is_some_and(|kind| kind == "object")).unwrap_or(promised);
     let wrapped = promised.get("properties").and_then(|all| all.get("result"));
@@ -127,7 +127,7 @@ pub(super) fn returned(promised: &serde_json::Map<String, Value>) -> String {
     type_word(&schema) + &text.unwrap_or_default()
 }
 
-/// A schema in a word or two, as far as one can be.
+/// A schema in a word or two.
 pub(super) fn type_word(schema: &Value) -> String {
     if let Some(Value::Array(values)) = schema.get("enum") {
         return values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|");
@@ -142,7 +142,7 @@ pub(super) fn type_word(schema: &Value) -> String {
         return reference.rsplit('/').next().unwrap_or("object").to_owned();
     }
     if let Some(Value::Array(kinds)) = schema.get("type") {
-        // That it may be left out is told elsewhere.
+        // Whether it is optional is shown elsewhere.
         let kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
         return kinds.collect::<Vec<_>>().join("|");
     }
@@ -154,13 +154,93 @@ pub(super) fn type_word(schema: &Value) -> String {
     }
 }
 
+/// `hostler call --help TOOL`
+pub(super) fn help(tool: &Tool, width: Option<usize>) -> String {
+    let schema = tool.input_schema();
+    let mut text = String::new();
+    if let Some(description) = tool.description() {
+        text.extend([description, "\n\n"]);
+    }
+    text.extend(["Usage: hostler call ", &tool.name]);
+    for (name, property) in properties(schema) {
+        let word = format!("{name}={}", placeholder(resolved(schema, property)));
+        text.extend([" ", &if is_required(schema, name) { word } else { format!("[{word}]") }]);
+    }
+    text.push_str("\n\nArguments:\n");
+    text.push_str(&arguments(schema, width));
+    if let Some(words) = example(tool) {
+        text.extend(["\nFor example:\n  hostler call ", &tool.name, &words, "\n"]);
+    }
+    text
+}
+
+/// A table of arguments: name, type, whether it is required, description.
+pub(super) fn arguments(schema: &Map<String, Value>, width: Option<usize>) -> String {
+    let rows: Vec<Vec<String>> = properties(schema)
+        .map(|(name, property)| {
+            let default = property.get("default").map(|value| format!("default {value}"));
+            let need = if is_required(schema, name) {
+                "required".to_owned()
+            } else {
+                default.unwrap_or("optional".to_owned())
+            };
+            let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+            vec![format!("  {name}"), type_word(resolved(schema, property)), need, text.to_owned()]
+        })
+        .collect();
+    if rows.is_empty() { "  none\n".to_owned() } else { style::table(&rows, width) }
+}
+
+pub(super) fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// A property, or the definition it refers to.
+pub(super) fn resolved<'s>(schema: &'s Map<String, Value>, property: &'s Value) -> &'s Value {
+    let name = property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix("#/$defs/"));
+    name.and_then(|name| schema.get("$defs")?.get(name)).unwrap_or(property)
+}
+
+fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+}
+
+fn placeholder(property: &Value) -> String {
+    match property.get("type").and_then(Value::as_str) {
+        Some("string") => "TEXT",
+        Some("integer" | "number") => "NUMBER",
+        Some("boolean") => "yes|no",
+        _ => return format!("({})", type_word(property)),
+    }
+    .to_owned()
+}
+
+/// Example arguments; none where a required one cannot be invented.
+fn example(tool: &Tool) -> Option<String> {
+    let schema = tool.input_schema();
+    let mut words = String::new();
+    for (name, property) in properties(schema).filter(|(name, _)| is_required(schema, name)) {
+        let property = resolved(schema, property);
+        let value = match (property.get("enum"), property.get("type").and_then(Value::as_str)) {
+            (Some(Value::Array(options)), _) => options.first()?.as_str().map(str::to_owned)?,
+            (_, Some("string")) => "'some text'".to_owned(),
+            (_, Some("integer" | "number")) => "3".to_owned(),
+            (_, Some("boolean")) => "yes".to_owned(),
+            _ => return None,
+        };
+        words.extend([" ", name, "=", &value]);
+    }
+    Some(words)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::config::ConfigOptions;
     use crate::runtime::Workspace;
 
     #[test]
-    fn a_tool_is_shown_with_what_it_takes_and_who_decided_what() {
+    fn a_tool_is_shown_with_its_arguments_and_the_origin_of_its_settings() {
         let folder = tempfile::tempdir().unwrap();
         let tools = folder.path().join("tools");
         std::fs::create_dir(&tools).unwrap();

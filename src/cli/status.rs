@@ -1,4 +1,4 @@
-//! How a running hostler stands, as people read it: on USR1 it is written to standard error, and `hostler dev` shows it.
+//! The status of a running hostler as text: written to standard error on SIGUSR1, and shown by `hostler dev`.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::pool::WorkerStatus;
 use crate::registry::Asking;
 use crate::telemetry;
 
-/// Writes the status to standard error whenever USR1 comes.
-pub(super) fn tell_when_asked(dispatcher: &Arc<CallService>) {
+/// Writes the status to standard error on every SIGUSR1.
+pub(super) fn on_signal(dispatcher: &Arc<CallService>) {
     let dispatcher = Arc::downgrade(dispatcher);
     let Ok(mut asked) = signal(SignalKind::user_defined1()) else { return };
     tokio::spawn(async move {
@@ -23,7 +23,7 @@ pub(super) fn tell_when_asked(dispatcher: &Arc<CallService>) {
     });
 }
 
-/// The whole of it: a line of what is shared, one for each pool, one for each worker.
+/// A line of shared limits, one for each pool, one for each worker.
 pub(super) fn as_text(overview: &Overview) -> String {
     let (status, usage) = (&overview.status, &overview.status.usage);
     let tools = format!("{} tools{}{}\n", overview.tools, broken(overview.broken), asking(overview.asking));
@@ -52,12 +52,12 @@ fn broken(files: usize) -> String {
     if files == 0 { String::new() } else { format!(", {files} broken files") }
 }
 
-/// How far executables have been asked what they are, where that is not done.
+/// How many executables have not been asked yet.
 fn asking(state: Asking) -> String {
     match state {
         Asking::NotStarted | Asking::Complete => String::new(),
-        Asking::InProgress(left) => format!("; {left} executables have not said yet what they are"),
-        Asking::Failed => "; executables are asked no more, which is a fault of hostler: start it again".to_owned(),
+        Asking::InProgress(left) => format!("; {left} executables not asked yet"),
+        Asking::Failed => "; executables are no longer asked, a fault of hostler: restart it".to_owned(),
     }
 }
 

@@ -1,37 +1,39 @@
-//! How things look: colour and tables on a terminal, plain text in a pipe.
+//! The terminal: answers on standard output, messages on standard error, colours, tables, exit statuses, consent.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
 
 use crate::config::Environment;
+use crate::process::Signals;
 use crate::telemetry;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Whoever has read nothing for so long is not waited for.
+/// How long a message waits for a slow reader of standard error.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Says that something went wrong.
+/// Prints an error.
 pub(super) fn error(message: &str) {
     say("error", ERROR, message);
 }
 
-/// Says that something is worth knowing.
+/// Prints a warning.
 pub(super) fn warn(message: &str) {
     say("warning", WARNING, message);
 }
 
-/// Says something that is neither the answer nor a complaint.
+/// Prints a note.
 pub(super) fn note(message: &str) {
     talk(&format!("{}\n", plain(message)));
 }
 
-/// A text that others may have written, without what moves a terminal's cursor or turns lines around: nothing may paint over
-/// what is said. Its lines stay lines.
+/// A foreign text without control characters and direction marks, which could overwrite or disguise what is printed. Its lines stay
+/// lines.
 pub(super) fn plain(text: &str) -> String {
     let turns =
         |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -44,8 +46,7 @@ fn say(word: &str, style: Style, message: &str) {
     talk(&format!("{painted}: {}\n", plain(message)));
 }
 
-/// Says it on standard error, in order with the log, and waits a moment: who sees both streams sees it before what comes
-/// next on the other one. Not for what others wait for meanwhile.
+/// Writes to standard error, in order with the log, and waits a moment, so that it appears before what follows on standard output.
 pub(super) fn talk(text: &str) {
     telemetry::say(text);
     telemetry::flush(PAUSE);
@@ -59,25 +60,25 @@ pub(super) fn heed(environment: &Environment) {
     PLAIN.store(environment.text("NO_COLOR").is_some(), Ordering::Relaxed);
 }
 
-/// Whether a stream is looked at by a person who wants colours.
+/// Whether a stream is a terminal that wants colours.
 pub(super) fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && !PLAIN.load(Ordering::Relaxed)
 }
 
-/// A word in a style.
+/// A text in a style.
 pub(super) fn paint(text: &str, style: Style, colours: bool) -> String {
     if colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// Whether an answer did not get out.
+/// Whether an answer was lost.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether an answer could not be written, to a full disk for one.
+/// Whether an answer could not be written, for example to a full disk.
 pub(super) fn answer_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints an answer as it is, without a line's end of its own.
+/// Prints an answer without adding a line end.
 pub(super) fn answer_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()));
@@ -87,13 +88,13 @@ fn written(result: std::io::Result<()>) {
     match result {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
             LOST.store(true, Ordering::Relaxed);
-            error(&format!("the answer could not be written to standard output: {reason}"));
+            error(&format!("cannot write to standard output: {reason}"));
         }
         _ => {}
     }
 }
 
-/// Prints an answer. A reader that has gone away ends the program quietly, as a pipe's reader may.
+/// Prints an answer. A closed pipe is not an error.
 pub(super) fn answer(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let whole = stdout
@@ -140,4 +141,58 @@ pub(super) fn terminal_width() -> Option<usize> {
         return None;
     }
     rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
+/// Usage, configuration, invalid parameters.
+pub(super) const USAGE: u8 = 2;
+/// A fault of hostler or the machine.
+pub(super) const SYSTEM: u8 = 70;
+/// Cancelled by the user.
+pub(super) const CANCELLED: u8 = 130;
+
+/// Prints an error and returns the exit status.
+pub(super) fn complain(status: u8, message: &str) -> ExitCode {
+    error(message);
+    ExitCode::from(status)
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consent {
+    Yes,
+    No,
+    /// There is no terminal to ask at.
+    NoTerminal,
+}
+
+/// Asks for a yes, unless it was given already.
+pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
+    if is_given {
+        return Consent::Yes;
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Consent::NoTerminal;
+    }
+    talk(&format!("{question} [y/N] "));
+    // On a thread, so that signals are handled meanwhile.
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    match answer.await {
+        Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Consent::Yes,
+        _ => Consent::No,
+    }
+}
+
+/// Runs `work` until a signal cancels it where it waits; what it holds is dropped in order.
+pub(super) async fn unless_interrupted(work: impl Future<Output = ExitCode>) -> ExitCode {
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return complain(SYSTEM, &format!("cannot listen for signals: {error}")),
+    };
+    tokio::select! {
+        code = work => code,
+        name = signals.first() => complain(CANCELLED, &format!("nothing was changed: interrupted by {name}")),
+    }
 }

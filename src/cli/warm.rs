@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::hearing::Talk;
+use super::feedback::Feedback;
 use super::options::Warm;
-use super::{exit, style};
+use super::style;
 use crate::environment::Lease;
 use crate::outcome::Fault;
 use crate::pool::Listener;
@@ -16,42 +16,42 @@ use crate::process::Signals;
 use crate::registry::FileEntry;
 use crate::runtime::Workspace;
 
-/// What became of one tool file.
+/// The result for one tool file.
 struct Warmed {
     pack: String,
     seconds: f64,
     built: Result<bool, Fault>,
 }
 
-pub(super) async fn run(app: &Workspace, wanted: &Warm) -> ExitCode {
-    let files = match chosen(app, &wanted.wanted) {
+pub(super) async fn run(app: &Workspace, args: &Warm) -> ExitCode {
+    let files = match chosen(app, &args.names) {
         Ok(files) => files,
         Err(name) => {
-            return exit::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows every tool"));
+            return style::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows all tools"));
         }
     };
     let signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return exit::complain(exit::SYSTEM, &format!("cannot listen for signals: {error}")),
+        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
-    let talk = Talk::new();
+    let feedback = Feedback::new();
     let done = tokio::select! {
-        done = warm(app, files, &talk) => Ok(done),
-        // Dropped, a build is killed and what it made is thrown away.
+        done = warm(app, files, &feedback) => Ok(done),
+        // A dropped build is killed and its files are removed.
         name = signals.first() => Err(name),
     };
-    // What was asked for is in use until pruning is over.
+    // The leases protect these environments from the pruning.
     let (warmed, leases) = match done {
         Ok(done) => done,
         Err(name) => {
-            talk.end();
-            return exit::complain(exit::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
+            feedback.end();
+            return style::complain(style::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
         }
     };
-    let pruned = wanted.prune.then(|| app.dispatcher.pools.environments().prune(wanted.unused_for));
+    let pruned = args.prune.then(|| app.dispatcher.pools.environments().prune(args.unused_for));
     drop(leases);
-    talk.end();
-    if wanted.json {
+    feedback.end();
+    if args.json {
         style::answer(&as_json(&warmed, pruned.as_ref()));
     } else {
         as_text(&warmed, pruned.as_ref());
@@ -60,13 +60,13 @@ pub(super) async fn run(app: &Workspace, wanted: &Warm) -> ExitCode {
     failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status()))
 }
 
-/// Builds one after the other; the environments are leased for as long as what this gives is held.
-async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, talk: &Talk) -> (Vec<Warmed>, Vec<Lease>) {
+/// Builds one environment after the other, and returns their leases.
+async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, feedback: &Feedback) -> (Vec<Warmed>, Vec<Lease>) {
     let (mut warmed, mut leases) = (Vec::new(), Vec::new());
     for entry in files {
         let began = Instant::now();
         let lease = match entry.broken() {
-            None => app.dispatcher.pools.warm(&entry, &|line| talk.note(line)).await,
+            None => app.dispatcher.pools.warm(&entry, &|line| feedback.note(line)).await,
             Some(reason) => Err(Fault::new(crate::outcome::Code::StartupFailed, reason)),
         };
         let built = lease.map(|lease| {
@@ -122,7 +122,7 @@ fn as_text(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) {
         })
         .collect();
     if rows.is_empty() && pruned.is_none() {
-        style::note("There is nothing to build: no tool here has an environment.");
+        style::note("nothing to build: no tool has an environment");
     } else if !rows.is_empty() {
         style::answer(&style::table(&rows, None));
     }

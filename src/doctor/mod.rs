@@ -1,42 +1,40 @@
-//! `doctor`: does everything that tools need work here, and what to do where it does not. Looks and asks; builds, fetches
-//! and changes nothing.
+//! `doctor`: whether everything that tools need works here, and what to do where it does not. It builds, downloads and changes
+//! nothing.
 
 mod machine;
-mod pythons;
 mod tools;
-mod variables;
 
 use serde::Serialize;
 
 use crate::runtime::Workspace;
 
-/// How it stands with one thing.
+/// The state of one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It works.
     Good,
-    /// It works, and will not under some circumstances that are likely to come.
+    /// It works, but may fail under likely circumstances.
     Doubtful,
     /// It does not work.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, Serialize)]
-pub struct Sign {
-    /// What it is about, in a word or two: `uv`, `cache`.
+pub struct CheckResult {
+    /// The subject: `uv`, `cache`.
     pub about: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// What was found.
     pub found: String,
-    /// What to do, where there is something to do.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
-impl Sign {
+impl CheckResult {
     fn good(about: &'static str, found: impl Into<String>) -> Self {
         Self { about, state: State::Good, found: found.into(), fix: None }
     }
@@ -46,16 +44,16 @@ impl Sign {
     }
 }
 
-/// Looks at everything. The package index is only asked where `online` says so.
-pub async fn examine(app: &Workspace, online: bool) -> Vec<Sign> {
-    let mut signs = vec![machine::cache(app)];
-    signs.extend(machine::uv(app, online).await);
-    signs.extend(variables::certificates(app));
-    signs.extend(variables::stripped(app, &signs));
-    signs.push(tools::folders(app));
-    signs.extend(tools::broken(app));
-    signs.extend(tools::built_in(app));
-    signs.extend(pythons::interpreters(app).await);
-    signs.extend(tools::secrets(app).await);
-    signs
+/// Checks everything. The package index is only asked if `online`.
+pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
+    let mut results = vec![machine::cache(app)];
+    results.extend(machine::uv(app, online).await);
+    results.extend(machine::certificates(app));
+    results.extend(machine::stripped(app, &results));
+    results.push(tools::folders(app));
+    results.extend(tools::broken(app));
+    results.extend(tools::built_in(app));
+    results.extend(machine::interpreters(app).await);
+    results.extend(tools::secrets(app).await);
+    results
 }

@@ -1,21 +1,19 @@
-//! One build: staged aside, renamed only when uv reported success, thrown away otherwise.
+//! One build: in a staging folder that is renamed only when uv reported success, and removed otherwise.
 //!
-//! A uv that is killed while it installs leaves an environment that later looks whole and is not; a rename after
-//! success is what makes a killed build one that never was.
+//! A uv that is killed while it installs leaves an environment that looks complete and is not; with the rename, a killed
+//! build leaves nothing.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::failure::{build_fault, reason, refuse_ancient, unknown_extras};
+use super::explain::{build_fault, reason, refuse_ancient, unknown_extras};
 use super::marker::{MARKER, Marker};
-use super::probe;
 use super::pythons::is_about_pythons;
-use super::recipe::EnvironmentSpec;
-use super::settings::{EnvironmentSettings, Said};
-use super::staging::Staging;
-use super::unfit::{says_nothing_of_use, unfit_uv};
+use super::settings::{EnvironmentSettings, Progress};
+use super::spec::EnvironmentSpec;
+use super::uv::{self, is_unfit, unfit_uv};
 use crate::outcome::{Code, Fault};
 use crate::process::{Exit, Launch, run};
 
@@ -30,17 +28,17 @@ pub(super) struct Build<'a> {
 
 impl Build<'_> {
     /// Builds the environment, unless another hostler does so meanwhile.
-    pub(super) async fn run(&self, said: Said<'_>) -> Result<(), Fault> {
+    pub(super) async fn run(&self, progress: Progress<'_>) -> Result<(), Fault> {
         let folder = self.folder;
         std::fs::create_dir_all(folder).map_err(|error| self.unwritable(folder, &error))?;
-        // Between processes: whoever holds this file's lock builds. The lock goes with the process, however it ends.
+        // Between processes, the holder of this file's lock builds. The lock ends with the process, however it ends.
         let gate = folder.join(format!(".{}.lock", self.key));
         let gate_file = OpenOptions::new().create(true).truncate(false).write(true).open(&gate);
         let gate_file = gate_file.map_err(|error| self.unwritable(&gate, &error))?;
         let mut announced = false;
         while gate_file.try_lock().is_err() {
             if !announced {
-                said(&format!("another hostler is building the environment of {}", self.spec.name));
+                progress(&format!("another hostler is building the environment of {}", self.spec.name));
                 announced = true;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -50,36 +48,35 @@ impl Build<'_> {
             return Ok(());
         }
         let staging = Staging::new(folder, self.key).map_err(|error| self.unwritable(folder, &error))?;
-        self.sync(&staging, said).await?;
+        self.sync(&staging, progress).await?;
         self.finish(&staging, &home)
     }
 
-    async fn sync(&self, staging: &Staging, said: Said<'_>) -> Result<(), Fault> {
-        // Whoever sets an interpreter builds on that one, whatever the header says.
+    async fn sync(&self, staging: &Staging, progress: Progress<'_>) -> Result<(), Fault> {
+        // A configured interpreter is used whatever the header says.
         if self.settings.python.is_none() {
             refuse_ancient(self.spec)?;
         }
         let script = self.stage_script(staging).map_err(|error| self.unwritable(staging.folder(), &error))?;
-        said(&format!("building the environment of {}", self.spec.name));
+        progress(&format!("building the environment of {}", self.spec.name));
         let settings = self.settings;
         let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
         let done = run(&launch, settings.build_timeout, |line| {
             if is_progress(line) {
-                said(&format!("{}: {}", self.spec.name, line.trim()));
+                progress(&format!("{}: {}", self.spec.name, line.trim()));
             }
             tracing::debug!(line, tool = self.spec.name, "uv");
         });
         let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
         match done.exit {
             Some(_) if done.succeeded() => {
-                if !staging.environment().join("bin/python").exists()
-                    && probe::version(self.uv, settings).await.is_none()
+                if !staging.environment().join("bin/python").exists() && uv::version(self.uv, settings).await.is_none()
                 {
                     return Err(unfit_uv(self.uv, None, settings, Exit::Code(0), &done.stderr));
                 }
-                for told in unknown_extras(self.spec, &done.stderr) {
-                    tracing::warn!("{told}");
+                for warning in unknown_extras(self.spec, &done.stderr) {
+                    tracing::warn!("{warning}");
                 }
                 Ok(())
             }
@@ -87,7 +84,8 @@ impl Build<'_> {
             None => {
                 let limit = humantime::format_duration(settings.build_timeout);
                 let text = format!(
-                    "the environment of {} was not built within {limit}; raise `build_timeout` under [environment]",
+                    "the environment of {} was not built within {limit}; raise `build_timeout` under [environment] in \
+                     hostler.toml",
                     self.spec.name
                 );
                 Err(Fault::new(Code::EnvironmentFailed, text))
@@ -95,10 +93,10 @@ impl Build<'_> {
         }
     }
 
-    /// What a uv that gave up means. Where it was no uv that serves, or where no Python was found, it is asked once more.
+    /// The fault of a failed build. Where uv itself does not work, or found no Python, it is asked once more.
     async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
-        if says_nothing_of_use(&stderr) {
-            let version = probe::version(self.uv, self.settings).await;
+        if is_unfit(&stderr) {
+            let version = uv::version(self.uv, self.settings).await;
             return unfit_uv(self.uv, version, self.settings, exit, &stderr);
         }
         let stderr = if hides_its_reason(&stderr) {
@@ -107,7 +105,7 @@ impl Build<'_> {
             stderr
         };
         let is_about_pythons = is_about_pythons(&reason(&stderr));
-        let pythons = if is_about_pythons { probe::pythons(self.uv, self.settings).await } else { None };
+        let pythons = if is_about_pythons { uv::pythons(self.uv, self.settings).await } else { None };
         build_fault(self.spec, self.settings, &pythons.unwrap_or_default(), self.lock.is_some(), &stderr)
     }
 
@@ -127,7 +125,7 @@ impl Build<'_> {
         settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
     }
 
-    /// Where no interpreter fits, uv speaks of the environment that is not there yet; asked without one, it says why.
+    /// Where no interpreter fits, uv complains about the staged environment; a dry run without one gives the reason.
     async fn reason_without_environment(&self, script: &Path) -> Option<String> {
         let mut launch = self.uv_sync(script).arg("--dry-run");
         launch.env.remove(OsStr::new("VIRTUAL_ENV"));
@@ -135,8 +133,8 @@ impl Build<'_> {
         (done.exit.is_some() && !done.succeeded()).then_some(done.stderr)
     }
 
-    /// uv reads the header from a file of its own: the tool file may have an encoding that uv does not take. Only where
-    /// the header names relative paths must it be read where it stands.
+    /// uv reads the header from a staged file, because the tool file may have an encoding that uv rejects. Relative paths in
+    /// the header only work in the original file.
     fn stage_script(&self, staging: &Staging) -> std::io::Result<PathBuf> {
         if self.spec.relative_sources {
             return Ok(self.spec.file.clone());
@@ -153,13 +151,15 @@ impl Build<'_> {
         let built = staging.environment();
         let marker = Marker::of(&built, &self.spec.header);
         let marker = marker.ok_or_else(|| {
-            let text =
-                format!("uv reported success and built no interpreter for {}; is the disk full?", self.spec.name);
+            let text = format!(
+                "uv reported success but the environment of {} has no interpreter; is the disk full?",
+                self.spec.name
+            );
             Fault::new(Code::EnvironmentFailed, text)
         })?;
         let bytes = serde_json::to_vec_pretty(&marker).unwrap_or_default();
         std::fs::write(built.join(MARKER), bytes).map_err(|error| self.unwritable(&built, &error))?;
-        // What stands there is unusable: no marker, or an interpreter that is gone.
+        // A previous one is unusable: it has no marker, or its interpreter is gone.
         let _ = std::fs::remove_dir_all(home);
         std::fs::rename(&built, home).map_err(|error| self.unwritable(home, &error))
     }
@@ -170,8 +170,8 @@ impl Build<'_> {
             _ => Code::EnvironmentFailed,
         };
         let text = format!(
-            "the environment of {} cannot be written: {}: {error}. Make room or correct the permissions, or set \
-             XDG_CACHE_HOME to another place",
+            "cannot write the environment of {}: {}: {error}; free space or correct the permissions, or set XDG_CACHE_HOME \
+             to another folder",
             self.spec.name,
             path.display()
         );
@@ -188,4 +188,48 @@ fn is_progress(line: &str) -> bool {
     ["Resolved", "Downloading", "Downloaded", "Building", "Built", "Prepared", "Installed", "Bytecode"]
         .iter()
         .any(|word| line.starts_with(word))
+}
+
+/// The prefix of a staging folder's name; the environment's key and the builder's process id follow.
+pub(super) const STAGING: &str = ".staging.";
+/// How often its removal is tried, and the pause between: a killed process dies within milliseconds.
+const REMOVALS: u32 = 20;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
+
+/// A folder beside the environments that is removed when the build ends, however it ends.
+struct Staging(PathBuf);
+
+impl Staging {
+    /// To be called with the lock of that environment: leftovers of earlier builds are then in no use.
+    fn new(folder: &Path, key: &str) -> std::io::Result<Self> {
+        let left = std::fs::read_dir(folder)?.flatten();
+        let is_left = |name: &str| name.strip_prefix(STAGING).is_some_and(|rest| rest.split('.').next() == Some(key));
+        for entry in left.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+        let place = folder.join(format!("{STAGING}{key}.{}", std::process::id()));
+        std::fs::create_dir_all(&place)?;
+        Ok(Self(place))
+    }
+
+    fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    fn environment(&self) -> PathBuf {
+        self.0.join("environment")
+    }
+}
+
+impl Drop for Staging {
+    /// A uv that was just killed may still write its last file.
+    fn drop(&mut self) {
+        for _ in 0..REMOVALS {
+            let removed = std::fs::remove_dir_all(&self.0);
+            if removed.is_ok() || removed.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                return;
+            }
+            std::thread::sleep(REMOVAL_PAUSE);
+        }
+    }
 }

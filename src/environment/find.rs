@@ -1,24 +1,22 @@
-//! Finding uv, and fetching a private copy where there is none.
+//! Finding uv, and downloading a private copy where there is none.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::in_force::unreached;
 use super::settings::{EnvironmentSettings, place_of};
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Finished, Launch, run};
 
-/// What pip is asked for. uv's command line is stable within 0.x as far as hostler uses it.
-const WANTED: &str = "uv>=0.8,<1";
+/// What pip installs. The part of uv's command line that hostler uses is stable within 0.x.
+const REQUIREMENT: &str = "uv>=0.8,<1";
 
-/// Looks for uv: the configured path, `PATH`, the places its installers use, hostler's own copy.
+/// Looks for uv: the configured path, `PATH`, the places that installers use, hostler's own copy.
 pub(super) fn find_uv(settings: &EnvironmentSettings, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
     let environment = settings.withheld.environment();
     if let Some(setting) = &settings.uv {
         let (path, place) = (setting.value.display(), place_of(&setting.origin));
-        let text = format!(
-            "{place}: `environment.uv` is \"{path}\", which is not a program; correct the path or remove the line"
-        );
+        let text =
+            format!("{place}: `environment.uv`: \"{path}\" is not a program; correct the path or remove the line");
         return environment
             .find_program(&setting.value)
             .map(Some)
@@ -39,7 +37,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
     let environment = settings.withheld.environment();
     let python = environment.find_program("python3").or_else(|| environment.find_program("python"));
     let Some(python) = python else {
-        return Err(no_uv("there is no Python on PATH to fetch it with", None));
+        return Err(no_uv("there is no Python on PATH to download it with", None));
     };
     let staging = own_copies.with_extension(format!("staging.{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&staging);
@@ -47,22 +45,24 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
     let launch = Launch::new(python)
         .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
-        .arg(WANTED)
+        .arg(REQUIREMENT)
         .envs(settings.withheld.inherited());
     let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
-    let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies, settings);
+    let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);
     if fetched.is_err() {
         let _ = std::fs::remove_dir_all(&staging);
     }
     fetched
 }
 
-/// What the operator says for builds, in pip's words too: uv and pip call the same things differently.
+/// The configured variables, also under the names that pip has for them.
 fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     let set = |name: &str| {
-        let said = settings.env.get(name).map(|said| said.value.clone());
-        said.or_else(|| settings.withheld.environment().text(name).map(str::to_owned)).filter(|text| !text.is_empty())
+        let configured = settings.env.get(name).map(|set| set.value.clone());
+        configured
+            .or_else(|| settings.withheld.environment().text(name).map(str::to_owned))
+            .filter(|text| !text.is_empty())
     };
     let mut variables: Vec<(String, String)> =
         settings.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -75,35 +75,28 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     variables
 }
 
-/// Why pip gave up. Its last line speaks of versions even where nothing was reached.
-fn pip_reason(stderr: &str, settings: &EnvironmentSettings) -> String {
+/// Why pip failed. Its last line is about versions even when no index was reached, so an error of the connection comes first.
+fn pip_reason(stderr: &str) -> String {
     let broken =
         stderr.lines().find_map(|line| line.split_once("after connection broken by ")).map(|(_, cause)| cause.trim());
-    let network = unreached(&settings.suspects("", None));
-    if let Some(cause) = broken {
-        return format!("the package index was not reached ({cause}). {network}");
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given").trim();
+    let network = "check the network, HTTPS_PROXY and UV_DEFAULT_INDEX";
+    match broken {
+        Some(cause) => format!("the package index was not reached ({cause}): {network}"),
+        None if stderr.contains("(from versions: none)") => format!("{last}: {network}"),
+        None => last.to_owned(),
     }
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("pip gave no reason").trim();
-    if stderr.contains("(from versions: none)") {
-        return format!("the package index was not reached, refused, or has no uv ({last}). {network}");
-    }
-    last.to_owned()
 }
 
-fn settle(
-    done: Result<Finished, Fault>,
-    staging: &Path,
-    own_copies: &Path,
-    settings: &EnvironmentSettings,
-) -> Result<PathBuf, Fault> {
+fn settle(done: Result<Finished, Fault>, staging: &Path, own_copies: &Path) -> Result<PathBuf, Fault> {
     let done = done?;
     if !done.succeeded() || !staging.join("bin/uv").is_file() {
-        let reason = pip_reason(&done.stderr, settings);
-        return Err(no_uv(&format!("pip could not fetch it: {reason}"), Some(done.stderr.clone())));
+        let reason = pip_reason(&done.stderr);
+        return Err(no_uv(&format!("pip cannot download it: {reason}"), Some(done.stderr.clone())));
     }
     let own = own_copies.join("bin/uv");
     if std::fs::rename(staging, own_copies).is_err() {
-        // Another hostler was faster, and its copy serves as well.
+        // Another hostler was faster; its copy works as well.
         let _ = std::fs::remove_dir_all(staging);
     }
     if own.is_file() { Ok(own) } else { Err(no_uv(&format!("{} could not be written", own.display()), None)) }
@@ -111,8 +104,8 @@ fn settle(
 
 fn no_uv(why: &str, stderr: Option<String>) -> Fault {
     let message = format!(
-        "uv, which builds the tools' environments, is not installed, and {why}. Install it (https://docs.astral.sh/uv), \
-         or set `uv = \"/path/to/uv\"` under [environment] in hostler.toml"
+        "uv is not installed, and {why}; install it (https://docs.astral.sh/uv), or set `uv = \"/path/to/uv\"` under \
+         [environment] in hostler.toml"
     );
     Fault::new(Code::EnvironmentFailed, message).with(Details { stderr, ..Details::default() })
 }
@@ -121,10 +114,9 @@ fn no_uv(why: &str, stderr: Option<String>) -> Fault {
 mod tests {
     use super::*;
     use crate::config::origin::Setting;
-    use crate::environment::in_force::quiet;
 
     #[test]
-    fn pip_hears_what_uv_is_told() {
+    fn pip_gets_uvs_settings_under_its_own_names() {
         let env =
             [("UV_DEFAULT_INDEX", "https://index/simple"), ("SSL_CERT_FILE", "/ca.pem"), ("HTTPS_PROXY", "http://p:1")];
         let env = env.map(|(name, value)| (name.to_owned(), Setting::default_value(value.to_owned())));
@@ -134,28 +126,18 @@ mod tests {
             [("HTTPS_PROXY", "http://p:1"), ("PIP_INDEX_URL", "https://index/simple"), ("PIP_CERT", "/ca.pem")]
         {
             let found = variables.iter().find(|(known, _)| known == name);
-            // What the machine itself says for pip is stronger.
-            if settings.env.contains_key(name) || !name.is_empty() {
-                assert_eq!(found.map(|(_, value)| value.as_str()), Some(value), "{name}");
-            }
+            assert_eq!(found.map(|(_, value)| value.as_str()), Some(value), "{name}");
         }
     }
 
     #[test]
-    fn an_unreachable_index_is_told_as_one() {
-        let stderr = "WARNING: Retrying (Retry(total=4)) after connection broken by 'ProxyError(\"no\")': /simple/uv/\nERROR: \
-                      No matching distribution found for uv<1,>=0.8\n";
-        let told = pip_reason(stderr, &quiet(&[]));
-        assert!(
-            told.starts_with("the package index was not reached ('ProxyError(\"no\")': /simple/uv/). Check"),
-            "{told}"
-        );
-        let silent = "ERROR: Could not find a version that satisfies the requirement uv<1,>=0.8 (from versions: none)\nERROR: No \
-                      matching distribution found for uv<1,>=0.8\n";
-        let told = pip_reason(silent, &quiet(&[]));
-        assert!(
-            told.contains("was not reached, refused, or has no uv (ERROR: No matching") && told.contains("HTTPS_PROXY")
-        );
-        assert_eq!(pip_reason("ERROR: something\n\n", &quiet(&[])), "ERROR: something");
+    fn an_unreachable_index_is_reported_before_pips_last_line() {
+        let last = "ERROR: No matching distribution found for uv<1,>=0.8";
+        let broken =
+            format!("WARNING: Retrying after connection broken by 'ProxyError(\"no\")': /simple/uv/\n{last}\n");
+        assert!(pip_reason(&broken).contains("('ProxyError(\"no\")': /simple/uv/)"));
+        let silent = format!("ERROR: Could not find a version that satisfies uv (from versions: none)\n{last}\n");
+        assert!(pip_reason(&silent).starts_with(last) && pip_reason(&silent).contains("HTTPS_PROXY"));
+        assert_eq!(pip_reason("ERROR: something\n\n"), "ERROR: something");
     }
 }

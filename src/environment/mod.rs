@@ -1,35 +1,19 @@
-//! Python environments, built by uv: found by content, built aside and renamed, leased while in use.
+//! Python environments, built by uv: found by content, built in a staging folder and renamed, leased while in use.
 
 mod build;
-mod building;
-mod circumstances;
-mod conflict;
-mod failure;
+mod explain;
 mod find;
-mod in_force;
-mod index;
-mod lock;
-mod installed;
 mod marker;
-mod missing;
-mod platform;
-mod probe;
-mod prune;
+mod network;
 mod pythons;
-mod reach;
-mod recipe;
-mod renamed;
 mod settings;
-mod staging;
+mod spec;
 mod store;
-mod trouble;
-mod unfit;
+mod uv;
 
-pub use installed::installed_modules;
-pub use probe::OLDEST_UV;
-pub use prune::Pruned;
+pub use marker::installed_modules;
 pub use pythons::Minor;
-pub use reach::{Reached, UvCache};
-pub use recipe::EnvironmentSpec;
-pub use settings::{EnvironmentSettings, Said};
-pub use store::{Environments, Lease};
+pub use settings::{EnvironmentSettings, Progress};
+pub use spec::EnvironmentSpec;
+pub use store::{Environments, Lease, Pruned};
+pub use uv::{IndexProblem, OLDEST_UV, UvCache};

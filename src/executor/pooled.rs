@@ -18,7 +18,7 @@ use super::store::{Current, Open, PoolKey, PoolLease, PoolStore};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
-use crate::environment::{Environments, Lease, Said};
+use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Scrub};
 use crate::pool::{Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
@@ -111,7 +111,7 @@ impl Pools {
     }
 
     /// Builds the environment of a tool file ahead of its first call.
-    pub async fn warm(&self, entry: &FileEntry, said: Said<'_>) -> Result<Lease, Fault> {
+    pub async fn warm(&self, entry: &FileEntry, said: Progress<'_>) -> Result<Lease, Fault> {
         self.makers.environments.ensure(&environment_spec(entry), said).await
     }
 

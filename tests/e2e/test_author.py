@@ -24,15 +24,15 @@ class Beginning(unittest.TestCase):
         called = run("call", "shed.greet", "name=you", "times=2", cwd=place)
         self.assertEqual(called.stdout, "Good morning, you! Good morning, you!\n")
 
-    def test_nothing_is_written_over(self):
+    def test_nothing_is_overwritten(self):
         place = scratch(self)
         for words, then in ((["init"], "edit it, or remove it first"), (["new", "shed"], "choose another name")):
             self.assertEqual(run(*words, cwd=place).returncode, 0)
             again = run(*words, cwd=place)
             self.assertEqual(again.returncode, 2)
-            self.assertIn(f"is there already; {then}", again.stderr)
+            self.assertIn(f"exists already; {then}", again.stderr)
 
-    def test_a_name_that_is_none(self):
+    def test_an_invalid_name(self):
         place = scratch(self)
         for name, near in (("two-words", "two_words"), ("1x", "tool_1x"), ("_x", "x"), ("shed.py", "shed")):
             done = run("new", name, cwd=place)
@@ -53,7 +53,7 @@ class Doctor(unittest.TestCase):
                 return sign
         self.fail(f"nothing about {about} says {words}: {signs}")
 
-    def test_all_is_well(self):
+    def test_everything_works(self):
         text = run("doctor", "--tools", EXAMPLES, "--offline", env=environment(SSL_CERT_FILE=None, SSL_CERT_DIR=None))
         self.assertEqual(text.returncode, 0, text.stdout)
         for words in ("ok     uv", "MB free", "ok     tools"):
@@ -73,55 +73,55 @@ class Doctor(unittest.TestCase):
             config = config_file(place, f'[environment]\nuv = "{uv}"\n')
             self.one(self.signs("--config", config, status=1), "uv", words)
 
-    def test_certificates_that_are_not_there(self):
-        self.one(self.signs(SSL_CERT_FILE="/nowhere/ca.pem", status=1), "certificates", "/nowhere/ca.pem", "not there", "correct SSL_CERT_FILE")
+    def test_missing_certificates(self):
+        self.one(self.signs(SSL_CERT_FILE="/nowhere/ca.pem", status=1), "certificates", "/nowhere/ca.pem", "does not exist", "correct SSL_CERT_FILE")
 
-    def test_certificates_that_are_none(self):
+    def test_a_file_without_certificates(self):
         empty = scratch(self) / "ca.pem"
         empty.write_text("")
         signs = self.signs(SSL_CERT_FILE=empty, status=1)
-        self.one(signs, "certificates", f"SSL_CERT_FILE names {empty}, which holds no certificate", "correct SSL_CERT_FILE")
+        self.one(signs, "certificates", f"SSL_CERT_FILE names {empty}, which contains no certificate", "correct SSL_CERT_FILE")
         self.assertNotIn("add `SSL_CERT_FILE", json.dumps(signs), "what is wrong is not to be kept")
 
-    def test_a_cache_of_uvs_that_cannot_be_written(self):
+    def test_an_unwritable_cache_of_uv(self):
         file = scratch(self) / "file"
         file.write_text("")
         signs = self.signs(UV_CACHE_DIR=file / "cache", status=1)
-        self.one(signs, "uv", f"uv's cache {file}/cache (UV_CACHE_DIR in hostler's environment) cannot be written", "correct UV_CACHE_DIR")
+        self.one(signs, "uv", f"uv's cache {file}/cache (UV_CACHE_DIR in hostler's environment) is not writable", "correct UV_CACHE_DIR")
         self.assertNotIn("install uv", json.dumps(signs))
 
-    def test_a_python_and_a_uv_of_the_configuration_that_are_not_there(self):
+    def test_a_configured_python_and_uv_that_do_not_exist(self):
         for line, about, words in [
-            ('python = "/nowhere/python"', "python", 'says python = "/nowhere/python", and no Python works at /nowhere/python (what works: 3.'),
-            ('python = "3.31"', "python", 'says python = "3.31", and no Python 3.31 works here'),
+            ('python = "/nowhere/python"', "python", 'python = "/nowhere/python" ('),
+            ('python = "3.31"', "python", 'python = "3.31" ('),
             ('uv = "/bin/false"', "uv", "correct `environment.uv` at"),
         ]:
             config = config_file(scratch(self), f"[environment]\n{line}\n")
             sign = self.one(self.signs("--config", config, status=1), about, words, f"{config}:2")
             self.assertEqual(sign["state"], "bad")
-            self.assertEqual("uv also tries to fetch it" in sign["fix"], "3.31" in line, "uv fetches versions, not paths")
+            self.assertEqual("let uv download one" in sign["fix"], "3.31" in line, "uv downloads versions, not paths")
 
     def test_built_in_tools_and_what_they_reach(self):
         place = scratch(self)
         (place / "tools").mkdir()
-        self.one(self.signs("--tools", place / "tools"), "tools", "none in")
+        self.one(self.signs("--tools", place / "tools"), "tools", "no tools in")
         program(place / "fresh", "say", schema={"secrets": ["E2E_SECRET"]})
         signs = self.signs("--tools", place / "fresh", E2E_SECRET=None)
         self.one(signs, "tools", "1 tool in 1 file of")
         self.one(signs, "secret", "E2E_SECRET is not set (say)")
         done = run("warm", "--tools", place / "fresh")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("There is nothing to build", done.stderr)
+        self.assertIn("nothing to build", done.stderr)
         config = config_file(place, '[builtin]\nenable = ["glob", "web_search"]\nroots = [".", "gone"]\n')
         signs = self.signs("--config", config, "--tools", place / "tools", status=1)
-        self.one(signs, "tools", f"none in {place}/tools")
+        self.one(signs, "tools", f"no tools in {place}/tools")
         self.one(signs, "built-in", f"glob, web_search; roots {place}, {place}/gone")
         self.assertEqual(self.one(signs, "built-in", f"{place}/gone does not exist", "correct the path")["state"], "bad")
 
-    def test_a_cache_that_cannot_be_written(self):
-        self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "cannot be written", "XDG_CACHE_HOME")
+    def test_an_unwritable_cache(self):
+        self.one(self.signs(XDG_CACHE_HOME="/proc/1", status=1), "cache", "is not writable", "XDG_CACHE_HOME")
 
-    def test_what_clients_take_away(self):
+    def test_variables_that_clients_remove(self):
         signs = self.signs(HTTPS_PROXY="http://me:pa55@proxy:3128")
         sign = self.one(signs, "client", "HTTPS_PROXY", "[environment.env]")
         self.assertNotIn("pa55", json.dumps(sign))
@@ -136,7 +136,7 @@ class Doctor(unittest.TestCase):
                    '# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["E2E_SECRET"]\n# ///\n')
         write_tool(tools, "broken", "def well(:\n")
         signs = self.signs("--tools", tools, status=1, E2E_SECRET=None)
-        self.one(signs, "python", "future wants >=3.37")
+        self.one(signs, "python", "future requires >=3.37")
         self.one(signs, "secret", "E2E_SECRET is not set (locked)", "[secrets]")
         self.one(signs, "tools", "broken", "`hostler check`")
         key = tools.parent / "key"
@@ -157,30 +157,30 @@ class Doctor(unittest.TestCase):
             self.assertIn(fix.split(": ")[-1], told)
         self.one(self.signs("--tools", tools, status=1, E2E_SECRET="x"), "secret", "MCP clients start servers without it")
 
-    def test_a_name_that_runs_nothing_is_no_python(self):
+    def test_a_python_that_does_not_run_is_not_counted(self):
         place = scratch(self)
         stub = place / "python3.39"
         stub.write_text("#!/bin/sh\necho 'no version is chosen' >&2\nexit 127\n")
         stub.chmod(0o755)
         path = f"{environment()['PATH']}:{place}"
-        sign = self.one(self.signs(PATH=path), "python", "by name only, not running: ")
-        self.assertRegex(sign["found"], r"^found 3\.\d+.* \(by name only, not running: .*3\.39\)$")
-        running, silent = (set(re.findall(r"3\.\d+", part)) for part in sign["found"].split("(by name only"))
+        sign = self.one(self.signs(PATH=path), "python", "(do not run: ")
+        self.assertRegex(sign["found"], r"^found 3\.\d+.* \(do not run: .*3\.39\)$")
+        running, silent = (set(re.findall(r"3\.\d+", part)) for part in sign["found"].split("(do not run"))
         self.assertFalse(running & silent, "what runs is not among what does not")
         write_tool(place / "tools", "future", "def well() -> int:\n    return 1\n", '# /// script\n# requires-python = ">=3.39"\n# ///\n')
-        self.one(self.signs("--tools", place / "tools", PATH=path), "python", "future wants >=3.39; found ", "not running")
+        self.one(self.signs("--tools", place / "tools", PATH=path), "python", "future requires >=3.39; found ", "do not run")
 
     def test_an_index_that_does_not_answer(self):
         done = run("doctor", "--json", env=environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple"))
         self.assertEqual(done.returncode, 1)
         signs = json.loads(done.stdout)
-        self.one(signs, "index", "UV_DEFAULT_INDEX = http://127.0.0.1:9/simple (hostler's environment)", "correct or unset it")
-        self.one(signs, "client", "UV_DEFAULT_INDEX is set here", "correct or unset it, as said above")
+        self.one(signs, "index", "http://127.0.0.1:9/simple (hostler's environment)", "check UV_DEFAULT_INDEX")
+        self.one(signs, "client", "UV_DEFAULT_INDEX is set here", "correct or unset it")
 
-    def test_no_network_by_request_is_not_to_be_kept(self):
+    def test_an_offline_setting_is_not_recommended(self):
         done = run("doctor", "--json", env=environment(UV_OFFLINE="1"))
         signs = json.loads(done.stdout)
-        self.one(signs, "index", "Unset UV_OFFLINE")
+        self.one(signs, "index", "unset UV_OFFLINE")
         self.assertNotIn("add `UV_OFFLINE", done.stdout)
 
 
@@ -218,7 +218,7 @@ class Completions(unittest.TestCase):
 
 class Dev(unittest.TestCase):
     def loop(self, path):
-        """The author's loop of a file: the process, what waits for words of it, and what was seen."""
+        """`hostler dev` for a file: the process, and a function that waits for output."""
         dev = subprocess.Popen([HOSTLER, "dev", str(path)], env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, bufsize=1)
         self.addCleanup(lambda: (dev.kill(), dev.wait(), dev.stdin.close(), dev.stdout.close()))
@@ -249,10 +249,10 @@ class Dev(unittest.TestCase):
 
     def test_the_authors_loop(self):
         tools = scratch(self) / "tools"
-        path = write_tool(tools, "shed", "def well(number: int = 1) -> int:\n    print('working')\n    return number\n")
+        path = write_tool(tools, "shed", "def well(number: int = 1, seen: list = []) -> int:\n    print('working')\n    return number\n")
         dev, until = self.loop(path)
         until("shed.well")
-        until("missing-docstring")
+        until("shared-default")
         until("= help:")
         dev.stdin.write("well number=4\n")
         until("working")
@@ -273,7 +273,7 @@ class Dev(unittest.TestCase):
         dev.stdin.close()
         self.assertEqual(dev.wait(timeout=10), 0)
 
-    def test_a_file_that_is_not_there(self):
+    def test_a_missing_file(self):
         done = run("dev", "nowhere.py")
         self.assertEqual(done.returncode, 2)
         self.assertIn("hostler new", done.stderr)

@@ -1,4 +1,4 @@
-"""hostler's own tools: switched on by the configuration, held to their roots, one catalogue with all other kinds."""
+"""hostler's own tools: enabled by the configuration, confined to their roots, in one catalogue with all other kinds."""
 
 import asyncio
 import json
@@ -47,14 +47,14 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
             by_other_name = await session.call("file_read", path="a.txt")
             self.assertEqual((by_other_name.outcome["tool"], by_other_name.value["lines"]), ("read_file", 2))
 
-    async def test_none_is_on_unless_it_is_named(self):
+    async def test_no_tool_is_enabled_unless_it_is_named(self):
         folder, _ = place(self)
         write_tool(folder / "tools", "plain", "def one() -> int:\n    return 1\n")
         config = config_file(folder, "")
         async with connected(folder / "tools", config=config) as session:
             self.assertEqual([tool.name for tool in (await session.client.list_tools()).tools], ["plain_one"])
 
-    def test_what_is_wrong_in_the_configuration_is_told(self):
+    def test_mistakes_in_the_configuration_are_reported(self):
         for text, words in (
             ('[builtin]\nenable = ["file"]\n', 'there is no built-in tool "file"; did you mean "files"?'),
             ('[builtin]\nenable = ["grep"]\n', 'grep reaches into folders, and none are named; add `roots = ["."]`'),
@@ -74,14 +74,14 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
                 self.assertIn(f"{config}:2: ", done.stderr)
                 self.assertIn(words, done.stderr)
 
-    async def test_a_file_takes_the_place_of_a_built_in_tool_and_that_is_told(self):
+    async def test_a_file_that_overrides_a_built_in_tool_is_reported(self):
         folder, config = place(self)
         program(folder / "tools", "grep", schema={"description": "Mine."})
         done = run("show", "grep", "--json", "--config", config, "--tools", folder / "tools")
         shown = json.loads(done.stdout)
         self.assertEqual((shown["kind"], shown["overrides"]), ("executable", ["built-in:grep"]))
 
-    async def test_a_built_in_tool_is_listed_until_the_program_in_its_place_said_what_it_is(self):
+    async def test_a_built_in_tool_is_listed_until_the_program_that_overrides_it_was_asked(self):
         folder, config = place(self, '[builtin]\nenable = ["grep"]\nroots = ["root"]\n[executables]\nschema_timeout = "20s"\n')
         asked, answer = folder / "asked", folder / "answer"
         os.mkfifo(answer)
@@ -120,7 +120,7 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):
-    async def test_what_may_go_wrong_each_with_its_code(self):
+    async def test_each_failure_has_its_code(self):
         folder, config = place(self)
         root = folder / "root"
         (root / "twice").write_text("a\na\n")
@@ -131,15 +131,15 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         with open(root / "huge", "wb") as huge:
             huge.truncate(10 << 30)
         rows = {
-            "a path out of the root": ("read_file", {"path": "../secret"}, "PERMISSION_DENIED", "outside of the folders"),
-            "a link out of the root": ("read_file", {"path": "out"}, "PERMISSION_DENIED", "outside of the folders"),
+            "a path out of the root": ("read_file", {"path": "../secret"}, "PERMISSION_DENIED", "outside the folders"),
+            "a link out of the root": ("read_file", {"path": "out"}, "PERMISSION_DENIED", "outside the folders"),
             "written through that link": ("write_file", {"path": "out", "content": "x", "mode": "overwrite"}, "PERMISSION_DENIED", "outside"),
-            "an absolute path": ("grep", {"pattern": "root", "path": "/etc"}, "PERMISSION_DENIED", "outside of the folders"),
-            "a regex that needs too much": ("grep", {"pattern": "((a{100}){100}){100}"}, "INVALID_PARAMS", "cannot be searched for"),
+            "an absolute path": ("grep", {"pattern": "root", "path": "/etc"}, "PERMISSION_DENIED", "outside the folders"),
+            "a regex that needs too much": ("grep", {"pattern": "((a{100}){100}){100}"}, "INVALID_PARAMS", "`literal`"),
             "ten gigabytes to read": ("read_file", {"path": "huge"}, "TOOL_ERROR", "is binary"),
             "ten gigabytes to edit": ("file_edit", {"path": "huge", "old_text": "a", "new_text": "b"}, "TOOL_ERROR", "larger than 16 MB"),
             "an edit that matches twice": ("file_edit", {"path": "twice", "old_text": "a", "new_text": "b"}, "TOOL_ERROR", "2 times (lines 1, 2)"),
-            "a pipe": ("read_file", {"path": "pipe"}, "TOOL_ERROR", "no file of bytes"),
+            "a pipe": ("read_file", {"path": "pipe"}, "TOOL_ERROR", "not a regular file"),
             "binary": ("read_file", {"path": "bin"}, "TOOL_ERROR", "is binary (3 bytes)"),
             "the metadata of a cloud": ("fetch_url", {"url": "http://169.254.169.254/"}, "PERMISSION_DENIED", "private network"),
             "this machine": ("fetch_url", {"url": "http://localhost:1/"}, "PERMISSION_DENIED", "private network"),
@@ -157,7 +157,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((folder / "secret").read_text(), "s3cret")
             self.assertEqual((root / "twice").read_text(), "a\na\n")
 
-    async def test_a_path_that_is_swapped_between_looking_and_opening_leads_nowhere_else(self):
+    async def test_a_path_swapped_between_check_and_use_stays_inside(self):
         folder, config = place(self)
         root, inside, outside = folder / "root", folder / "root/inside", folder / "outside"
         for each, text in ((inside, "harmless"), (outside, "s3cret")):
@@ -216,7 +216,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(sorted((root / "file").read_text().split()), sorted(wanted))
         self.assertEqual(sorted(path.name for path in root.iterdir()), ["file", "link"])
 
-    async def test_a_command_goes_when_nobody_waits_for_it(self):
+    async def test_a_command_of_a_cancelled_call_ends(self):
         folder, config = place(self)
         async with connected(folder / "tools", config=config) as session:
             command = "echo $$ > pid; echo begun; sleep 600"
@@ -228,7 +228,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             await asyncio.gather(task, return_exceptions=True)
             await eventually_async(gone(int(pid.read_text())), "the command is gone")
 
-    async def test_a_search_stops_when_nobody_waits(self):
+    async def test_a_search_of_a_cancelled_call_stops(self):
         folder, config = place(self, ALL + '[tool.grep]\ntimeout = "300ms"\n')
         with open(folder / "root/huge", "wb") as huge:
             for _ in range(64):
@@ -244,7 +244,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
 
 
 class Heard(unittest.TestCase):
-    def test_a_command_is_heard_while_it_runs(self):
+    def test_output_of_a_command_arrives_while_it_runs(self):
         folder, config = place(self)
         words = [HOSTLER, "call", "bash", "command=echo begun; sleep 600", "--config", config]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) as call:
@@ -254,19 +254,19 @@ class Heard(unittest.TestCase):
 
 
 class ByItself(unittest.TestCase):
-    """`hostler builtin NAME`: an executable of the contract that hostler serves."""
+    """`hostler builtin NAME`, an executable tool."""
 
     def call(self, name, arguments, *more, cwd):
         return run("builtin", name, *more, cwd=cwd, stdin=arguments if isinstance(arguments, str) else json.dumps(arguments))
 
-    def test_arguments_go_in_and_a_result_comes_out(self):
+    def test_a_built_in_tool_as_an_executable(self):
         folder = scratch(self)
         (folder / "a.txt").write_text("one\n")
         done = self.call("read_file", {"path": "a.txt"}, cwd=folder)
         self.assertEqual((done.returncode, json.loads(done.stdout)["content"]), (0, "one\n"))
         failed = self.call("file-read", {"path": "/etc/passwd"}, cwd=folder)
         self.assertEqual((failed.returncode, json.loads(failed.stdout)["error_code"]), (0, "PERMISSION_DENIED"))
-        for arguments, words in (("{}", "missing argument `path`"), ("[", "must be one JSON object"), ("[]", "must be one JSON object")):
+        for arguments, words in (("{}", "missing argument `path`"), ("[", "must be a JSON object"), ("[]", "must be a JSON object")):
             wrong = self.call("read_file", arguments, cwd=folder)
             self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
             self.assertIn(words, wrong.stderr)
@@ -295,9 +295,9 @@ class ByItself(unittest.TestCase):
         os.replace(tools / "own", tools / "glob")
         taken = run("builtin", "--link", tools)
         self.assertEqual(taken.returncode, 2)
-        self.assertIn("is something else; remove it first", taken.stderr)
+        self.assertIn("remove it first", taken.stderr)
 
-    def test_what_there_is_no_room_for_is_written_in_no_part(self):
+    def test_a_full_disk_leaves_no_partial_file(self):
         folder, config = place(self)
         room, before = 1 << 20, "x" * ((1 << 20) - 4)
         (folder / "root/a.txt").write_text(before)
@@ -316,7 +316,7 @@ class ByItself(unittest.TestCase):
                 self.assertEqual((folder / "root/a.txt").read_text(), before)
                 self.assertEqual(os.listdir(folder / "root"), ["a.txt"], "no draft is left")
 
-    def test_the_list_says_what_is_on(self):
+    def test_the_list_shows_what_is_enabled(self):
         folder, config = place(self, '[builtin]\nenable = ["search"]\ndisable = ["grep"]\nroots = ["root"]\n')
         rows = {row["name"]: row["enabled"] for row in json.loads(run("builtin", "--json", "--config", config).stdout)}
         self.assertEqual([name for name, on in rows.items() if on], ["glob", "git_status"])

@@ -1,4 +1,4 @@
-"""`hostler check`: what it finds, what it says to programs, and that it runs nothing."""
+"""`hostler check`: its findings, its JSON, and that it runs nothing."""
 
 import json
 import unittest
@@ -20,39 +20,39 @@ class Check(unittest.TestCase):
             self.assertTrue(finding["message"] and finding["fix"], finding)
             self.assertIn(finding["level"], ("error", "warning"))
 
-    def test_a_finding_says_where_it_is(self):
-        done = run("check", PLANTED / "tools" / "missing_hint.py", "--json")
+    def test_a_finding_has_its_place(self):
+        done = run("check", PLANTED / "tools" / "shared_default.py", "--json")
         first = json.loads(done.stdout)[0]
         place = [first[key] for key in ("rule", "line", "column", "end_line", "end_column")]
-        self.assertEqual(place, ["missing-hint", 5, 10, 5, 16])
-        text = run("check", PLANTED / "tools" / "missing_hint.py")
-        self.assertIn("missing_hint.py:5:10", text.stdout)
-        self.assertIn("= help: say what it is, such as `number: str`", text.stdout)
-        self.assertIn("0 errors and 2 warnings in 1 of 1 file", text.stderr)
+        self.assertEqual(place, ["shared-default", 5, 29, 5, 31])
+        text = run("check", PLANTED / "tools" / "shared_default.py")
+        self.assertIn("shared_default.py:5:29", text.stdout)
+        self.assertIn("= help: ", text.stdout)
+        self.assertIn("0 errors and 1 warning in 1 of 1 file", text.stderr)
 
     def test_the_configuration_and_its_folders_when_nothing_is_named(self):
         done = run("check", "--config", PLANTED / "hostler.toml", cwd=PLANTED)
         self.assertEqual(done.returncode, 1)
-        for words in ("there is no rule `no-such-rule`", "did you mean nothing_wrong?", "tools/missing_hint.py:5:10"):
+        for words in ("`no-such-rule`", "did you mean nothing_wrong?", "tools/shared_default.py:5:29"):
             self.assertIn(words, done.stdout)
         folder = scratch(self)
         bad = run("check", config_file(folder, "[limts]\n"))
         self.assertEqual(bad.returncode, 1)
         self.assertIn("did you mean `limits`?", bad.stdout)
 
-    def test_nothing_found_is_silence_and_0(self):
+    def test_no_findings_mean_no_output_and_status_0(self):
         done = run("check", EXAMPLES)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("nothing to mend", done.stderr)
+        self.assertIn("no problems", done.stderr)
         self.assertEqual(json.loads(run("check", EXAMPLES, "--json").stdout), [])
 
     def test_rules_can_be_switched_off_for_all(self):
         folder = scratch(self)
-        write_tool(folder / "tools", "bare", "def well(number):\n    return number\n")
-        config = config_file(folder, 'tools = ["tools"]\n[check]\nignore = ["missing-hint", "missing-docstring"]\n')
+        write_tool(folder / "tools", "bare", "def well(names: list = []) -> int:\n    return len(names)\n")
+        config = config_file(folder, 'tools = ["tools"]\n[check]\nignore = ["shared-default"]\n')
         self.assertEqual(run("check", "--config", config).returncode, 0)
 
-    def test_a_path_that_is_not_there(self):
+    def test_a_path_that_does_not_exist(self):
         done = run("check", "nowhere.py")
         self.assertEqual(done.returncode, 2)
         self.assertIn("does not exist", done.stderr)

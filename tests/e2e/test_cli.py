@@ -1,4 +1,4 @@
-"""The command line: standard output is the answer and nothing else, and the exit status says the rest."""
+"""The command line: only answers go to standard output, and the exit status tells success."""
 
 import contextlib
 import json
@@ -34,11 +34,11 @@ class Calls(unittest.TestCase):
                 done = call(*words)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, printed, ""))
 
-    def test_what_a_tool_prints_is_talk(self):
+    def test_output_of_a_tool_goes_to_standard_error(self):
         done = call("hostile.prints", "text=steam")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "printed\n", "steam\n"))
 
-    def test_building_is_talk(self):
+    def test_progress_of_a_build_goes_to_standard_error(self):
         done = call("plain.greet", env=environment(XDG_CACHE_HOME=scratch(self)))
         self.assertEqual((done.returncode, done.stdout), (0, "good morning, you\n"))
         self.assertTrue(done.stderr.startswith("building the environment of plain\n"), done.stderr)
@@ -70,15 +70,15 @@ class Calls(unittest.TestCase):
         self.assertEqual((outcome["success"], outcome["error"]["code"]), (False, "INVALID_OUTPUT"))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "this system has no disk that is always full")
-    def test_an_answer_that_does_not_get_out_is_no_success(self):
+    def test_an_answer_that_cannot_be_written_is_a_failure(self):
         for words in (["call", "plain.greet"], ["list"]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([HOSTLER, *words, "--tools", TOOLS], env=environment(), stdout=full,
                                       stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, 70)
-            self.assertIn("could not be written to standard output: No space left", done.stderr)
+            self.assertIn("standard output: No space left", done.stderr)
 
-    def test_arguments_become_what_the_schema_wants(self):
+    def test_arguments_are_converted_by_the_schema(self):
         words = ["count=3", "ratio=2", "flag=yes", "word=7", "names=a", "names=b", "mode=slow", 'extra={"x": 1}']
         expected = {"count": 3, "ratio": 2, "flag": True, "word": "7", "names": ["a", "b"], "mode": "slow", "extra": {"x": 1}}
         self.assertEqual(json.loads(call("plain.kinds", *words).stdout), expected)
@@ -86,10 +86,10 @@ class Calls(unittest.TestCase):
         self.assertEqual((forced["word"], forced["names"], forced["extra"], forced["count"]), ("7", [], None, 4))
         self.assertEqual(json.loads(call("plain.kinds", "word=a=b").stdout)["word"], "a=b")
 
-    def test_words_that_are_no_arguments(self):
+    def test_words_that_are_not_arguments(self):
         for words, said in (
-            (["--name", "x"], "`--name` is no option: a tool's arguments have no dashes; write name=x"),
-            (["name", "=", "x"], "an argument has no blanks around `=`; write name=x"),
+            (["--name", "x"], "`--name` is not an argument; write key=value"),
+            (["name", "=", "x"], "`name` is not an argument; write key=value"),
             (["name=x", "name=y"], "`name` is given twice"),
             (["--jsn"], "tip: a similar argument exists: '--json'"),
         ):
@@ -103,13 +103,13 @@ class Calls(unittest.TestCase):
         read = call("plain.kinds", "--input", "-", stdin='{"count": 6, "word": "Ü"}')
         self.assertEqual((json.loads(read.stdout)["count"], json.loads(read.stdout)["word"]), (6, "Ü"))
 
-    def test_failures_are_told_on_standard_error(self):
+    def test_failures_go_to_standard_error(self):
         done = call("hostile.raises")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^error: TOOL_ERROR: ValueError: the boiler is cold \(hostile.py:\d+ in raises\)\n")
         self.assertIn("in raises", done.stderr)
 
-    def test_a_reader_that_wants_no_more(self):
+    def test_a_reader_that_closes_the_pipe(self):
         script = f'"{HOSTLER}" call --tools "{EXAMPLES}" text.wrap text="$(head -c 90000 /dev/zero | tr "\\0" x)" width=1 | head -c 1'
         done = subprocess.run(["bash", "-c", f"set -o pipefail; {script}"], env=environment(), capture_output=True, text=True, cwd=ROOT)
         self.assertEqual((done.stdout, done.stderr), ("x", ""))
@@ -128,10 +128,10 @@ class ExitStatuses(unittest.TestCase):
             (1, "MISSING_CREDENTIALS", ["peek.secret_length"]),
             (2, "INVALID_PARAMS", ["hostile.wants", "count=1"]),
             (2, "not an argument", ["plain.greet", "nonsense"]),
-            (2, "is not JSON", ["plain.greet", "name:=nonsense"]),
+            (2, "is not valid JSON", ["plain.greet", "name:=nonsense"]),
             (2, "--input must be a JSON object", ["plain.greet", "--input", "[1]"]),
-            (2, "write a duration", ["plain.greet", "--timeout", "soon"]),
-            (2, "is no option", ["plain.greet", "--no-such-flag"]),
+            (2, "expected a duration", ["plain.greet", "--timeout", "soon"]),
+            (2, "is not an argument", ["plain.greet", "--no-such-flag"]),
             (3, "TOOL_NOT_FOUND", ["plain.great"]),
             (5, "TOOL_TIMEOUT", ["hostile.loops", "--timeout", "300ms"]),
             (7, "ENVIRONMENT_FAILED", ["unbuildable.well"]),
@@ -178,7 +178,7 @@ class ExitStatuses(unittest.TestCase):
                 process.kill()
 
     def worker_of(self, process):
-        """Waits until the tool says that it runs."""
+        """Waits until the tool is running."""
         return int(next(line for line in process.stderr if line.startswith("began ")).split()[1])
 
 
@@ -222,7 +222,7 @@ class Lists(unittest.TestCase):
                 done = run(*words, "--tools", folder, stdin="")
                 self.assertIn("a.py has no public function; see `hostler check`", done.stderr, words)
 
-    def test_show_tells_who_decided(self):
+    def test_show_gives_the_origin_of_settings(self):
         config = config_file(scratch(self), '# mine\n[tool]\nidle_timeout = "3m"\n\n[tool.plain]\nmax_queue = 9\n')
         done = run("show", "plain.kinds", "--json", "--tools", TOOLS, "--config", config)
         shown = json.loads(done.stdout)
@@ -255,7 +255,7 @@ class Configuration(unittest.TestCase):
                 self.assertIn(f"{config}:2: `tool.plain.timeuot`: unknown key; did you mean `timeout`?", done.stderr)
                 self.assertIn(f"{config}:3: `enviroment`: unknown key; did you mean `environment`?", done.stderr)
 
-    def test_a_table_for_a_tool_that_is_not_there(self):
+    def test_a_table_for_a_tool_that_does_not_exist(self):
         config = config_file(scratch(self), "[tool.plian]\ntimeout = 5\n")
         done = run("list", "--tools", TOOLS, "--config", config)
         self.assertEqual(done.returncode, 0)
@@ -264,11 +264,11 @@ class Configuration(unittest.TestCase):
         done = run("list", "--tools", TOOLS, "--config", config)
         self.assertIn("in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one", done.stderr)
 
-    def test_a_log_level_that_is_none(self):
+    def test_an_invalid_log_level(self):
         done = run("list", "--tools", TOOLS, env=environment(HOSTLER_LOG="loud"))
         self.assertIn("write error, warn, info, debug or trace", done.stderr)
 
-    def test_a_value_that_does_not_fit_and_a_text_that_is_no_toml(self):
+    def test_an_invalid_value_and_invalid_toml(self):
         folder = scratch(self)
         done = run("list", "--config", config_file(folder, '[tool]\nmax_queue = "many"\n'))
         self.assertEqual(done.returncode, 2)
@@ -325,7 +325,7 @@ class Warming(unittest.TestCase):
         self.assertEqual(len(pruned["pruned"]), 1, "the one that is in use stays")
         self.assertEqual(run("call", "--tools", self.tools, "one.well", env=self.env).returncode, 0)
 
-    def test_what_cannot_be_built_is_told_and_the_rest_is_built(self):
+    def test_a_failed_build_is_reported_and_the_rest_is_built(self):
         write_tool(self.tools, "bad", BODY, with_dependencies("hostler-has-no-such-package"))
         write_tool(self.tools, "broken", "def broken(:\n", HEADER)
         done = self.warm()
@@ -341,7 +341,7 @@ class Serving(unittest.TestCase):
         done = run("serve", "--tools", TOOLS, stdin="garbage\n\nmore {of it\n", timeout=10)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
-    def test_something_that_is_no_hello_says_what_this_is(self):
+    def test_input_that_is_not_mcp_is_explained(self):
         done = run("serve", "--tools", TOOLS, stdin='{"jsonrpc":"2.0","method":"notifications/initialized"}\n', timeout=10)
         self.assertEqual(done.stdout, "")
         self.assertIn(done.returncode, (0, 2))

@@ -131,7 +131,7 @@ class Asked(unittest.TestCase):
             self.assertEqual(asked.read_text().count("x"), wanted, more)
         self.assertIn("", said)
         told = run("check", "--tools", tools, "--config", config_file(tools.parent, "[tool.well]\nconcurrency = 2\n"))
-        self.assertIn("keeps well from being started", told.stdout, "check knows what it said before")
+        self.assertIn("keeps well from starting", told.stdout, "check knows what it said before")
         self.assertIn("Tools refreshed. 2 tools available.", listed(tools, "--refresh")[1])
 
     def test_what_lies_in_a_later_folder_takes_the_place_of_its_namesake(self):
@@ -143,7 +143,7 @@ class Asked(unittest.TestCase):
         rows, _ = listed(system, "--tools", str(project))
         self.assertEqual({name: row["description"] for name, row in rows.items()}, {"say": "The project's.", "pack.two": None})
         shown = run("show", "say", "--tools", str(system), "--tools", str(project))
-        self.assertIn(f"in the place of {system}/say", shown.stdout)
+        self.assertIn(f"overrides {system}/say", shown.stdout)
 
 
 class Interrupted(unittest.TestCase):
@@ -326,8 +326,8 @@ class Checked(unittest.TestCase):
         write_tool(tools, "read", 'def file() -> int:\n    """One."""\n    return 1\n')
         found = {file: (rule, words) for file, rule, words in self.found([tools], "--config", config)}
         self.assertEqual({file: rule for file, (rule, _) in found.items()}, {"grep": "takes-place", "read.py": "takes-place"})
-        self.assertIn("`grep` is also the built-in tool `grep`", found["grep"][1])
-        self.assertIn('or write `disable = ["grep"]` under [builtin]', found["grep"][1])
+        self.assertIn("the built-in tool `grep`", found["grep"][1])
+        self.assertIn('or add `disable = ["grep"]` under [builtin]', found["grep"][1])
         config.write_text(config.read_text() + '[check]\nignore = ["takes-place"]\n')
         self.assertEqual(self.found([tools], "--config", config), [])
 
@@ -339,7 +339,7 @@ class Checked(unittest.TestCase):
         write_tool(strong, "same", 'def two() -> int:\n    """One."""\n    return 1\n')
         (file, rule, words), = self.found([weak, strong])
         self.assertEqual((file, rule), ("say", "takes-place"))
-        self.assertIn(f"`say` is also {weak}/say.py, of which nothing is served", words)
+        self.assertIn(f"takes the place of {weak}/say.py", words)
 
     def test_a_script_that_nobody_may_execute_is_found(self):
         tools = scratch(self) / "tools"

@@ -91,7 +91,7 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         checked = json.loads(run("check", "--json", "--tools", tools).stdout)
         self.assertEqual({(found["rule"], found["level"]) for found in checked}, {("metadata", "warning")})
         self.assertEqual([Path(found["file"]).name for found in checked].count("send"), 3)
-        mended = "let `--schema` print JSON that says what it takes"
+        mended = "let `--schema` print a JSON schema of its arguments"
         self.assertEqual({Path(found["file"]).name: (found["message"], found["fix"]) for found in checked} | {"send": None}, {
             "send": None,
             "silent": ("`--schema` prints a list without a tool", mended),
@@ -158,7 +158,7 @@ class Facts(unittest.IsolatedAsyncioTestCase):
             (["--category", "netwrk"], "no tool has the category `netwrk`; there are "),
             (["--tag", "smal"], "no tool has the tag `smal`; there are "),
             (["--pack", "plan"], "no tool has the pack `plan`; there are "),
-            (["--pack", "plain", "--kind", "builtin"], "no tool is meant by that"),
+            (["--pack", "plain", "--kind", "builtin"], "no tool matches"),
         ):
             done = run("list", *words, "--tools", tools, "--config", config)
             self.assertEqual((done.returncode, done.stdout), (0, ""))

@@ -85,7 +85,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         report = json.loads(run("call", "--tools", self.tools, "art.report").stdout)
         self.assertEqual(base64.b64decode(report["parts"][1]["base64"]), b"a,b")
 
-    def test_a_terminal_gets_a_word_about_them(self):
+    def test_a_terminal_gets_a_description(self):
         for tool, words, not_words in (
             ("art.plot", ["plot.png, image/png, 16 bytes", "> plot.png"], b"\x89PNG"),
             ("art.report", ['"base64": "(16 bytes)"', "rows of.csv"], b"iVBO"),

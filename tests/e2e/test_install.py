@@ -1,4 +1,4 @@
-"""Tools put into the person's own folder and taken out of it, and tools to start from."""
+"""`hostler install`, `remove` and `new`."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ HEADER = """# /// script
 
 
 class Place(unittest.TestCase):
-    """A person with a home of their own, and a folder to work in."""
+    """A user with a home folder and a working folder."""
 
     def setUp(self):
         self.folder = scratch(self)
@@ -65,7 +65,7 @@ class Place(unittest.TestCase):
         self.assertEqual(self.files(), before, "nothing was touched")
 
     def files(self, below=None):
-        """Everything of the own folder, hidden things too."""
+        """Every file below the own folder, also hidden ones."""
         below = below or self.data
         return sorted(str(path.relative_to(below)) for path in below.rglob("*")) if below.exists() else []
 
@@ -73,7 +73,7 @@ class Place(unittest.TestCase):
         return {row["name"]: row for row in json.loads(self.run_("list", "--json", *more).stdout)}
 
     def at_a_terminal(self, answer, *words, before=lambda: None):
-        """Runs it at a terminal and types an answer when it asks, after something else was done."""
+        """Runs it at a terminal and types an answer when it asks, after calling `before`."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -105,18 +105,17 @@ class Shown(Place):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         for words in ("a Python tool file", "Search the web.", "brave.one (pure): Say it back.", "Python >=3.9, httpx>=0.27, attrs",
                       "BRAVE_API_KEY", "risk_level high", "category network", "requires_approval true", "requires_sandbox true",
-                      "do whatever you may", f"brave.py, {path.stat().st_size} bytes, sha256 {digest}", f"{self.own}/brave.py, a copy of {path}",
-                      "there is nobody at a terminal to ask; if that above is wanted, say --yes"):
+                      "tools are not sandboxed", f"brave.py, {path.stat().st_size} bytes, sha256 {digest}", f"{self.own}/brave.py, a copy of {path}", "not a terminal; pass --yes"):
             self.assertIn(words, done.stderr)
-        self.assertNotIn("use hostler", done.stderr)
+        self.assertNotIn("call other tools", done.stderr)
         self.assertEqual(self.files(), [], "not even a folder was left")
 
-    def test_for_programs(self):
+    def test_the_preview_as_json(self):
         path = write_tool(self.work, "brave", ONE, HEADER)
         said, _ = self.looked("brave.py", code=2)
         self.assertEqual((said["installed"], said["kind"], said["secrets"], said["requires_python"], said["dependencies"], said["uses_hostler"]),
                          (False, "python", ["BRAVE_API_KEY"], ">=3.9", ["httpx>=0.27", "attrs"], False))
-        self.assertIn("say --yes", said["reason"])
+        self.assertIn("--yes", said["reason"])
         self.assertEqual(said["sha256"], hashlib.sha256(path.read_bytes()).hexdigest())
         tool, = said["tools"]
         self.assertEqual((tool["name"], tool["effects"], tool["risk_level"]), ("brave.one", "pure", "high"))
@@ -126,17 +125,17 @@ class Shown(Place):
     def test_a_file_without_a_header_may_use_hostler(self):
         write_tool(self.work, "inner", ONE, "")
         done = self.install("inner.py")
-        self.assertIn("internal: the standard library only", done.stderr)
-        self.assertIn("use hostler: call other tools", done.stderr)
+        self.assertIn("internal: standard library only", done.stderr)
+        self.assertIn("call other tools", done.stderr)
         self.assertTrue(self.looked("inner.py", code=2)[0]["uses_hostler"])
 
-    def test_an_executable_is_run_for_it_and_that_is_said(self):
+    def test_an_executable_is_asked_once_and_that_is_announced(self):
         ran = self.folder / "ran"
         schema = {**SCHEMA, "effects": "idempotent", "risk_level": "low", "version": "1.2"}
         script(self.work, "say-it.sh", f"#!/bin/sh\necho \"$1\" >> {ran}\necho '{json.dumps(schema)}'\n")
         done = self.install("say-it.sh")
         self.assertEqual(ran.read_text(), "--schema\n", "once, and for nothing else")
-        for words in ("say-it.sh is run with --schema, to learn what it is", "an executable", "say_it (idempotent): Says it back.", "risk_level low"):
+        for words in (f"running {self.work}/say-it.sh --schema", "an executable", "say_it (idempotent): Says it back.", "risk_level low"):
             self.assertIn(words, done.stderr)
         self.assertEqual(self.files(), [])
 
@@ -146,9 +145,9 @@ class Shown(Place):
         self.assertIn("loose.py:5: nothing provides the module `requests`", done.stderr)
         self.assertIn("error", done.stderr)
         levels = {finding["level"] for finding in self.looked("loose.py", code=2)[0]["findings"]}
-        self.assertEqual(levels, {"error", "warning"})
+        self.assertEqual(levels, {"error"})
 
-    def test_nothing_it_says_paints_over_what_is_shown(self):
+    def test_no_control_character_of_a_description_reaches_the_terminal(self):
         script(self.work, "paints", "#!/bin/sh\nprintf '%s' '{\"description\": \"\\u001b[2J\\u202eharmless\\nyes\"}'\n")
         done = self.install("paints")
         self.assertIn("harmless yes", done.stderr)
@@ -156,7 +155,7 @@ class Shown(Place):
         self.assertNotIn("\u202e", done.stderr)
 
 
-    def test_nor_does_what_is_said_besides(self):
+    def test_no_control_character_of_other_fields_reaches_the_terminal(self):
         secret = {"description": "x", "secrets": ["A\x1b[2JB"], "parameters": {}}
         script(self.work, "asks", f"#!/bin/sh\necho '{json.dumps(secret)}'\n")
         write_tool(self.work, "bad", ONE, '# /// script\n# dependencies = ["\\u001b[2Jx"]\n# ///\n')
@@ -168,7 +167,7 @@ class Shown(Place):
         self.assertEqual([done.args[1] for done in talk if "\x1b" in done.stdout.replace(str(odd), "") + done.stderr], [])
         self.assertIn("·[2J", talk[0].stderr)
 
-    def test_what_comes_along_as_a_tool_is_shown_with_all_that_it_wants(self):
+    def test_imported_tools_are_shown_with_their_requirements(self):
         write_tool(self.work, "first", "import second\n" + ONE)
         write_tool(self.work, "second", ONE, HEADER)
         done = self.install("first.py")
@@ -177,7 +176,7 @@ class Shown(Place):
         said, _ = self.looked("first.py", code=2)
         self.assertEqual((said["secrets"], said["dependencies"]), (["BRAVE_API_KEY"], ["httpx>=0.27", "attrs"]))
 
-    def test_names_that_are_no_text(self):
+    def test_names_that_are_not_text(self):
         odd = os.fsencode(self.work) + b"/d\xff"
         os.mkdir(odd)
         self.work = os.fsdecode(odd)
@@ -197,7 +196,7 @@ class Shown(Place):
 
 
 class Refused(Place):
-    def test_what_is_no_tool(self):
+    def test_what_is_not_a_tool(self):
         write_tool(self.work, "broken", "def one(:\n")
         write_tool(self.work, "_helper", ONE)
         write_tool(self.work, "test_me", ONE)
@@ -215,20 +214,20 @@ class Refused(Place):
         for name, words in {
             "broken.py": "broken.py is broken: line 5", "_helper.py": "would never be served", "test_me.py": "would never be served",
             "silent.py": "offers no tool", "plain": "neither a program nor a script", "lost": "wants /no/such/interpreter",
-            "unfit": "run `chmod +x", "notes.md": "data; name it otherwise", "8ball": "cannot be a tool's name", "gone": "No such file",
-            "round": "symbolic links", "empty": "holds no tool: a folder is one by the file of its own name", "pipe": "no regular file",
-            "pipe.py": "no regular file", "absent.py": "No such file", "/": "no name",
+            "unfit": "run `chmod +x", "notes.md": "a data file; rename it", "8ball": "cannot be a tool's name", "gone": "No such file",
+            "round": "symbolic links", "empty": "it has no empty/empty.py", "pipe": "not a regular file",
+            "pipe.py": "not a regular file", "absent.py": "No such file", "/": "no file name",
         }.items():
             with self.subTest(name):
                 self.refused([name, "--yes"], words)
 
-    def test_one_that_does_not_say_what_it_takes_is_installed_with_a_warning(self):
+    def test_an_executable_without_a_schema_is_installed_with_a_warning(self):
         script(self.work, "mute", "#!/bin/sh\nexit 3\n")
         done = self.install("mute", "--yes")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("called unchecked: `--schema` ended with exit status 3", done.stderr)
+        self.assertIn("calls are not checked: `--schema` ended with exit status 3", done.stderr)
 
-    def test_one_that_hangs_is_not_waited_for(self):
+    def test_an_executable_that_hangs_is_given_up(self):
         pid = self.folder / "pid"
         script(self.work, "hangs", f"#!/bin/sh\necho $$ > {pid}\nexec sleep 600\n")
         done = self.install("hangs")
@@ -238,11 +237,11 @@ class Refused(Place):
     def test_a_folder_that_cannot_be_written_to(self):
         write_tool(self.work, "one", ONE)
         (self.work / "file").write_text("")
-        self.refused(["one.py", "--yes", "--to", "file"], "file cannot be written to", "--to DIR")
+        self.refused(["one.py", "--yes", "--to", "file"], "/file: ", "--to DIR")
 
 
 class Copied(Place):
-    def test_a_file_lands_in_the_own_folder_and_is_served(self):
+    def test_a_file_is_installed_into_the_own_folder_and_served(self):
         write_tool(self.work, "say", ONE)
         os.chmod(self.work / "say.py", 0o640)
         done = self.install("say.py", "--yes")
@@ -256,14 +255,14 @@ class Copied(Place):
         (self.work / "say.py").unlink()
         self.assertEqual(self.run_("call", "say.one", "text=hi").stdout, "hi\n")
 
-    def test_an_executable_keeps_its_leave_and_nobody_elses(self):
+    def test_an_executable_keeps_its_mode_without_set_user_id(self):
         program(self.work, "say-it")
         os.chmod(self.work / "say-it", 0o4775)
         path = self.installed("say-it")
         self.assertEqual(oct(path.stat().st_mode & 0o7777), "0o755")
         self.assertEqual(json.loads(self.run_("call", "say_it", "text=hi").stdout), {"said": "hi"})
 
-    def test_neighbours_and_lock_go_along_and_away_again(self):
+    def test_neighbours_and_lock_are_installed_and_the_lock_is_removed(self):
         write_tool(self.work, "first", "import _common\nimport parts.second\n" + ONE)
         write_tool(self.work, "other", "import _shared\n" + ONE)
         write_tool(self.work, "_common", "import _shared\n", "")
@@ -279,7 +278,10 @@ class Copied(Place):
         self.assertEqual(set(self.names()), {"first.one", "other.one"})
         removed = self.run_("remove", "first", "--yes")
         self.assertEqual((removed.returncode, removed.stdout), (0, f"{self.own}/first.py\n"), removed.stderr)
-        self.assertEqual(self.files(self.own), ["_shared.py", "other.py"], "what another imports stays")
+        left = ["_common.py", "_shared.py", "other.py", "parts", "parts/__init__.py", "parts/second.py"]
+        self.assertEqual(self.files(self.own), left, "neighbours may be shared")
+        for name in ("_common.py", "_shared.py", "parts/second.py"):
+            self.assertIn(f"{self.own}/{name}, which other tools may use", removed.stderr)
 
     def test_a_folder_is_installed_whole(self):
         write_tool(self.work / "pack", "pack", "import near\n" + ONE)
@@ -291,11 +293,11 @@ class Copied(Place):
         self.assertEqual(self.files(self.own), ["pack", "pack/data.txt", "pack/near.py", "pack/pack.py"])
         self.assertEqual(set(self.names()), {"pack.one"})
         os.remove(self.work / "pack/data.txt")
-        self.refused(["pack", "--yes"], "is there already, a folder", "--force")
+        self.refused(["pack", "--yes"], "exists already, a folder", "--force")
         self.installed("pack", "--force")
         self.assertEqual(self.files(self.own), ["pack", "pack/near.py", "pack/pack.py"])
         (self.work / "pack/out").symlink_to("/etc/passwd")
-        self.refused(["pack", "--yes", "--force"], "out is a link or no regular file")
+        self.refused(["pack", "--yes", "--force"], "out is a link or not a regular file")
         self.assertEqual(self.run_("remove", "pack", "--yes").returncode, 0)
         self.assertEqual(self.files(self.own), [])
 
@@ -308,7 +310,7 @@ class Copied(Place):
         usual = self.work / "usual"
         usual.mkdir()
         self.assertEqual(place.stat().st_mode, usual.stat().st_mode, "only one's own folder is for its owner alone")
-        self.assertIn("is not among the tools folders that are in force here", done.stderr)
+        self.assertIn("is not one of the configured tools folders", done.stderr)
         self.assertIn(f"hostler call --tools {place} one.one", done.stderr)
         self.assertIn(f"hostler warm --tools {place} one", done.stderr)
         self.assertIn("under [secrets] in hostler.toml: BRAVE_API_KEY", done.stderr)
@@ -316,7 +318,7 @@ class Copied(Place):
 
 
 class Served(Place):
-    def test_what_is_installed_while_it_serves_is_served_also_where_nothing_was_before(self):
+    def test_a_tool_installed_while_serving_is_served_from_a_new_folder_too(self):
         write_tool(self.work, "say", ONE, "")
         self.assertFalse(self.own.exists())
         with Wire(None, env=self.env, cwd=self.work) as hostler:
@@ -331,7 +333,7 @@ class Served(Place):
 
 
 class Linked(Place):
-    def test_a_link_leads_to_where_it_lies(self):
+    def test_a_link_points_to_the_source(self):
         program(self.work, "say-it")
         path = self.installed("say-it", "--link")
         self.assertEqual(os.readlink(path), str(self.work / "say-it"))
@@ -344,14 +346,15 @@ class Linked(Place):
         self.assertTrue((self.work / "say-it").exists())
         self.assertEqual(self.files(self.own), [])
 
-    def test_neighbours_of_a_link_are_linked_and_told(self):
+    def test_neighbours_of_a_link_are_linked_too(self):
         write_tool(self.work, "first", "import _common\n\ndef one() -> int:\n    return _common.x\n", "")
         write_tool(self.work, "_common", "x = 7\n", "")
         done = self.install("first.py", "--link", "--yes")
         self.assertIn(f"with a link to {self.work}/_common.py", done.stderr)
         self.assertEqual(self.run_("call", "first.one").stdout, "7\n")
         self.run_("remove", "first", "--yes")
-        self.assertEqual(self.files(self.own), [])
+        self.assertFalse((self.own / "first.py").is_symlink())
+        self.assertTrue((self.own / "_common.py").is_symlink(), "other tools may use it")
         self.assertTrue((self.work / "_common.py").exists())
 
     def test_a_linked_folder(self):
@@ -364,79 +367,62 @@ class Linked(Place):
 
     def test_a_file_is_never_replaced_by_a_link_to_itself(self):
         write_tool(self.own, "one", ONE)
-        self.refused([self.own / "one.py", "--link", "--force", "--yes"], "is served from there already")
+        self.refused([self.own / "one.py", "--link", "--force", "--yes"], "is already in that folder")
 
 
 class Replaced(Place):
-    def test_the_same_is_there_already_and_nothing_is_run(self):
+    def test_an_identical_tool_is_left_and_not_run(self):
         ran = self.folder / "ran"
         script(self.work, "say", f"#!/bin/sh\necho x >> {ran}\necho '{{}}'\n")
         path = self.installed("say")
         before = (ran.read_text(), path.stat().st_ino)
         done = self.install("say")
         self.assertEqual((done.returncode, done.stdout), (0, f"{path}\n"), done.stderr)
-        self.assertIn("installed already", done.stderr)
+        self.assertIn("already installed", done.stderr)
         self.assertEqual((ran.read_text(), path.stat().st_ino), before)
 
-    def test_helpers_of_what_is_replaced_go_with_it_where_nothing_else_needs_them(self):
-        for name in ("alone", "shared"):
-            write_tool(self.work, name, "def helped() -> int:\n    return 1\n", header="")
-        write_tool(self.work, "one", "import alone, shared\n" + ONE)
-        write_tool(self.work, "other", "import shared\n" + ONE)
-        self.installed("one.py")
-        self.installed("other.py")
-        write_tool(self.work / "one", "one", ONE)
-        done = self.install("one", "--yes")
-        self.assertIn(f"{self.own}/alone.py goes along, which nothing else there needs", done.stderr)
-        self.assertNotIn("shared.py goes along", done.stderr)
-        self.installed("one", "--force")
-        self.assertEqual(self.files(self.own), ["one", "one/one.py", "other.py", "shared.py"])
-        write_tool(self.work, "other", ONE)
-        self.installed("other.py", "--force")
-        self.assertEqual(self.files(self.own), ["one", "one/one.py", "other.py"], "it would be a tool itself")
-
-    def test_something_else_is_replaced_only_by_force(self):
+    def test_another_file_is_replaced_only_by_force(self):
         write_tool(self.work, "one", ONE)
         path = self.installed("one.py")
         write_tool(self.work, "one", ONE + "\n# more\n")
-        self.refused(["one.py", "--yes"], f"{path} is there already, a file of", "--force")
+        self.refused(["one.py", "--yes"], f"{path} exists already, a file of", "--force")
         self.installed("one.py", "--force")
         self.assertIn("# more", path.read_text())
-        self.refused(["one.py", "--yes", "--link"], "is there already")
+        self.refused(["one.py", "--yes", "--link"], "exists already")
 
-    def test_what_fails_halfway_leaves_everything_as_it_was(self):
+    def test_a_failed_install_changes_nothing(self):
         write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
         write_tool(self.work, "_a", "x = 1\n", "")
         write_tool(self.work / "parts", "second", "y = 1\n", "")
         write_tool(self.own, "_a", "x = 2\n", "")
         (self.own / "parts").write_text("no folder\n")
-        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
         self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
 
-    def test_nor_does_a_folder_go_whose_place_a_file_took(self):
+    def test_a_failed_install_restores_a_replaced_folder(self):
         write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
         write_tool(self.work, "_a", "x = 1\n", "")
         write_tool(self.work / "parts", "second", "y = 1\n", "")
         (self.own / "_a.py").mkdir(parents=True)
         (self.own / "_a.py" / "mine").write_text("z")
         (self.own / "parts").write_text("no folder\n")
-        self.refused(["one.py", "--yes", "--force"], "was not installed", "what was there is there still")
+        self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
         self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
 
-    def test_what_a_killed_one_had_set_aside_is_told_of(self):
+    def test_files_that_a_killed_install_set_aside_are_reported(self):
         aside = self.own / ".install-2000000000" / ".aside"
         aside.mkdir(parents=True)
         (aside / "0").write_text("perhaps the only one")
         write_tool(self.work, "one", ONE)
         done = self.install("one.py", "--yes")
         self.assertEqual((done.returncode, (aside / "0").exists()), (0, True))
-        self.assertIn(f"{aside} holds what an install that was ended had set aside; put it back", done.stderr)
+        self.assertIn(str(aside), done.stderr)
 
     def test_a_neighbour_that_others_use_is_not_overwritten(self):
         write_tool(self.work, "one", "import _common\n" + ONE)
         write_tool(self.work, "_common", "x = 1\n", "")
         write_tool(self.own, "_common", "x = 2\n", "")
-        self.refused(["one.py", "--yes"], "_common.py is there already", "which other tools there may use")
+        self.refused(["one.py", "--yes"], "_common.py exists already", "which other tools may use")
 
     def test_no_neighbour_is_written_through_a_link(self):
         elsewhere = scratch(self)
@@ -446,19 +432,19 @@ class Replaced(Place):
         (self.work / "parts/sums.py").write_text("def add():\n    return 1\n")
         self.own.mkdir(parents=True, exist_ok=True)
         (self.own / "parts").symlink_to(elsewhere)
-        self.refused(["one.py", "--yes"], f"{self.own / 'parts'} is there already, a link to {elsewhere}, which other tools there may use")
+        self.refused(["one.py", "--yes"], f"{self.own / 'parts'} exists already, a link to {elsewhere}")
         self.installed("one.py", "--force")
         self.assertEqual(os.listdir(elsewhere), [])
         self.assertEqual(sorted(os.listdir(self.own / "parts")), ["__init__.py", "sums.py"])
 
-    def test_two_of_one_name_in_the_folder(self):
+    def test_two_tools_of_one_name_in_the_folder(self):
         write_tool(self.own, "say_it", ONE)
         program(self.work, "say-it")
-        self.refused(["say-it", "--yes"], f"{self.own}/say_it.py is called `say_it` too")
+        self.refused(["say-it", "--yes"], f"{self.own}/say_it.py is also named `say_it`")
         self.installed("say-it", "--force")
         self.assertEqual(self.files(self.own), ["say-it"])
 
-    def test_what_it_takes_the_place_of_and_what_hides_it(self):
+    def test_what_it_overrides_and_what_hides_it_is_shown(self):
         config = self.work / "hostler.toml"
         config.write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
         program(self.work, "grep")
@@ -467,8 +453,8 @@ class Replaced(Place):
         program(self.work, "say", "print(1)\n")
         done = self.install("say", "--yes")
         self.assertIn(f"{self.work}/tools/say, which is served instead", done.stderr)
-        self.assertIn("It is hidden here by", done.stderr)
-        self.assertIn(f"Call it: hostler call --tools {self.own} say", done.stderr)
+        self.assertIn(f"{self.work}/tools/say hides it", done.stderr)
+        self.assertIn(f"hostler call --tools {self.own} say", done.stderr)
         self.assertEqual(self.names()["say"]["origin"], f"{self.work}/tools/say")
         program(self.work, "new")
         program(self.own, "new", "print(2)\n")
@@ -479,15 +465,15 @@ class Replaced(Place):
         write_tool(self.own, "a_b", "def c() -> int:\n    return 1\n", "")
         write_tool(self.work, "a", "def b_c() -> int:\n    return 1\n", "")
         write_tool(self.work / "tools", "a_b_c", "def x() -> int:\n    return 1\n", "")
-        self.refused(["a.py", "--yes"], "is `a_b_c` to MCP clients too: only one of them can be served")
+        self.refused(["a.py", "--yes"], "also has a tool `a_b_c`")
 
 
 class Asked(Place):
-    def test_at_a_terminal_a_person_is_asked(self):
+    def test_a_terminal_is_asked_for_consent(self):
         write_tool(self.work, "one", ONE)
         code, shown = self.at_a_terminal(b"y\n", "install", "one.py")
         self.assertEqual(code, 0, shown)
-        self.assertIn("Install it? [y/N]", shown)
+        self.assertIn("Install? [y/N]", shown)
         self.assertLess(shown.index("a Python tool file"), shown.index("[y/N]"))
         self.assertTrue((self.own / "one.py").exists())
         code, shown = self.at_a_terminal(b"\n", "remove", "one")
@@ -495,7 +481,7 @@ class Asked(Place):
         code, shown = self.at_a_terminal(b"yes\n", "remove", "one")
         self.assertEqual((code, (self.own / "one.py").exists()), (0, False), shown)
 
-    def test_what_comes_while_it_asks_is_not_written_over(self):
+    def test_files_created_while_it_asks_are_not_overwritten(self):
         write_tool(self.work, "one", ONE)
         write_tool(self.work / "pack", "pack", ONE)
         for source, path in (("one.py", self.own / "one.py"), ("pack", self.own / "pack" / "pack.py")):
@@ -503,17 +489,17 @@ class Asked(Place):
                 mine = lambda: write_tool(path.parent, path.stem, "# mine\n" + ONE)
                 code, shown = self.at_a_terminal(b"y\n", "install", source, before=mine)
                 self.assertEqual(code, 2, shown)
-                self.assertIn("has come to be there meanwhile", shown)
+                self.assertIn("was created meanwhile", shown)
                 self.assertIn("# mine", path.read_text())
                 self.assertEqual([name for name in self.files() if "install" in name], [])
 
-    def test_what_fails_then_leaves_no_folder_either(self):
+    def test_a_late_failure_leaves_no_folder(self):
         write_tool(self.work, "one", "import parts.second\n" + ONE)
         write_tool(self.work / "parts", "second", "y = 1\n", "")
         code, shown = self.at_a_terminal(b"y\n", "install", "one.py", before=lambda: write_tool(self.own, "one", ONE))
         self.assertEqual((code, self.files(self.own)), (2, ["one.py"]), shown)
 
-    def test_no_and_the_key_that_stops_leave_nothing(self):
+    def test_no_and_ctrl_c_leave_nothing(self):
         write_tool(self.work, "one", ONE)
         for typed in (b"n\n", b"\n", b"\x03", b"\x04"):
             with self.subTest(typed):
@@ -549,16 +535,16 @@ class Removed(Place):
         self.assertEqual(self.run_("remove", "broken", "--yes").returncode, 0, "what is broken can go too")
         self.assertEqual(self.files(self.own), [])
 
-    def test_what_lies_elsewhere_stays(self):
+    def test_tools_in_other_folders_stay(self):
         (self.work / "hostler.toml").write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
         write_tool(self.work / "tools", "mine", ONE)
         write_tool(self.own, "near", "import _common\n" + ONE)
         write_tool(self.own, "_common", "", "")
         for name, code, words in (
-            ("mine", 2, f"lies in {self.work}/tools/mine.py, which is not below {self.own}"),
+            ("mine", 2, f"{self.work}/tools/mine.py, not in {self.own}"),
             ("mine.one", 2, "--from DIR"),
-            ("grep", 2, 'grep is built in and cannot be removed; switch it off in hostler.toml: [builtin] disable = ["grep"]'),
-            ("_common.py", 2, f"_common.py is a helper of {self.own}/near.py"),
+            ("grep", 2, '[builtin] disable = ["grep"]'),
+            ("_common.py", 3, "there is no _common.py"),
             ("neer", 3, "did you mean near?"),
             ("qqqqq", 3, "`hostler list --json` shows"),
             ("../../../work/tools/mine.py", 3, "there is no"),
@@ -573,7 +559,7 @@ class Removed(Place):
         self.assertEqual((done.returncode, self.files(self.work / "tools")), (0, []), done.stderr)
 
 
-    def test_a_program_that_is_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
+    def test_an_executable_asked_for_its_name_gets_no_secret_of_its_neighbours(self):
         write_tool(self.own, "one", ONE, HEADER)
         heard = self.folder / "heard"
         script(self.own, "prog", f"#!/bin/sh\nprintf %s \"$BRAVE_API_KEY\" > {heard}\necho '{json.dumps(SCHEMA)}'\n")
@@ -583,7 +569,7 @@ class Removed(Place):
         self.assertEqual(self.run_("remove", "nobody", "--from", other).returncode, 3)
         self.assertEqual(heard.read_text(), "")
 
-    def test_what_a_link_leads_to_stays(self):
+    def test_the_target_of_a_link_stays(self):
         parts = self.folder / "project" / "parts"
         for name in ("__init__", "second"):
             write_tool(parts, name, "y = 1\n", "")
@@ -591,30 +577,9 @@ class Removed(Place):
         (self.own / "parts").symlink_to(parts)
         done = self.run_("remove", "first", "--yes")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"{self.own}/parts/second.py, which lies where a link leads", done.stderr)
+        self.assertIn(f"{self.own}/parts/second.py, which other tools may use", done.stderr)
         self.assertEqual(sorted(path.name for path in parts.iterdir()), ["__init__.py", "second.py"])
         self.assertEqual(self.files(self.own), ["parts"])
-
-    def test_a_helper_that_others_may_need_stays(self):
-        program(self.own, "prog", "import _shared\n")
-        (self.own / "later.py.off").write_text("import _other\n")
-        write_tool(self.own, "test_first", "from _tested import x\n")
-        write_tool(self.own, "first", "import _shared, _other, _tested, _alone, _below, _made, _parts.second\n" + ONE)
-        for place, name in (("tests", "_below"), (".made", "_made"), ("__pycache__", "_made"), ("_parts", "_parts")):
-            write_tool(self.own / place, "test_it", f"import {name}\n", "")
-        write_tool(self.own / "_parts", "second", "", "")
-        for name in ("_shared", "_other", "_tested", "_alone", "_deeper", "_below", "_made"):
-            write_tool(self.own, name, "import _deeper\n" if name == "_tested" else "", "")
-        done = self.run_("remove", "first", "--yes", "--json")
-        said = json.loads(done.stdout)
-        self.assertEqual([str(Path(one).relative_to(self.own)) for one in said["along"]],
-                         ["_alone.py", "_made.py", "_parts/second.py"])
-        self.assertEqual({Path(one["path"]).name: Path(one["reason"].split()[-1]).name for one in said["stay"]},
-                         {"_shared.py": "prog", "_other.py": "later.py.off", "_tested.py": "test_first.py", "_deeper.py": "_tested.py",
-                          "_below.py": "test_it.py"})
-        left = ["_below.py", "_deeper.py", "_other.py", "_parts", "_shared.py", "_tested.py", "later.py.off", "prog", "test_first.py", "tests"]
-        self.assertEqual(set(left) - set(self.files(self.own)), set())
-        self.assertEqual({"_alone.py", "_made.py"} & set(self.files(self.own)), set())
 
 
 class New(Place):
@@ -636,11 +601,11 @@ class New(Place):
         self.assertIn("did you mean `name`?", wrong.stderr)
         again = self.run_("new", name, "--kind", kind)
         self.assertEqual(again.returncode, 2)
-        self.assertIn("is there already", again.stderr)
+        self.assertIn("exists already", again.stderr)
         self.assertIn(f"hostler call {tool} name=you", done.stderr)
         self.installed(f"tools/{file}")
 
-    def test_it_goes_into_the_project_also_where_only_the_own_folder_is_there(self):
+    def test_a_new_tool_goes_into_the_project(self):
         self.own.mkdir(parents=True)
         self.assertEqual(self.run_("new", "first").stdout, "tools/first.py\n")
 
@@ -652,7 +617,7 @@ class New(Place):
             self.skipTest("there is no node here")
         self.works("node", "good-node.mjs")
 
-    def test_a_python_file_is_what_it_was(self):
+    def test_a_python_file_works_as_written(self):
         for words in (("first",), ("second", "--kind", "python")):
             done = self.run_("new", *words)
             self.assertEqual(done.stdout, f"tools/{words[0]}.py\n", done.stderr)
@@ -661,10 +626,10 @@ class New(Place):
         self.assertEqual(set(self.names()), {"first.greet", "second.greet"})
         self.assertEqual(self.run_("call", "first.greet", "name=you").stdout, "Good morning, you!\n")
 
-    def test_names_and_kinds_that_cannot_be(self):
+    def test_invalid_names_and_kinds(self):
         for words, sentence in (
-            (("a-b",), "cannot be a pack's name; letters, digits and _ only, such as `a_b`"),
-            (("a b", "--kind", "exec"), "cannot be a tool's name; letters, digits, - and _ only"),
+            (("a-b",), "such as `a_b`"),
+            (("a b", "--kind", "exec"), "cannot be a tool's name"),
             (("_x", "--kind", "node"), "_x.mjs would never be served"),
             (("x", "--kind", "ruby"), "[possible values: python, exec, node]"),
         ):

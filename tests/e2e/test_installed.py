@@ -1,4 +1,4 @@
-"""hostler as it lies on a machine: its own tools beside it, a person's in their folder, a project's in the project."""
+"""hostler as installed: system tools beside it, the user's in their folder, a project's in the project."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from test_executables import program
 
 class Installed(unittest.TestCase):
     def machine(self, *binary):
-        """A copy of the program, as `make install` or a build would leave it. Links would lead back to the one that is tested."""
+        """A copy of the program, as `make install` or a build would leave it. A link would resolve to the tested one."""
         prefix = scratch(self)
         place = prefix.joinpath(*binary)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What people read: broken files, near names, the words of a failed build, the last things a worker does."""
+"""Messages for people: broken files, near names, failed builds, the end of a worker."""
 
 import json
 import unittest
@@ -14,7 +14,7 @@ class Broken(unittest.TestCase):
         write_tool(self.tools, "mute", "(\n", header="")
         write_tool(self.tools, "whole", BODY)
 
-    def test_a_broken_file_is_listed_though_nothing_in_it_can_be_named(self):
+    def test_a_broken_file_without_known_tools_is_listed(self):
         rows = {row["name"]: row for row in json.loads(run("list", "--json", "--tools", self.tools).stdout)}
         self.assertEqual((rows["mute"]["status"], rows["mute"]["mcp_name"]), ("broken", None))
         self.assertIn("line 1: not valid Python: `(` on line 1 is never closed", rows["mute"]["reason"])
@@ -31,33 +31,33 @@ class Broken(unittest.TestCase):
         self.assertEqual(known.returncode, 0)
         self.assertIn("\nbroken: line 7", known.stdout)
 
-    def test_a_name_that_is_none_is_answered_with_a_near_one(self):
+    def test_an_unknown_name_is_answered_with_a_near_one(self):
         done = run("show", "whole.wel", "--tools", self.tools)
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no tool whole.wel; did you mean whole.well?", done.stderr)
 
 
 class Words(unittest.TestCase):
-    def test_uvs_reason_is_told_once(self):
+    def test_uvs_reason_is_printed_once(self):
         tools = scratch(self) / "tools"
         write_tool(tools, "engine", BODY, with_dependencies("hostler-has-no-such-package"))
         done = run("call", "--tools", tools, "engine.well")
         self.assertEqual((done.returncode, done.stderr.count("No solution found")), (7, 1), done.stderr)
 
-    def test_what_a_worker_said_last_is_shown(self):
+    def test_the_last_output_of_a_worker_is_shown(self):
         tools = scratch(self) / "tools"
         body = "import os, sys\ndef die():\n    os.write(2, b'no coal\\n')\n    os._exit(3)\n"
         write_tool(tools, "engine", body)
         done = run("call", "--tools", tools, "engine.die", "--json")
         self.assertEqual(json.loads(done.stdout)["error"]["details"]["stderr"], "no coal")
 
-    def test_once_says_more_and_twice_says_everything(self):
+    def test_verbose_logs_more_and_twice_everything(self):
         for words, info, debug in (([], False, False), (["-v"], True, False), (["-vv"], True, True)):
             with self.subTest(words):
                 done = run("call", "--tools", TOOLS, "plain.greet", *words)
                 self.assertEqual((" INFO " in done.stderr, "DEBUG" in done.stderr), (info, debug), done.stderr)
 
-    def test_serving_nothing_is_told(self):
+    def test_serving_nothing_is_reported(self):
         done = run("serve", "--tools", scratch(self), stdin="", env=environment())
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("no tools found: give a folder with --tools DIR", done.stderr)

@@ -96,11 +96,11 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_dependency_that_does_not_exist(self):
         header = with_dependencies("hostler-has-no-such-package")
-        await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "was not found", "Correct the name", header=header)
+        await self.mended("ENVIRONMENT_FAILED", "\"hostler-has-no-such-package\" (", "correct the name", header=header)
 
     async def test_a_python_that_does_not_exist(self):
         header = with_dependencies(python=">=3.99")
-        await self.mended("ENVIRONMENT_FAILED", ">=3.99", "allows only versions that there are not; write", header=header)
+        await self.mended("ENVIRONMENT_FAILED", 'requires-python = ">=3.99" (', header=header)
 
     async def test_nothing_is_left_of_a_build_that_failed(self):
         cache = scratch(self)
@@ -137,7 +137,7 @@ class Uv(unittest.IsolatedAsyncioTestCase):
             for _ in range(2):
                 answer = await hostler.call("engine_well")
                 self.assertEqual(answer.code, "ENVIRONMENT_FAILED")
-                for words in ("uv, which builds", "is not installed", "No module named pip", "Install it (https://", "[environment]"):
+                for words in ("uv is not installed", "No module named pip", "install it (https://", "[environment]"):
                     self.assertIn(words, answer.message)
             (bare / "bin" / "uv").symlink_to(uv().resolve())
             self.assertEqual(await hostler.value("engine_well"), 1)
@@ -158,7 +158,7 @@ class Uv(unittest.IsolatedAsyncioTestCase):
             answer = await hostler.call("engine_well", progress=progress)
             self.assertEqual(answer.value, 1)
         said = [message for _, _, message in progress.notes]
-        self.assertEqual([text for text in said if "fetching a private copy" in text], said[:1])
+        self.assertEqual([text for text in said if "downloading a private copy" in text], said[:1])
         self.assertTrue((home / "cache" / "hostler" / "uv" / "bin" / "uv").is_file())
         env["PATH"] = str(home / "empty")  # nothing could be fetched now
         async with connected(self.tools, env=env) as hostler:
@@ -169,7 +169,7 @@ class Uv(unittest.IsolatedAsyncioTestCase):
         cache = scratch(self)
         done = run("call", "--config", config, "--tools", self.tools, "engine.well", env=environment(XDG_CACHE_HOME=cache))
         self.assertEqual(done.returncode, 7)
-        self.assertIn('hostler.toml:2: `environment.uv` is "/nowhere/uv", which is not a program; correct the path or remove the line', done.stderr)
+        self.assertIn('hostler.toml:2: `environment.uv`: "/nowhere/uv" is not a program', done.stderr)
 
 
 class Builds(unittest.IsolatedAsyncioTestCase):
@@ -273,7 +273,7 @@ class Builds(unittest.IsolatedAsyncioTestCase):
         write_tool(self.tools, "one", "import markdown\n" + BODY, with_dependencies("markdown==3.7"))
         done = run("call", "--tools", self.tools, "one.well", env=self.env)
         self.assertEqual(done.returncode, 7)
-        self.assertIn(f"Run `uv lock --script {path}`", done.stderr)
+        self.assertIn(f"run `uv lock --script {path}`", done.stderr)
 
 
 if __name__ == "__main__":

@@ -214,8 +214,8 @@ class Messages(unittest.IsolatedAsyncioTestCase):
             (tools / f"{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
             done = run("call", "--tools", tools, f"{name}.well")
             said = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
-            said = re.sub(r"(uv said: ).*", r"\1…", said.replace(str(tools), "TOOLS"))
-            said = re.sub(r"not for \S+ \S+ \(Python [\d.]+\)", "not for HERE", said)
+            said = re.sub(r"( uv: ).*", r"\1…", said.replace(str(tools), "TOOLS"))
+            said = re.sub(r"this platform \([^)]+\)", "this platform (HERE)", said)
             told.append(f"## {name}\n{said}\n")
         text = "\n".join(told)
         if os.environ.get("HOSTLER_UPDATE"):
@@ -344,17 +344,16 @@ class Files(unittest.IsolatedAsyncioTestCase):
         needs = lambda *names: header(f"dependencies = {list(names)!r}".replace("'", '"')) + BODY  # noqa: E731
         await self.rows([
             ("unknown", needs("no-such-package-in-the-shed"), "ENVIRONMENT_FAILED",
-             ["not be built: \"no-such-package-in-the-shed\" (", "unknown.py:2) was not found", "the next call tries again"]),
-            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["not be built: no version of markdown fits \"markdown==99.1\" (", "impossible.py:2)"]),
+             ["\"no-such-package-in-the-shed\" (", "unknown.py:2)", "(the next call tries again). uv: "]),
+            ("impossible", needs("markdown==99.1"), "ENVIRONMENT_FAILED", ["\"markdown==99.1\" (", "impossible.py:2)"]),
             ("platform", needs("pywin32"), "ENVIRONMENT_FAILED",
-             ["not be built: pywin32 (", "platform.py:2) has packages for Windows only, not for", "\"pywin32; sys_platform == 'win32'\"", "uv said: "]),
+             ["\"pywin32\" (", "platform.py:2)", "wheel for this platform", "\"pywin32; sys_platform == 'win32'\"", "win_amd64"]),
             ("python", HEADER.replace(">=3.9", ">=3.11,<3.11.0") + BODY, "ENVIRONMENT_FAILED",
-             ["python.py:2)"]),
-            ("ancient", HEADER.replace(">=3.9", "==3.7.*") + BODY, "ENVIRONMENT_FAILED",
-             ["ancient.py:2)", "\">=3.9\""]),
+             ["requires-python = \">=3.11,<3.11.0\"", "python.py:2)"]),
+            ("ancient", HEADER.replace(">=3.9", "==3.7.*") + BODY, "ENVIRONMENT_FAILED", ["ancient.py:2)", "write \">=3.9\""]),
             ("apart", needs("six==1.16.0", "six==1.15.0"), "ENVIRONMENT_FAILED",
-             ["\"six==1.16.0\" (", "apart.py:2) and \"six==1.15.0\" (", "exclude each other. Keep one of them"]),
-            ("empty", needs("six>2,<1"), "ENVIRONMENT_FAILED", ["the parts of \"six>2,<1\" (", "empty.py:2) exclude each other"]),
+             ["\"six==1.16.0\" (", "apart.py:2) and \"six==1.15.0\" ("]),
+            ("empty", needs("six>2,<1"), "ENVIRONMENT_FAILED", ["\"six>2,<1\" (", "empty.py:2)"]),
             ("slip", needs("markdown=3.5"), "STARTUP_FAILED", ["line 2", "`dependencies`", "markdown=3.5"]),
         ])
 
@@ -362,7 +361,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         cache = scratch(self)
         env = environment(UV_DEFAULT_INDEX="http://127.0.0.1:9/simple", UV_CACHE_DIR=cache / "uv", XDG_CACHE_HOME=cache)
         await self.rows([("far", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED",
-                          ["UV_DEFAULT_INDEX = http://127.0.0.1:9/simple (hostler's environment) is in force: correct or unset it", "HTTPS_PROXY", "[environment.env]"])], env=env)
+                          ["UV_DEFAULT_INDEX = http://127.0.0.1:9/simple (hostler's environment)", "HTTPS_PROXY", "[environment.env]"])], env=env)
 
     async def test_an_index_with_a_certificate_of_its_own(self):
         with self.index() as address:
@@ -372,20 +371,21 @@ class Files(unittest.IsolatedAsyncioTestCase):
                               ["certificate", "SSL_CERT_FILE", "[environment.env]"])], env=env)
 
     async def test_an_index_that_refuses_or_is_broken(self):
-        told = {401: ["refused the credentials", "(401 Unauthorized)", "Correct UV_DEFAULT_INDEX in hostler's environment"],
-                200: ["(hostler's environment): what answers there is no package index. Correct or unset UV_DEFAULT_INDEX"],
-                404: ["(UV_DEFAULT_INDEX in hostler's environment) has no markdown", "Correct the name, or the index"],
-                403: ["(403 Forbidden)", "whether markdown is the right name"],
-                500: ["answered 500 Internal Server Error", "not in the header", "Try again later"]}
-        for status, words in told.items():
+        place = "UV_DEFAULT_INDEX (hostler's environment)"
+        answers = {401: [place, "credentials", "401 Unauthorized"],
+                   200: ["(UV_DEFAULT_INDEX in hostler's environment)", "list of packages"],
+                   404: ["\"markdown\" (", "(UV_DEFAULT_INDEX in hostler's environment)", "correct the name"],
+                   403: [place, "credentials", "403 Forbidden"],
+                   500: ["500 Internal Server Error", "try again later"]}
+        for status, words in answers.items():
             with self.subTest(status), self.answering(status) as address:
                 env = self.far_from_packages(UV_DEFAULT_INDEX=address)
                 await self.rows([("refused", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED", words)], env=env)
 
     async def test_an_index_that_is_no_address_or_not_to_be_asked(self):
-        told = [({"UV_DEFAULT_INDEX": "pypi.org/simple"}, ["UV_DEFAULT_INDEX in hostler's environment", "Write https://pypi.org/simple"]),
-                ({"UV_OFFLINE": "1"}, ["uv is offline (UV_OFFLINE is set in hostler's environment)", "markdown is not in its cache"])]
-        for variables, words in told:
+        cases = [({"UV_DEFAULT_INDEX": "pypi.org/simple"}, ["pypi.org/simple (UV_DEFAULT_INDEX in hostler's environment)"]),
+                 ({"UV_OFFLINE": "1"}, ["uv is offline (UV_OFFLINE = 1 (hostler's environment))", "unset UV_OFFLINE"])]
+        for variables, words in cases:
             with self.subTest(variables):
                 env = self.far_from_packages(**variables)
                 await self.rows([("astray", header('dependencies = ["markdown"]') + BODY, "ENVIRONMENT_FAILED", words)], env=env)
@@ -458,8 +458,8 @@ class Files(unittest.IsolatedAsyncioTestCase):
         written.write_text("<<<<<<< HEAD\n" + written.read_text())
         async with connected(tools) as hostler:
             torn = await hostler.call("locked_well")
-            self.assertIn(f"{written}:1 is not as uv writes locks (a merge conflict", torn.message)
-            self.assertIn(f"Delete it and run `uv lock --script {path}`", torn.message)
+            self.assertIn(f"{written}:1", torn.message)
+            self.assertIn(f"run `uv lock --script {path}`", torn.message)
             written.unlink()
             subprocess.run(lock, env=environment(), check=True, capture_output=True)
             self.assertEqual(await hostler.value("locked_well"), 1, "what the message says mends it")

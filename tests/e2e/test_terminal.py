@@ -1,4 +1,4 @@
-"""hostler at a terminal: the keys that stop, continue and end programs, and a terminal that goes."""
+"""hostler at a terminal: Ctrl-C, Ctrl-Z, and a terminal that is closed."""
 
 import contextlib
 import os

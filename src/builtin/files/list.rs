@@ -16,11 +16,11 @@ pub(super) struct ListDirectory(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// The folder; relative paths begin at the first folder that tools may reach, which `.` is.
+pub(super) struct Params {
+    /// The folder, absolute or relative to the first allowed folder (`.`).
     #[serde(default = "crate::builtin::here")]
     pub path: String,
-    /// How many levels deep to look.
+    /// How many levels deep to list.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 16))]
     pub depth: u32,
@@ -42,9 +42,9 @@ fn usual() -> usize {
 pub(super) struct Listing {
     /// The folder that was listed.
     pub path: String,
-    /// What is in it, in the order of names; folders below it come after it.
+    /// Its entries by name; the entries of a folder follow it.
     pub entries: Vec<Entry>,
-    /// Whether there is more than was asked for.
+    /// Whether there are more entries.
     pub more: bool,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Listing {
 pub(super) struct Entry {
     /// Its path from the folder that was listed.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its size in bytes, where it is a file.
+    /// The size of a file in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// When it was last changed, in UTC.
+    /// The time of its last change, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified: Option<String>,
 }
@@ -72,34 +72,34 @@ pub(super) enum Kind {
 }
 
 impl Builtin for ListDirectory {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Listing;
 
     fn about(&self) -> About {
-        About::new("list_directory", "List what is in a folder: names, kinds, sizes, times of the last change.")
+        About::new("list_directory", "List the entries of a folder: name, kind, size, time of the last change.")
             .effects(Effects::Pure)
             .risk("read_only", Risk::Low)
             .timeout(Duration::from_secs(30))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Listing, Fault> {
+    async fn call(&self, params: Params, call: Call) -> Result<Listing, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |stop| list(&roots, &wanted, stop)).await
+        call.blocking(move |stop| list(&roots, &params, stop)).await
     }
 }
 
-fn list(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Listing, Fault> {
-    let at = roots.locate(&wanted.path)?;
+fn list(roots: &Roots, params: &Params, stop: &Stop) -> Result<Listing, Fault> {
+    let at = roots.locate(&params.path)?;
     let path = at.path();
     let folder = at.root.open_dir(at.inner()).map_err(|error| {
         if error.kind() == io::ErrorKind::NotADirectory {
-            let message = format!("{} is a file; `read_file` reads it", path.display());
+            let message = format!("{} is a file; use `read_file`", path.display());
             return Fault::new(crate::outcome::Code::ToolError, message);
         }
         roots.refused(&path, &error)
     })?;
-    let mut found = Found { entries: Vec::new(), limit: wanted.limit.max(1), more: false, stop };
-    found.look(&folder, "", wanted.depth.max(1)).map_err(|error| roots.refused(&path, &error))?;
+    let mut found = Found { entries: Vec::new(), limit: params.limit.max(1), more: false, stop };
+    found.look(&folder, "", params.depth.max(1)).map_err(|error| roots.refused(&path, &error))?;
     Ok(Listing { path: path.display().to_string(), entries: found.entries, more: found.more })
 }
 
@@ -115,13 +115,13 @@ impl Found<'_> {
         let mut entries: Vec<DirEntry> = folder.entries()?.collect::<io::Result<_>>()?;
         entries.sort_by_key(DirEntry::file_name);
         for entry in entries {
-            if self.entries.len() >= self.limit || self.stop.is_said() {
+            if self.entries.len() >= self.limit || self.stop.is_set() {
                 self.more = true;
                 return Ok(());
             }
             let kind = entry.file_type().map_or(Kind::Other, kind_of);
             let name = format!("{above}{}", entry.file_name().to_string_lossy());
-            // What goes between being listed and being looked at is listed all the same.
+            // An entry that disappears meanwhile is listed without details.
             let metadata = entry.metadata().ok();
             let size = metadata.as_ref().filter(|_| kind == Kind::File).map(cap_std::fs::Metadata::len);
             let modified = metadata.and_then(|metadata| Some(metadata.modified().ok()?.into_std())).map(in_utc);
@@ -130,7 +130,7 @@ impl Found<'_> {
                 && kind == Kind::Directory
                 && let Ok(inner) = entry.open_dir()
             {
-                // One that may not be read is listed, and nothing in it.
+                // An unreadable folder is listed without its entries.
                 let _ = self.look(&inner, &format!("{name}/"), depth - 1);
             }
         }

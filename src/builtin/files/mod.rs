@@ -1,11 +1,9 @@
-//! Files: read, listed, written, edited, deleted; all beneath the roots.
+//! Files: read, list, write, edit and delete; all beneath the roots.
 
-mod delete;
+mod change;
 mod edit;
 mod list;
-mod place;
 mod read;
-mod spot;
 mod write;
 #[cfg(test)]
 mod tests;
@@ -22,11 +20,11 @@ pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistere
     tools.register(read::ReadFile(roots.clone()))?;
     tools.register(list::ListDirectory(roots.clone()))?;
     tools.register(write::WriteFile(roots.clone()))?;
-    tools.register(delete::DeleteFile(roots.clone()))?;
+    tools.register(write::DeleteFile(roots.clone()))?;
     tools.register(edit::FileEdit(roots.clone()))
 }
 
-/// Opens a file to be read. What is no file of bytes is refused, without waiting for whoever is at its other end.
+/// Opens a file for reading. Anything but a regular file is refused, without blocking on a pipe.
 pub(super) fn open_to_read(roots: &Roots, path: &Path, folder: &Dir, inner: &Path) -> Result<File, Fault> {
     let mut how = OpenOptions::new();
     how.read(true).custom_flags(libc::O_NONBLOCK);
@@ -34,11 +32,11 @@ pub(super) fn open_to_read(roots: &Roots, path: &Path, folder: &Dir, inner: &Pat
     let file = folder.open_with(inner, &how).map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;
     if metadata.is_dir() {
-        let message = format!("{} is a folder; `list_directory` shows what is in it", path.display());
+        let message = format!("{} is a folder; use `list_directory`", path.display());
         return Err(Fault::new(Code::ToolError, message));
     }
     if !metadata.is_file() {
-        let message = format!("{} is no file of bytes but a pipe, a socket or a device", path.display());
+        let message = format!("{} is not a regular file but a pipe, a socket or a device", path.display());
         return Err(Fault::new(Code::ToolError, message));
     }
     Ok(file)

@@ -19,8 +19,8 @@ pub(super) struct ReadFile(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// The file; relative paths begin at the first folder that tools may reach.
+pub(super) struct Params {
+    /// The file, absolute or relative to the first allowed folder.
     pub path: String,
     /// The first line to read, from 1.
     #[serde(default = "first")]
@@ -30,7 +30,7 @@ pub(super) struct Wanted {
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 100_000))]
     pub limit: u64,
-    /// How its bytes are letters, where that is not UTF-8: latin1, utf-16le, big5, gbk …
+    /// Its text encoding, if not UTF-8: latin1, utf-16le, big5, gbk …
     #[serde(default)]
     pub encoding: Option<String>,
 }
@@ -45,33 +45,33 @@ fn usual() -> u64 {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Text {
-    /// The lines, as they stand in the file.
+    /// The lines.
     pub content: String,
-    /// How many lines that is.
+    /// The number of lines returned.
     pub lines: u64,
     /// The size of the whole file in bytes.
     pub size: u64,
-    /// The line to go on from, where there is more.
+    /// The line to continue from, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u64>,
-    /// How many lines the file has, where its end was reached.
+    /// The number of lines of the file, if its end was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_lines: Option<u64>,
 }
 
-/// So much text is returned at once, in bytes.
+/// The most text returned at once, in bytes.
 const MOST: usize = 256 * 1024;
-/// So far a file is searched for what no text holds.
+/// How much of a file is searched for NUL bytes.
 const HEAD: usize = 8 * 1024;
 
 impl Builtin for ReadFile {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Text;
 
     fn about(&self) -> About {
         About::new(
             "read_file",
-            "Read a text file, or a part of it by lines.\n\nAt most 256 kB come at once; `next_offset` says where to go on. \
+            "Read a text file, or some lines of it.\n\nAt most 256 kB are returned at once; `next_offset` is where to continue. \
              Binary files are refused.",
         )
         .effects(Effects::Pure)
@@ -79,41 +79,38 @@ impl Builtin for ReadFile {
         .timeout(Duration::from_secs(30))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Text, Fault> {
+    async fn call(&self, params: Params, call: Call) -> Result<Text, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |stop| read(&roots, &wanted, stop)).await
+        call.blocking(move |stop| read(&roots, &params, stop)).await
     }
 }
 
-fn read(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Text, Fault> {
-    let at = roots.locate(&wanted.path)?;
+fn read(roots: &Roots, params: &Params, stop: &Stop) -> Result<Text, Fault> {
+    let at = roots.locate(&params.path)?;
     let path = at.path();
     let mut file = open_to_read(roots, &path, &at.root, at.inner())?;
     let refused = |error: std::io::Error| roots.refused(&path, &error);
     let size = file.metadata().map_err(refused)?.len();
-    let encoding = wanted.encoding.as_deref().map(named).transpose()?;
+    let encoding = params.encoding.as_deref().map(named).transpose()?;
     let mut head = Vec::new();
     file.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(refused)?;
     if encoding.is_none() && is_binary(&head) {
-        let message = format!(
-            "{} is binary ({size} bytes) and was not read; if it is text after all, say how with `encoding`",
-            path.display()
-        );
+        let message = format!("{} is binary ({size} bytes); if it is text, pass its `encoding`", path.display());
         return Err(Fault::new(Code::ToolError, message));
     }
-    // A mark at the beginning says how it is written, else bytes pass as they are.
+    // A byte order mark decides; without one and without `encoding`, bytes pass unchanged.
     let decoded =
         DecodeReaderBytesBuilder::new().encoding(encoding).bom_override(true).build(head.as_slice().chain(file));
     let mut lines = BufReader::new(decoded);
-    let first = wanted.offset.max(1);
+    let first = params.offset.max(1);
     let mut before = 0;
     while before + 1 < first && skip_line(&mut lines, stop).map_err(refused)? {
         before += 1;
     }
-    let part = part(&mut lines, wanted.limit, stop).map_err(refused)?;
+    let part = part(&mut lines, params.limit, stop).map_err(refused)?;
     if part.lines == 0 && part.rest == Rest::LongLine {
         let message = format!(
-            "line {first} of {} is longer than {} kB, which is the most that is read at once; `grep` finds what is in it",
+            "line {first} of {} is longer than {} kB, the most that is returned at once; use `grep` to search it",
             path.display(),
             MOST / 1024
         );
@@ -121,7 +118,7 @@ fn read(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Text, Fault> {
     }
     let is_end = part.rest == Rest::Nothing;
     if is_end && part.lines == 0 && first > 1 {
-        let message = format!("{} has {before} lines, and line {first} was asked for", path.display());
+        let message = format!("{} has {before} lines; line {first} does not exist", path.display());
         return Err(Fault::new(Code::ToolError, message));
     }
     Ok(Text {
@@ -140,24 +137,24 @@ struct Part {
     rest: Rest,
 }
 
-/// What comes after them.
+/// What follows them.
 #[derive(PartialEq, Eq)]
 enum Rest {
     Nothing,
     Lines,
-    /// A line for which there was no room.
+    /// A line that does not fit.
     LongLine,
 }
 
-/// Takes whole lines, so many and no more than there is room for.
+/// Reads whole lines, up to the limits.
 fn part(lines: &mut impl BufRead, limit: u64, stop: &Stop) -> std::io::Result<Part> {
     let mut part = Part { text: Vec::new(), lines: 0, rest: Rest::Lines };
-    while part.lines < limit && part.text.len() < MOST && !stop.is_said() {
+    while part.lines < limit && part.text.len() < MOST && !stop.is_set() {
         let (before, room) = (part.text.len(), MOST - part.text.len());
         let got = lines.by_ref().take(room as u64).read_until(b'\n', &mut part.text)?;
         let is_cut = got == room && !part.text.ends_with(b"\n") && !lines.fill_buf()?.is_empty();
         if is_cut {
-            // The line is left for the next time, when there is room for it.
+            // The next call can read the line.
             part.text.truncate(before);
             part.rest = Rest::LongLine;
             return Ok(part);
@@ -173,11 +170,11 @@ fn part(lines: &mut impl BufRead, limit: u64, stop: &Stop) -> std::io::Result<Pa
     Ok(part)
 }
 
-/// Passes a line by, whatever its length. Says whether there was one.
+/// Skips a line of any length. Returns whether there was one.
 fn skip_line(lines: &mut impl BufRead, stop: &Stop) -> std::io::Result<bool> {
     let mut any = false;
     loop {
-        if stop.is_said() {
+        if stop.is_set() {
             return Ok(false);
         }
         let there = lines.fill_buf()?;
@@ -197,7 +194,7 @@ fn skip_line(lines: &mut impl BufRead, stop: &Stop) -> std::io::Result<bool> {
 fn as_text(bytes: Vec<u8>, path: &Path) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|error| {
         let message = format!(
-            "{} is no text in UTF-8 (byte {} of what was read): it is binary, or written in another `encoding`, such as \"latin1\"",
+            "{} is not valid UTF-8 (at byte {} of this part); if it is text, pass its `encoding`, such as \"latin1\"",
             path.display(),
             error.utf8_error().valid_up_to()
         );
@@ -208,13 +205,13 @@ fn as_text(bytes: Vec<u8>, path: &Path) -> Result<String, Fault> {
 fn named(label: &str) -> Result<&'static Encoding, Fault> {
     Encoding::for_label(label.as_bytes()).ok_or_else(|| {
         let message = format!(
-            "there is no encoding `{label}`; names are those of browsers: utf-8, latin1, utf-16le, windows-1252, shift_jis …"
+            "there is no encoding `{label}`; use a name such as utf-8, latin1, utf-16le, windows-1252, shift_jis"
         );
         Fault::new(Code::InvalidParams, message)
     })
 }
 
-/// Text holds no NUL, unless it says at its beginning that it is UTF-16.
+/// Text has no NUL bytes, unless a byte order mark says that it is UTF-16.
 pub(super) fn is_binary(head: &[u8]) -> bool {
     let is_marked = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
     !is_marked && head.contains(&0)

@@ -1,4 +1,4 @@
-//! `write_file`
+//! `write_file` and `delete_file`
 
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -8,8 +8,7 @@ use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::place;
-use super::spot::Spot;
+use super::change::{Target, not_a_file};
 use crate::builtin::{About, Builtin, Call, Located, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
@@ -18,12 +17,12 @@ pub(super) struct WriteFile(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// The file; relative paths begin at the first folder that tools may reach. Folders on the way are made.
+pub(super) struct Params {
+    /// The file, absolute or relative to the first allowed folder. Missing folders are created.
     pub path: String,
     /// What to write, as UTF-8.
     pub content: String,
-    /// What to do with a file that is there.
+    /// What to do with an existing file.
     #[serde(default)]
     pub mode: Mode,
 }
@@ -31,10 +30,10 @@ pub(super) struct Wanted {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
-    /// Refuse to touch it.
+    /// Fail.
     #[default]
     Create,
-    /// Put the new content in its place.
+    /// Replace its content.
     Overwrite,
     /// Add to its end.
     Append,
@@ -51,35 +50,35 @@ pub(super) struct Written {
 }
 
 impl Builtin for WriteFile {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Written;
 
     fn about(&self) -> About {
         About::new(
             "write_file",
-            "Write a text file: a new one, or in the place of one that is there (overwrite), or at its end (append).\n\nA file \
-             is put in its place whole; a failure leaves what was there. To change a part of a file, use file_edit.",
+            "Write a text file: create a new one, replace an existing one (overwrite), or add to its end (append).\n\nA \
+             failure leaves an existing file as it was. To change a part of a file, use file_edit.",
         )
         .risk("system_write", Risk::High)
         .timeout(Duration::from_secs(30))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Written, Fault> {
+    async fn call(&self, params: Params, call: Call) -> Result<Written, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |stop| write(&roots, &wanted, stop)).await
+        call.blocking(move |stop| write(&roots, &params, stop)).await
     }
 }
 
-fn write(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Written, Fault> {
-    let at = roots.locate(&wanted.path)?;
+fn write(roots: &Roots, params: &Params, stop: &Stop) -> Result<Written, Fault> {
+    let at = roots.locate(&params.path)?;
     let path = at.path();
-    let content = wanted.content.as_bytes();
-    let done = folders(&at).and_then(|()| put(&at, content, wanted.mode, stop));
+    let content = params.content.as_bytes();
+    let done = folders(&at).and_then(|()| put(&at, content, params.mode, stop));
     let created = done.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists if wanted.mode == Mode::Create => {
+        ErrorKind::AlreadyExists if params.mode == Mode::Create => {
             let message = format!(
-                "{} is there already and was left as it is; use mode \"overwrite\" or \"append\", or `file_edit` for a part \
-                 of it",
+                "{} exists already and was not changed; use mode \"overwrite\" or \"append\", or `file_edit` for a part of \
+                 it",
                 path.display()
             );
             Fault::new(Code::ToolError, message)
@@ -92,25 +91,24 @@ fn write(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Written, Fault> 
     Ok(Written { path: path.display().to_string(), bytes: content.len(), created })
 }
 
-/// Says whether the file is new.
+/// Returns whether the file is new.
 fn put(at: &Located, content: &[u8], mode: Mode, stop: &Stop) -> io::Result<bool> {
-    // A link is led on to, unless nothing that is there may be touched.
-    let spot = if mode == Mode::Create { Spot::named(at)? } else { Spot::led_to(at)? };
-    let is_new = spot.folder.symlink_metadata(&spot.name).is_err();
+    let target = if mode == Mode::Create { Target::unfollowed(at)? } else { Target::followed(at)? };
+    let is_new = target.folder.symlink_metadata(&target.name).is_err();
     match mode {
-        // Where nothing is, nobody is at work, and the system lets only one begin.
-        Mode::Create => place::create(&spot, content),
+        // No lock: a file that does not exist is not edited, and the system lets only one call create it.
+        Mode::Create => target.create(content),
         Mode::Overwrite => {
-            // What is written beside it bothers nobody; only to put it there waits for others.
-            let mut turn = None;
-            place::replace(&spot, content, || {
-                turn = Some(spot.turn(stop)?);
+            // Writing the draft needs no lock; putting it in place does.
+            let mut lock = None;
+            target.replace(content, || {
+                lock = Some(target.lock(stop)?);
                 Ok(())
             })
         }
         Mode::Append => {
-            let _turn = spot.turn(stop)?;
-            append(&spot, content)
+            let _lock = target.lock(stop)?;
+            append(&target, content)
         }
     }
     .map(|()| is_new)
@@ -121,10 +119,7 @@ fn folders(at: &Located) -> io::Result<()> {
     match at.root.metadata(above) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             at.root.create_dir_all(above).map_err(|error| match error.kind() {
-                // Said of the file, it would be another's fault.
-                ErrorKind::AlreadyExists => {
-                    io::Error::other("a link that leads nowhere is where its folder would be; remove it")
-                }
+                ErrorKind::AlreadyExists => io::Error::other("its folder is a link to nothing; remove that link"),
                 _ => error,
             })
         }
@@ -132,22 +127,71 @@ fn folders(at: &Located) -> io::Result<()> {
     }
 }
 
-fn append(spot: &Spot, content: &[u8]) -> io::Result<()> {
+fn append(target: &Target, content: &[u8]) -> io::Result<()> {
     let mut how = OpenOptions::new();
-    // A pipe without a reader would hold up whoever opens it.
+    // Opening a pipe without a reader would block.
     how.append(true).create(true).custom_flags(libc::O_NONBLOCK);
-    let no_file = || io::Error::other("it is no file of bytes but a pipe, a socket or a device");
-    let mut file = spot.folder.open_with(&spot.name, &how).map_err(|error| match error.raw_os_error() {
-        // Nobody is at a pipe's other end.
-        Some(libc::ENXIO) => no_file(),
+    let mut file = target.folder.open_with(&target.name, &how).map_err(|error| match error.raw_os_error() {
+        // A pipe without a reader.
+        Some(libc::ENXIO) => not_a_file(),
         _ => error,
     })?;
     if !file.metadata()?.is_file() {
-        return Err(no_file());
+        return Err(not_a_file());
     }
     let before = file.metadata()?.len();
     file.write_all(content).inspect_err(|_| {
-        // A disk that is full took a part of it.
+        // A full disk may have taken a part of it.
         let _ = file.set_len(before);
     })
+}
+
+pub(super) struct DeleteFile(pub Roots);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeleteParams {
+    /// The file, absolute or relative to the first allowed folder.
+    pub path: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Deleted {
+    /// The file that was deleted.
+    pub path: String,
+}
+
+impl Builtin for DeleteFile {
+    type Params = DeleteParams;
+    type Answer = Deleted;
+
+    fn about(&self) -> About {
+        About::new(
+            "delete_file",
+            "Delete one file permanently.\n\nOf a link, the link itself is deleted. Folders are refused.",
+        )
+        .risk("system_write", Risk::High)
+        .timeout(Duration::from_secs(30))
+    }
+
+    async fn call(&self, params: DeleteParams, call: Call) -> Result<Deleted, Fault> {
+        let roots = self.0.clone();
+        call.blocking(move |stop| delete(&roots, &params, stop)).await
+    }
+}
+
+fn delete(roots: &Roots, params: &DeleteParams, stop: &Stop) -> Result<Deleted, Fault> {
+    let at = roots.locate(&params.path)?;
+    let path = at.path();
+    let folder = || Fault::new(Code::ToolError, format!("{} is a folder; only files can be deleted", path.display()));
+    let target = Target::unfollowed(&at).map_err(|error| roots.refused(&path, &error))?;
+    let _lock = target.lock(stop).map_err(|error| roots.refused(&path, &error))?;
+    if target.folder.symlink_metadata(&target.name).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(folder());
+    }
+    target.folder.remove_file(&target.name).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => folder(),
+        _ => roots.refused(&path, &error),
+    })?;
+    Ok(Deleted { path: path.display().to_string() })
 }

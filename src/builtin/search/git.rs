@@ -1,85 +1,96 @@
 //! `git_status`
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::repository::{LIMIT, Repository};
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
-use crate::outcome::Fault;
+use crate::outcome::{Code, Fault};
+use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
+
+/// The time limit of git.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The most output of git, in bytes.
+const MOST: usize = 8 << 20;
 
 pub(super) struct GitStatus(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// A folder of the repository; relative paths begin at the first folder that tools may reach, which `.` is.
+pub(super) struct Params {
+    /// A folder of the repository, absolute or relative to the first allowed folder (`.`).
     #[serde(default = "crate::builtin::here")]
     pub path: String,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Status {
-    /// The branch, unless the head is detached.
+    /// The branch, unless HEAD is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The commit, unless there is none yet.
+    /// The current commit, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The branch it follows.
+    /// The upstream branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// How many commits it is ahead of that.
+    /// Commits ahead of upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
-    /// How many behind.
+    /// Commits behind upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
-    /// Whether nothing is changed and nothing is new.
+    /// Whether nothing is changed or untracked.
     pub clean: bool,
-    /// What is to be committed.
+    /// Staged changes.
     pub staged: Vec<Changed>,
-    /// What is changed and not to be committed.
+    /// Unstaged changes.
     pub unstaged: Vec<Changed>,
-    /// What git does not know.
+    /// Untracked files.
     pub untracked: Vec<String>,
-    /// What two sides changed differently.
+    /// Files with conflicts.
     pub conflicts: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Changed {
-    /// The file, from the top of the repository.
+    /// The file, relative to the repository.
     pub path: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: String,
-    /// Where it was before, where it was moved.
+    /// Its path before a rename.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
 impl Builtin for GitStatus {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Status;
 
     fn about(&self) -> About {
         About::new(
             "git_status",
-            "Say what git says of a folder: branch, commit, what is changed, staged, new or in conflict.",
+            "Return the git status of a folder: branch, commit, staged, unstaged, untracked and conflicting files.",
         )
         .effects(Effects::Pure)
         .risk("read_only", Risk::Low)
         .timeout(LIMIT)
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Status, Fault> {
-        let printed = Repository::at(&self.0, &wanted.path, &call).await?.status().await?;
+    async fn call(&self, params: Params, call: Call) -> Result<Status, Fault> {
+        let printed = Repository::at(&self.0, &params.path, &call).await?.status().await?;
         Ok(read(&String::from_utf8_lossy(&printed)))
     }
 }
 
-/// What `git status --porcelain=v2 --branch -z` prints.
+/// Parses `git status --porcelain=v2 --branch -z`.
 pub(super) fn read(printed: &str) -> Status {
     let mut status = Status::default();
     let mut fields = printed.split('\0').filter(|field| !field.is_empty());
@@ -115,7 +126,7 @@ fn head(status: &mut Status, line: &str) {
     }
 }
 
-/// One entry: `XY`, then so many fields, the last of which is the path.
+/// Parses one entry: `XY`, then `fields` fields, the last of which is the path.
 fn changed(status: &mut Status, line: &str, fields: usize, from: Option<&str>) {
     let mut words = line.splitn(fields + 1, ' ');
     let marks: Vec<char> = words.next().unwrap_or_default().chars().collect();
@@ -132,4 +143,135 @@ fn changed(status: &mut Status, line: &str, fields: usize, from: Option<&str>) {
         };
         list.push(Changed { path: path.to_owned(), change: change.to_owned(), from: from.map(str::to_owned) });
     }
+}
+
+/// A git repository beneath the roots. No program that it names is run, and nothing of other folders is read: `.git` may be a
+/// file that names another folder, and a repository's own settings may name another work tree.
+struct Repository {
+    roots: Roots,
+    git: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    folder: PathBuf,
+}
+
+impl Repository {
+    /// The repository of a folder.
+    pub async fn at(roots: &Roots, path: &str, call: &Call) -> Result<Self, Fault> {
+        let at = roots.locate(path)?;
+        let inner = at.really().map_err(|error| roots.refused(&at.path(), &error))?;
+        let git = call.find_program("git").ok_or_else(|| {
+            Fault::new(Code::CommandNotFound, "`git` is not on hostler's PATH; install it, or add its folder to PATH")
+        })?;
+        // A repository above the roots is out of bounds.
+        let above = at.above.canonicalize().unwrap_or_else(|_| at.above.clone());
+        let ceiling = above.parent().unwrap_or(&above);
+        let mut env: Vec<_> = call.env().into_iter().collect();
+        env.push(("GIT_CEILING_DIRECTORIES".into(), ceiling.into()));
+        for (name, value) in [("GIT_NO_LAZY_FETCH", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")] {
+            env.push((name.into(), value.into()));
+        }
+        let mut found = Self { roots: roots.clone(), git, env, folder: at.above.join(inner) };
+        found.stay_within(roots).await?;
+        found.disarm().await?;
+        Ok(found)
+    }
+
+    /// The output of `git status --porcelain=v2`.
+    pub async fn status(&self) -> Result<Vec<u8>, Fault> {
+        // Looking into a submodule would run its own filters.
+        let words = ["status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "-z"];
+        let done = self.ask(&words).await?;
+        if succeeded(&done) { Ok(done.stdout) } else { Err(failed(&done)) }
+    }
+
+    /// Refuses a repository with files outside the roots, and pins git to the checked folders.
+    async fn stay_within(&mut self, roots: &Roots) -> Result<(), Fault> {
+        let [tree, store, common] = self.places().await?;
+        let common = self.folder.join(common);
+        roots.hold(&tree)?;
+        if !claims(&store, &tree) {
+            roots.hold(&store)?;
+            roots.hold(&common)?;
+        }
+        self.env.push(("GIT_WORK_TREE".into(), tree.into()));
+        self.env.push(("GIT_DIR".into(), store.into()));
+        Ok(())
+    }
+
+    /// The work tree, its git directory, and the one it shares with other work trees.
+    async fn places(&self) -> Result<[PathBuf; 3], Fault> {
+        let done = self.ask(&["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]).await?;
+        if !succeeded(&done) {
+            return Err(failed(&done));
+        }
+        let lines = done.stdout.strip_suffix(b"\n").unwrap_or(&done.stdout).split(|byte| *byte == b'\n');
+        let paths: Vec<PathBuf> = lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect();
+        let broken = "a folder of this repository has a line break in its name; rename it";
+        <[PathBuf; 3]>::try_from(paths).map_err(|_| Fault::new(Code::ToolError, broken))
+    }
+
+    /// Overrides filter programs that the repository's own settings name. Those of the user's configuration stay.
+    async fn disarm(&mut self) -> Result<(), Fault> {
+        let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
+        let done = self.ask(&["config", "--show-scope", "--null", "--name-only", "--get-regexp", pattern]).await?;
+        // Status 1: there are none.
+        if !succeeded(&done) && !matches!(done.end, End::Exit(Exit::Code(1))) {
+            return Err(failed(&done));
+        }
+        let mut words = done.stdout.split(|byte| *byte == 0);
+        let mut count = 0;
+        while let (Some(scope), Some(key)) = (words.next(), words.next()) {
+            if scope == b"local" || scope == b"worktree" {
+                // As variables, because a name may contain `=` and bytes that are not text.
+                self.env.push((format!("GIT_CONFIG_KEY_{count}").into(), OsStr::from_bytes(key).into()));
+                self.env.push((format!("GIT_CONFIG_VALUE_{count}").into(), OsString::new()));
+                count += 1;
+            }
+        }
+        self.env.push(("GIT_CONFIG_COUNT".into(), count.to_string().into()));
+        Ok(())
+    }
+
+    async fn ask(&self, words: &[&str]) -> Result<Done, Fault> {
+        let launch = Launch::new(&self.git)
+            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .args(words)
+            .envs(self.env.iter().cloned().collect())
+            .within(self.folder.clone());
+        let program =
+            Once { launch, input: Vec::new(), limit: LIMIT, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+        let not_started = |error| self.roots.not_started(&self.folder, &error, Code::SystemError);
+        once(program, |_, _| {}).await.map_err(not_started)
+    }
+}
+
+/// Whether a git directory elsewhere belongs to this work tree, as it says itself: that of a linked work tree in `gitdir`, that of a
+/// submodule in its settings.
+fn claims(store: &Path, tree: &Path) -> bool {
+    let same = |one: PathBuf, other: PathBuf| {
+        one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+    };
+    let linked = std::fs::read_to_string(store.join("gitdir")).unwrap_or_default();
+    if !linked.is_empty() && same(store.join(linked.trim_end_matches('\n')), tree.join(".git")) {
+        return true;
+    }
+    let settings = std::fs::read_to_string(store.join("config")).unwrap_or_default();
+    let named = settings.lines().filter_map(|line| line.trim().strip_prefix("worktree")?.trim().strip_prefix('='));
+    named.map(|path| path.trim().trim_matches('"')).any(|path| same(store.join(path), tree.to_owned()))
+}
+
+fn succeeded(done: &Done) -> bool {
+    matches!(done.end, End::Exit(Exit::Code(0)))
+}
+
+fn failed(done: &Done) -> Fault {
+    let why = match done.end {
+        End::Exit(exit) => {
+            let line = done.stderr.lines().find(|line| !line.trim().is_empty());
+            line.map_or_else(|| format!("it ended with {exit}"), |line| line.trim_start_matches("fatal: ").to_owned())
+        }
+        End::TimeOver => format!("it did not end within {}", humantime::format_duration(LIMIT)),
+        End::TooMuch => "its output is too long".to_owned(),
+    };
+    Fault::new(Code::ToolError, format!("git failed: {why}"))
 }

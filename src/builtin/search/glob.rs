@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::walk::Walk;
+use super::Walk;
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
@@ -19,20 +19,20 @@ pub(super) struct Glob(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// Which files: `*.rs` by their names in any folder, `src/**/*.rs` by their paths; `{a,b}` is either.
+pub(super) struct Params {
+    /// `*.rs` matches file names in any folder, `src/**/*.rs` matches paths; `{a,b}` matches either.
     pub pattern: String,
-    /// The folder to look in; relative paths begin at the first folder that tools may reach, which `.` is.
+    /// The folder to search, absolute or relative to the first allowed folder (`.`).
     #[serde(default = "crate::builtin::here")]
     pub path: String,
     /// The most files to return.
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 100_000))]
     pub limit: usize,
-    /// Look at hidden files too.
+    /// Include hidden files.
     #[serde(default)]
     pub hidden: bool,
-    /// Look at what .gitignore names, too.
+    /// Include files that .gitignore excludes.
     #[serde(default)]
     pub ignored: bool,
 }
@@ -43,35 +43,35 @@ fn usual() -> usize {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Files {
-    /// The paths, in their order, as other tools take them.
+    /// The paths, sorted, as other tools accept them.
     pub files: Vec<String>,
-    /// How many there are in all.
+    /// The number of all matching files.
     pub total: usize,
 }
 
 impl Builtin for Glob {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Files;
 
     fn about(&self) -> About {
         About::new(
             "glob",
-            "Find files by their names.\n\nWhat .gitignore names and hidden files are left out, and links are not followed.",
+            "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
         )
         .effects(Effects::Pure)
         .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Files, Fault> {
+    async fn call(&self, params: Params, call: Call) -> Result<Files, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |stop| find(&roots, &wanted, stop)).await
+        call.blocking(move |stop| find(&roots, &params, stop)).await
     }
 }
 
-/// A pattern of names or of paths.
+/// A pattern of file names or of paths.
 pub(super) struct Pattern {
-    /// A set of one: it knows short ways for the common forms.
+    /// A set of one, which has fast paths for common patterns.
     glob: GlobSet,
     is_of_names: bool,
 }
@@ -80,27 +80,27 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Self, Fault> {
         let whole = text.strip_prefix("./").unwrap_or(text);
         if whole.starts_with('/') || whole.split('/').any(|step| step == "..") {
-            let message = format!("`{text}` leads elsewhere: a pattern goes down from `path`; name the folder there");
+            let message = format!("`{text}` leaves `path`; patterns are relative to it, so pass the folder as `path`");
             return Err(Fault::new(Code::InvalidParams, message));
         }
         let wrong = |error: globset::Error| {
-            Fault::new(Code::InvalidParams, format!("`{text}` is no pattern of files: {}", error.kind()))
+            Fault::new(Code::InvalidParams, format!("`{text}` is not a valid pattern: {}", error.kind()))
         };
         let glob = GlobBuilder::new(whole).literal_separator(true).build().map_err(wrong)?;
         let glob = GlobSetBuilder::new().add(glob).build().map_err(wrong)?;
         Ok(Self { glob, is_of_names: !whole.contains('/') })
     }
 
-    /// Whether a file is meant: by its path below the start, or by its name alone.
+    /// Whether a file matches, by its path below the start or by its name alone.
     pub fn fits(&self, below: &Path, name: &OsStr) -> bool {
         if self.is_of_names { self.glob.is_match(name) } else { self.glob.is_match(below) }
     }
 }
 
-fn find(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Files, Fault> {
-    let pattern = Pattern::new(&wanted.pattern)?;
-    let mut walk = Walk::at(roots, roots.locate(&wanted.path)?)?;
-    (walk.hidden, walk.ignored) = (wanted.hidden, wanted.ignored);
+fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
+    let pattern = Pattern::new(&params.pattern)?;
+    let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;
+    (walk.hidden, walk.ignored) = (params.hidden, params.ignored);
     let found: Mutex<Vec<OsString>> = Mutex::default();
     walk.each(stop, || {
         let mut own = Handed { own: Vec::new(), to: &found };
@@ -113,8 +113,8 @@ fn find(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Files, Fault> {
     });
     let mut found = found.into_inner();
     let total = found.len();
-    // As bytes: taking paths apart to compare them would take longer than finding them.
-    let limit = wanted.limit.max(1);
+    // Compared as bytes: comparing path components would take longer than the search.
+    let limit = params.limit.max(1);
     if limit < total {
         found.select_nth_unstable(limit);
         found.truncate(limit);
@@ -124,7 +124,7 @@ fn find(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Files, Fault> {
     Ok(Files { files, total })
 }
 
-/// What one thread found, handed over when it is done.
+/// The results of one thread, handed over when it ends.
 struct Handed<'a> {
     own: Vec<OsString>,
     to: &'a Mutex<Vec<OsString>>,
@@ -141,14 +141,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_found_for_somebody_who_waits_no_more() {
+    fn a_cancelled_search_finds_nothing() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "").unwrap();
         let roots = Roots::new(vec![folder.path().to_owned()]);
-        let wanted: Wanted = serde_json::from_value(serde_json::json!({"pattern": "a"})).unwrap();
+        let params: Params = serde_json::from_value(serde_json::json!({"pattern": "a"})).unwrap();
         let stop = Stop::default();
-        assert_eq!(find(&roots, &wanted, &stop).unwrap().total, 1);
-        stop.say();
-        assert_eq!(find(&roots, &wanted, &stop).unwrap().total, 0);
+        assert_eq!(find(&roots, &params, &stop).unwrap().total, 1);
+        stop.set();
+        assert_eq!(find(&roots, &params, &stop).unwrap().total, 0);
     }
 }

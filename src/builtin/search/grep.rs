@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Walk;
 use super::glob::Pattern;
-use super::hits::{Hits, Lines};
-use super::walk::Walk;
+use super::matches::{Hits, Lines};
 use crate::builtin::{About, Builtin, Call, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
@@ -26,38 +26,38 @@ pub(super) struct Grep(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "they are a model's arguments, which it names one by one")]
-pub(super) struct Wanted {
+#[expect(clippy::struct_excessive_bools, reason = "they are arguments, which a model passes by name")]
+pub(super) struct Params {
     /// A regular expression, such as `fn \w+` or `TODO|FIXME`.
     #[schemars(length(min = 1))]
     pub pattern: String,
-    /// The folder or file to search; relative paths begin at the first folder that tools may reach, which `.` is.
+    /// The folder or file to search, absolute or relative to the first allowed folder (`.`).
     #[serde(default = "crate::builtin::here")]
     pub path: String,
-    /// Only files that fit: `*.rs` by their names, `src/**/*.rs` by their paths.
+    /// Only matching files: `*.rs` by file name, `src/**/*.rs` by path.
     #[serde(default)]
     pub glob: Option<String>,
-    /// Take the pattern as plain text.
+    /// Treat the pattern as plain text.
     #[serde(default)]
     pub literal: bool,
-    /// Make no difference between capital and small letters.
+    /// Ignore the difference between upper and lower case.
     #[serde(default)]
     pub ignore_case: bool,
-    /// How many lines around each match to show.
+    /// Lines of context around each match.
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub context: usize,
-    /// What to show.
+    /// What to return.
     #[serde(default)]
     pub output: Output,
-    /// The most matching lines to show, or files where only those are shown.
+    /// The most matching lines to return, or files if only those are returned.
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 10_000))]
     pub limit: usize,
-    /// Look at hidden files too.
+    /// Include hidden files.
     #[serde(default)]
     pub hidden: bool,
-    /// Look at what .gitignore names, too.
+    /// Include files that .gitignore excludes.
     #[serde(default)]
     pub ignored: bool,
 }
@@ -72,80 +72,80 @@ pub(super) enum Output {
     /// The lines.
     #[default]
     Lines,
-    /// The files, each with how many lines match.
+    /// The files, each with its number of matching lines.
     Files,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Found {
-    /// The files that hold matches, in the order of their paths.
+    /// The files with matches, by path.
     pub files: Vec<InFile>,
-    /// How many lines match in all, also those that are not shown.
+    /// The number of all matching lines.
     pub total: usize,
-    /// In how many files.
+    /// The number of all files with matches.
     pub total_files: usize,
-    /// How many files were not searched to their end: they may not be read, or hold lines longer than 8 MB.
+    /// The number of files that were not fully searched: unreadable, or with lines longer than 8 MB.
     #[serde(skip_serializing_if = "is_zero")]
     pub unsearched: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct InFile {
-    /// The file, as other tools take it.
+    /// The file, as other tools accept it.
     pub path: String,
-    /// How many of its lines match.
+    /// The number of its matching lines.
     pub count: usize,
-    /// Its lines with their numbers: `12: text` matches, `13- text` stands around one, `--` is a gap.
+    /// Its lines with their numbers: `12: text` is a match, `13- text` is context, `--` is a gap.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires it")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A longer line is not held in memory, in bytes.
+/// The longest line that is held in memory, in bytes.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// Larger automata are refused: a pattern that needs one would hold up everybody.
+/// The largest automaton of a pattern, in bytes.
 const LARGEST: usize = 10 << 20;
 
 impl Builtin for Grep {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Found;
 
     fn about(&self) -> About {
         About::new(
             "grep",
-            "Search files for a regular expression.\n\nWhat .gitignore names, hidden and binary files are left out, and links \
-             are not followed. Any pattern is searched for in time proportional to the text.",
+            "Search files for a regular expression.\n\nIgnored, hidden and binary files are skipped, and links are not followed. Every \
+             pattern takes time proportional to the text.",
         )
         .effects(Effects::Pure)
         .risk("read_only", Risk::Low)
         .timeout(Duration::from_mins(1))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Found, Fault> {
+    async fn call(&self, params: Params, call: Call) -> Result<Found, Fault> {
         let roots = self.0.clone();
-        call.blocking(move |stop| search(&roots, &wanted, stop)).await
+        call.blocking(move |stop| search(&roots, &params, stop)).await
     }
 }
 
-fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
-    let matcher = matcher(wanted)?;
-    let only = wanted.glob.as_deref().map(Pattern::new).transpose()?;
-    let mut walk = Walk::at(roots, roots.locate(&wanted.path)?)?;
-    (walk.hidden, walk.ignored) = (wanted.hidden, wanted.ignored);
-    let hits = Mutex::new(Hits::up_to(wanted.limit.max(1), wanted.output == Output::Lines));
+fn search(roots: &Roots, params: &Params, stop: &Stop) -> Result<Found, Fault> {
+    let matcher = matcher(params)?;
+    let only = params.glob.as_deref().map(Pattern::new).transpose()?;
+    let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;
+    (walk.hidden, walk.ignored) = (params.hidden, params.ignored);
+    let hits = Mutex::new(Hits::up_to(params.limit.max(1), params.output == Output::Lines));
     let (is_one_file, unsearched) = (walk.is_file(), AtomicUsize::new(0));
     walk.each(stop, || {
-        let (mut searcher, matcher, walk) = (searcher(wanted), matcher.clone(), &walk);
+        let (mut searcher, matcher, walk) = (searcher(params), matcher.clone(), &walk);
         let (only, hits, unsearched) = (only.as_ref().filter(|_| !is_one_file), &hits, &unsearched);
         move |below: &Path, name: &OsStr| {
             if only.is_none_or(|only| only.fits(below, name)) {
                 let file = Readable { walk, below, stop };
-                if !in_file(&file, &matcher, &mut searcher, hits, wanted) && !stop.is_said() {
+                if !in_file(&file, &matcher, &mut searcher, hits, params) && !stop.is_set() {
                     unsearched.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -159,42 +159,42 @@ fn search(roots: &Roots, wanted: &Wanted, stop: &Stop) -> Result<Found, Fault> {
     Ok(Found { files, total, total_files, unsearched: unsearched.into_inner() })
 }
 
-/// A file that was found.
+/// A file to search.
 struct Readable<'a> {
     walk: &'a Walk,
     below: &'a Path,
     stop: &'a Stop,
 }
 
-/// A file that ends where nobody waits for what is in it any more: it may be larger than anybody's patience.
+/// A file that ends early when the call is cancelled.
 struct Stoppable<'a>(File, &'a Stop);
 
 impl Read for Stoppable<'_> {
     fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
-        if self.1.is_said() { Ok(0) } else { self.0.read(piece) }
+        if self.1.is_set() { Ok(0) } else { self.0.read(piece) }
     }
 }
 
-/// Says whether it could be searched.
+/// Returns whether the file could be searched.
 fn in_file(
     readable: &Readable<'_>,
     matcher: &RegexMatcher,
     searcher: &mut Searcher,
     hits: &Mutex<Hits>,
-    wanted: &Wanted,
+    params: &Params,
 ) -> bool {
     let Readable { walk, below, stop } = *readable;
     let file = match walk.open(below).map(cap_std::fs::File::into_std) {
         Ok(file) => file,
-        // What was there a moment ago may be gone.
+        // A file may disappear meanwhile.
         Err(error) => return error.kind() != io::ErrorKind::PermissionDenied,
     };
-    // Or be something else.
+    // Or be replaced by a pipe.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return true;
     }
-    let shows = wanted.output == Output::Lines;
-    let mut lines = Lines::up_to(if shows { wanted.limit } else { 0 });
+    let shows = params.output == Output::Lines;
+    let mut lines = Lines::up_to(if shows { params.limit } else { 0 });
     let result = searcher.search_reader(matcher, Stoppable(file, stop), &mut lines);
     if result.is_ok() && lines.count > 0 {
         hits.lock().add(below, lines);
@@ -202,26 +202,26 @@ fn in_file(
     result.is_ok()
 }
 
-fn matcher(wanted: &Wanted) -> Result<RegexMatcher, Fault> {
+fn matcher(params: &Params) -> Result<RegexMatcher, Fault> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(wanted.ignore_case).fixed_strings(wanted.literal).crlf(true);
+    builder.case_insensitive(params.ignore_case).fixed_strings(params.literal).crlf(true);
     builder.size_limit(LARGEST).dfa_size_limit(LARGEST);
-    builder.build(&wanted.pattern).map_err(|error| {
+    builder.build(&params.pattern).map_err(|error| {
         let why = error.to_string();
         let why = why.trim().lines().last().unwrap_or_default().trim_start_matches("error: ");
         let message = format!(
-            "`{}` cannot be searched for: {why}; with `literal` it is taken as plain text",
-            wanted.pattern.chars().take(100).collect::<String>()
+            "`{}` is not a valid pattern: {why}; pass `literal` to search for plain text",
+            params.pattern.chars().take(100).collect::<String>()
         );
         Fault::new(Code::InvalidParams, message)
     })
 }
 
-fn searcher(wanted: &Wanted) -> Searcher {
-    let context = if wanted.output == Output::Lines { wanted.context } else { 0 };
+fn searcher(params: &Params) -> Searcher {
+    let context = if params.output == Output::Lines { params.context } else { 0 };
     SearcherBuilder::new()
         .line_terminator(LineTerminator::crlf())
-        .line_number(wanted.output == Output::Lines)
+        .line_number(params.output == Output::Lines)
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(LONGEST_LINE))
         .before_context(context)
@@ -234,11 +234,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_end_ends_when_nobody_waits() {
+    fn an_endless_file_ends_when_the_call_is_cancelled() {
         let (stop, mut lines) = (Stop::default(), Lines::up_to(1));
         let mut file = Stoppable(File::open("/dev/zero").unwrap(), &stop);
         assert!(file.read(&mut [1; 64]).unwrap() > 0);
-        stop.say();
+        stop.set();
         assert_eq!(file.read(&mut [1; 64]).unwrap(), 0);
         let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();
         searcher.search_reader(RegexMatcher::new("x").unwrap(), file, &mut lines).unwrap();
@@ -246,21 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_nobody_waits_for_reads_no_file_on() {
+    fn a_cancelled_search_stops_reading() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "hit\n").unwrap();
         let roots = Roots::new(vec![folder.path().to_owned()]);
-        let wanted: Wanted = serde_json::from_value(serde_json::json!({"pattern": "hit"})).unwrap();
+        let params: Params = serde_json::from_value(serde_json::json!({"pattern": "hit"})).unwrap();
         let walk = Walk::at(&roots, roots.locate(".").unwrap()).unwrap();
         let found = |stop: &Stop| {
             let hits = Mutex::new(Hits::up_to(1, true));
             let file = Readable { walk: &walk, below: Path::new("a"), stop };
-            assert!(in_file(&file, &matcher(&wanted).unwrap(), &mut searcher(&wanted), &hits, &wanted));
+            assert!(in_file(&file, &matcher(&params).unwrap(), &mut searcher(&params), &hits, &params));
             hits.into_inner().total
         };
         let stop = Stop::default();
         assert_eq!(found(&stop), 1);
-        stop.say();
+        stop.set();
         assert_eq!(found(&stop), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! `bash`: a command as a person would type it. It begins in a root and may go wherever hostler may.
+//! `bash`: a shell command. It starts in a root and may access everything that hostler may.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ struct Bash(Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    /// The command, as bash reads it.
+struct Params {
+    /// The command.
     command: String,
-    /// How many seconds it may run.
+    /// Its time limit in seconds.
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 3600))]
     timeout: u64,
-    /// The folder to run it in; relative paths begin at the first folder that tools may reach, which `.` is.
+    /// The folder to run it in, absolute or relative to the first allowed folder (`.`).
     #[serde(default = "crate::builtin::here")]
     path: String,
 }
@@ -39,62 +39,62 @@ fn usual() -> u64 {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Ran {
-    /// What it wrote to standard output.
+    /// Its standard output.
     stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     stderr: String,
-    /// How it ended: 0 is well, -1 is that its time was over, 128 and more that a signal ended it.
+    /// Its exit code: 0 is success, -1 a timeout, above 128 a signal.
     exit_code: i32,
 }
 
-/// What a command whose time is over is told with, as the specification has it.
+/// The specification requires this text.
 const TIMED_OUT: &str = "Command timed out";
 
-/// A command may clean up for this long when its time is over.
+/// How long a command may clean up after its time limit.
 const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
 
-/// Whoever calls is to hear that the command's time is over, and not the call's.
+/// The command's limit ends before the call's, so that the caller gets its output.
 const MARGIN: Duration = Duration::from_secs(2);
 
 impl Builtin for Bash {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Ran;
 
     fn about(&self) -> About {
         About::new(
             "bash",
-            "Run a command in a shell and return what it wrote and how it ended.\n\nEach call is a shell of its own, without \
-             input. A command that fails is a result with its exit_code. What is started in the background ends with it.",
+            "Run a shell command and return its output and exit code.\n\nEach call is a new shell without input. A failing command \
+             is a result with its exit_code. Background processes end with the call.",
         )
         .risk("system_write", Risk::High)
         .timeout(Duration::from_hours(1))
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Ran, Fault> {
-        if wanted.command.contains('\0') {
-            return Err(Fault::new(Code::InvalidParams, "a command holds no NUL character"));
+    async fn call(&self, params: Params, call: Call) -> Result<Ran, Fault> {
+        if params.command.contains('\0') {
+            return Err(Fault::new(Code::InvalidParams, "a command must not contain a NUL character"));
         }
-        let at = self.0.locate(&wanted.path)?;
+        let at = self.0.locate(&params.path)?;
         let inner = at.really().map_err(|error| self.0.refused(&at.path(), &error))?;
         let shell = call.find_program("bash").or_else(|| call.find_program("sh")).ok_or_else(|| {
-            Fault::new(Code::CommandNotFound, "there is neither `bash` nor `sh` on hostler's PATH; install one")
+            Fault::new(Code::CommandNotFound, "neither `bash` nor `sh` is on hostler's PATH; install one")
         })?;
-        let limit = Duration::from_secs(wanted.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
+        let limit = Duration::from_secs(params.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
         let folder = at.above.join(inner);
-        let launch = Launch::new(shell).args(["-c", &wanted.command]).envs(call.env()).within(folder.clone());
+        let launch = Launch::new(shell).args(["-c", &params.command]).envs(call.env()).within(folder.clone());
         let most = call.most;
         let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
-        let hear = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
+        let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
         let not_started = |error| self.0.not_started(&folder, &error, Code::CommandNotFound);
-        let done = once(program, hear).await.map_err(not_started)?;
-        told(done, most)
+        let done = once(program, on_line).await.map_err(not_started)?;
+        result(done, most)
     }
 }
 
-fn told(done: Done, most: usize) -> Result<Ran, Fault> {
+fn result(done: Done, most: usize) -> Result<Ran, Fault> {
     let mut stderr = done.stderr;
     if done.unkept > 0 {
-        stderr.insert_str(0, &format!("… ({} bytes before this are left out)\n", done.unkept));
+        stderr.insert_str(0, &format!("… ({} earlier bytes omitted)\n", done.unkept));
     }
     let exit_code = match done.end {
         End::Exit(Exit::Code(code)) => code,
@@ -109,8 +109,8 @@ fn told(done: Done, most: usize) -> Result<Ran, Fault> {
         }
         End::TooMuch => {
             let message = format!(
-                "the command wrote more than {} kB and was stopped; let it write less (`| head`, `| tail`), or to a file, or \
-                 raise `max_output` under [limits] in hostler.toml",
+                "the command wrote more than {} kB and was stopped; limit its output (`| head`, `| tail`), write to a file, or raise \
+                 `max_output` under [limits] in hostler.toml",
                 most / 1000
             );
             let details = Details { stderr: Some(stderr).filter(|text| !text.is_empty()), ..Details::default() };

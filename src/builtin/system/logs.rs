@@ -20,15 +20,15 @@ pub(super) struct Logs;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// How many lines, the last ones.
+pub(super) struct Params {
+    /// The number of lines.
     #[serde(default = "usual")]
     #[schemars(range(min = 1, max = 5000))]
     pub lines: usize,
     /// How far back, such as `30m` or `2h`.
     #[serde(default = "an_hour")]
     pub since: String,
-    /// Only lines with this text.
+    /// Only lines that contain this text.
     #[serde(default)]
     pub text: Option<String>,
 }
@@ -42,37 +42,37 @@ fn an_hour() -> String {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Said {
-    /// Who kept them: journald, a file, the macOS log.
+pub(super) struct LogLines {
+    /// Where they come from: journald, a file, the macOS log.
     source: String,
-    /// The lines, the oldest first.
+    /// The lines, oldest first.
     lines: Vec<String>,
 }
 
 const LIMIT: Duration = Duration::from_secs(30);
 const MOST: usize = 16 << 20;
-/// So much of the end of a log file is looked at, in bytes.
+/// How much of the end of a log file is read, in bytes.
 const END: u64 = 8 << 20;
 const FILES: [&str; 3] = ["/var/log/syslog", "/var/log/messages", "/var/log/system.log"];
 
 impl Builtin for Logs {
-    type Params = Wanted;
-    type Answer = Said;
+    type Params = Params;
+    type Answer = LogLines;
 
     fn about(&self) -> About {
         About::new(
             "read_system_logs",
-            "Read the last lines of the machine's log: journald, syslog or the macOS log, whichever there is.\n\nA log file says \
-             nothing of how far back; of that its last lines are told.",
+            "Read the last lines of the system log: journald, the macOS log or a syslog file.\n\nFor a syslog file, `since` has no \
+             effect.",
         )
         .effects(Effects::Pure)
         .risk("read_only", Risk::Medium)
         .timeout(LIMIT)
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Said, Fault> {
-        let since = parse_duration(&wanted.since).ok_or_else(|| {
-            let message = format!("`since` is a time such as \"30m\" or \"2h\", and \"{}\" came", wanted.since);
+    async fn call(&self, params: Params, call: Call) -> Result<LogLines, Fault> {
+        let since = parse_duration(&params.since).ok_or_else(|| {
+            let message = format!("`since`: expected a duration such as \"30m\" or \"2h\", got \"{}\"", params.since);
             Fault::new(Code::InvalidParams, message)
         })?;
         let programs = [
@@ -83,33 +83,34 @@ impl Builtin for Logs {
             ("log", vec!["show".to_owned(), "--style=syslog".to_owned(), format!("--last={}s", since.as_secs())]),
         ];
         for (name, words) in programs {
-            // Other systems have programs called `log`, too.
+            // Other systems may have an unrelated `log`.
             if name == "log" && !cfg!(target_os = "macos") {
                 continue;
             }
-            if let Some(lines) = said_by(name, &words, &call, &wanted).await {
-                return Ok(Said { source: name.to_owned(), lines });
+            if let Some(lines) = printed_by(name, &words, &call, &params).await {
+                return Ok(LogLines { source: name.to_owned(), lines });
             }
         }
-        call.blocking(move |_| of_a_file(&wanted)).await
+        call.blocking(move |_| from_file(&params)).await
     }
 }
 
-/// What a program prints, if it prints anything: a machine may have the program and keep no log with it.
-async fn said_by(name: &str, words: &[String], call: &Call, wanted: &Wanted) -> Option<Vec<String>> {
+/// The output of a log program; none where it fails or prints nothing, as without a journal.
+async fn printed_by(name: &str, words: &[String], call: &Call, params: &Params) -> Option<Vec<String>> {
     let launch = Launch::new(call.find_program(name)?).args(words).envs(call.env());
-    let asked = Once { launch, input: Vec::new(), limit: LIMIT / 2, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-    let done = once(asked, |_, _| {}).await.ok()?;
-    // Of too much the end cannot be told: it was stopped before.
+    let program =
+        Once { launch, input: Vec::new(), limit: LIMIT / 2, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
+    let done = once(program, |_, _| {}).await.ok()?;
+    // Without its end, the output is useless.
     let is_whole = done.end == End::Exit(Exit::Code(0));
-    (is_whole && !done.stdout.is_empty()).then(|| last(&String::from_utf8_lossy(&done.stdout), wanted))
+    (is_whole && !done.stdout.is_empty()).then(|| last(&String::from_utf8_lossy(&done.stdout), params))
 }
 
-fn of_a_file(wanted: &Wanted) -> Result<Said, Fault> {
+fn from_file(params: &Params) -> Result<LogLines, Fault> {
     let mut denied = None;
     for path in FILES {
         match end_of(Path::new(path)) {
-            Ok(text) => return Ok(Said { source: path.to_owned(), lines: last(&text, wanted) }),
+            Ok(text) => return Ok(LogLines { source: path.to_owned(), lines: last(&text, params) }),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => denied = Some(path),
             Err(_) => {}
         }
@@ -117,14 +118,9 @@ fn of_a_file(wanted: &Wanted) -> Result<Said, Fault> {
     Err(match denied {
         Some(path) => Fault::new(
             Code::PermissionDenied,
-            format!(
-                "hostler may not read {path}; its user can be let by adding it to the group that may (`adm` on many)"
-            ),
+            format!("cannot read {path}: add hostler's user to the group that may (often `adm`)"),
         ),
-        None => Fault::new(
-            Code::ToolError,
-            format!("this machine keeps no log that is known: neither journald nor {}", FILES.join(", ")),
-        ),
+        None => Fault::new(Code::ToolError, format!("no system log found: neither journald nor {}", FILES.join(", "))),
     })
 }
 
@@ -137,11 +133,11 @@ fn end_of(path: &Path) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last lines that are meant.
-pub(super) fn last(text: &str, wanted: &Wanted) -> Vec<String> {
-    let mut kept = VecDeque::with_capacity(wanted.lines.min(5000));
-    for line in text.lines().filter(|line| wanted.text.as_ref().is_none_or(|text| line.contains(text))) {
-        if kept.len() == wanted.lines.max(1) {
+/// The last matching lines.
+pub(super) fn last(text: &str, params: &Params) -> Vec<String> {
+    let mut kept = VecDeque::with_capacity(params.lines.min(5000));
+    for line in text.lines().filter(|line| params.text.as_ref().is_none_or(|text| line.contains(text))) {
+        if kept.len() == params.lines.max(1) {
             kept.pop_front();
         }
         kept.push_back(line.to_owned());

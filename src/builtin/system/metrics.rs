@@ -24,21 +24,21 @@ pub(super) struct Metrics {
     cpu: Cpu,
     /// Main memory, in bytes.
     memory: Memory,
-    /// What is mounted where.
+    /// Mounted file systems.
     disks: Vec<Disk>,
-    /// Graphics processors, where one answers.
+    /// Graphics processors, if their driver answers.
     gpus: Vec<Gpu>,
-    /// For how many seconds the machine has run.
+    /// Uptime in seconds.
     uptime_s: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Cpu {
-    /// How many there are.
+    /// The number of processors.
     count: usize,
-    /// How much of all of them was used in the last fifth of a second, in percent.
+    /// Use of all of them over the last fifth of a second, in percent.
     used_percent: f32,
-    /// How many tasks ran or waited to, over 1, 5 and 15 minutes.
+    /// Load averages over 1, 5 and 15 minutes.
     load: [f64; 3],
 }
 
@@ -46,7 +46,7 @@ struct Cpu {
 struct Memory {
     total: u64,
     used: u64,
-    /// What programs can get without anything being swapped out.
+    /// Memory that programs can get without swapping.
     available: u64,
     swap_total: u64,
     swap_used: u64,
@@ -54,13 +54,13 @@ struct Memory {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Disk {
-    /// Where it is mounted.
+    /// The mount point.
     path: String,
     /// In bytes.
     total: u64,
     /// In bytes.
     available: u64,
-    /// How it is written.
+    /// The type of file system.
     file_system: String,
 }
 
@@ -83,10 +83,13 @@ impl Builtin for Snapshot {
     type Answer = Metrics;
 
     fn about(&self) -> About {
-        About::new("system_metrics_snapshot", "Say how busy the machine is: processors, load, memory, disks, graphics.")
-            .effects(Effects::Pure)
-            .risk("read_only", Risk::Low)
-            .timeout(Duration::from_secs(20))
+        About::new(
+            "system_metrics_snapshot",
+            "Return the load of the machine: processors, memory, disks, graphics processors.",
+        )
+        .effects(Effects::Pure)
+        .risk("read_only", Risk::Low)
+        .timeout(Duration::from_secs(20))
     }
 
     async fn call(&self, _nothing: Nothing, call: Call) -> Result<Metrics, Fault> {
@@ -98,13 +101,13 @@ impl Builtin for Snapshot {
 async fn measured(call: &Call) -> Result<Metrics, Fault> {
     let wanted = || RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_usage());
     let mut system = System::new_with_specifics(wanted().with_memory(MemoryRefreshKind::everything()))
-        .map_err(|error| silent(&error))?;
-    // Use is what happens between two looks.
+        .map_err(|error| unavailable(&error))?;
+    // CPU use is measured between two refreshes.
     tokio::time::sleep(MINIMUM_CPU_UPDATE_INTERVAL).await;
-    // A disk of another machine may take its time.
+    // A network disk may be slow.
     call.blocking(move |_| {
         system.refresh_specifics(wanted());
-        let load = System::load_average().map_err(|error| silent(&error))?;
+        let load = System::load_average().map_err(|error| unavailable(&error))?;
         let cpu = Cpu {
             count: system.cpus().len(),
             used_percent: system.global_cpu_usage(),
@@ -129,27 +132,27 @@ async fn measured(call: &Call) -> Result<Metrics, Fault> {
     .await
 }
 
-/// The system did not say.
-pub(super) fn silent(error: &sysinfo::Error) -> Fault {
-    Fault::new(Code::SystemError, format!("this system does not say how it is: {error}"))
+/// The system does not provide its figures.
+pub(super) fn unavailable(error: &sysinfo::Error) -> Fault {
+    Fault::new(Code::SystemError, format!("this system does not provide its metrics: {error}"))
 }
 
-const ASKED: [&str; 2] =
+const QUERY: [&str; 2] =
     ["--query-gpu=name,utilization.gpu,memory.total,memory.used,temperature.gpu", "--format=csv,noheader,nounits"];
 
-/// What the program that comes with the most common driver says, where it is there.
+/// The output of NVIDIA's driver program, where it is installed.
 async fn gpus(call: &Call) -> Vec<Gpu> {
-    let Some(program) = call.find_program("nvidia-smi") else { return Vec::new() };
-    let launch = Launch::new(program).args(ASKED).envs(call.env());
+    let Some(path) = call.find_program("nvidia-smi") else { return Vec::new() };
+    let launch = Launch::new(path).args(QUERY).envs(call.env());
     let limit = Duration::from_secs(5);
-    let asked = Once { launch, input: Vec::new(), limit, most: 1 << 16, tail: USUAL_TAIL, grace: Grace::NONE };
-    match once(asked, |_, _| {}).await {
+    let program = Once { launch, input: Vec::new(), limit, most: 1 << 16, tail: USUAL_TAIL, grace: Grace::NONE };
+    match once(program, |_, _| {}).await {
         Ok(done) if done.end == End::Exit(Exit::Code(0)) => read_gpus(&String::from_utf8_lossy(&done.stdout)),
         _ => Vec::new(),
     }
 }
 
-/// A line for each, with numbers that may not be known.
+/// One line per processor; single numbers may be unknown.
 pub(super) fn read_gpus(printed: &str) -> Vec<Gpu> {
     let gpu = |line: &str| {
         let words: Vec<&str> = line.split(',').map(str::trim).collect();

@@ -1,5 +1,4 @@
-//! Requests, each hop of them checked: the name is resolved once, what is private is taken out, and what is left is connected
-//! to.
+//! HTTP requests. On every hop, the name is resolved once, private addresses are removed, and the rest is connected to.
 
 use std::fmt;
 use std::io::Read;
@@ -13,30 +12,30 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Error};
 
-use super::addresses::Allowed;
+use super::Allowed;
 use crate::builtin::Stop;
 use crate::outcome::{Code, Fault};
 
-/// The open internet, as far as it may be reached.
+/// A client for the public internet and allowed private addresses.
 #[derive(Debug, Clone)]
 pub(super) struct Web {
     allowed: Allowed,
 }
 
-/// What a server answered.
+/// The response of a server.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct Response {
     /// The address that answered, after redirects.
     pub url: String,
     pub status: u16,
-    /// As the server names it, with its parameters.
+    /// The content type with its parameters.
     pub content_type: String,
     pub body: Vec<u8>,
-    /// Whether there was more than is read.
+    /// Whether the body is longer than the limit.
     pub is_cut: bool,
 }
 
-/// So much of an answer is read, in bytes.
+/// The most of a body that is read, in bytes.
 pub(super) const MOST: usize = 5 << 20;
 const HOPS: usize = 6;
 
@@ -45,9 +44,9 @@ impl Web {
         Self { allowed }
     }
 
-    /// Fetches what is at an address, within so much time. Headers go to the first hop's origin only: they may
-    /// hold a key, which neither another port nor a line that anybody reads is to get.
-    pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Answered, Fault> {
+    /// Fetches an address within a time limit. Headers go to the first hop's origin only: they may contain a key, which no other
+    /// origin may get.
+    pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Response, Fault> {
         let end = Instant::now() + limit;
         let mut here = absolute(url)?;
         let first = here.clone();
@@ -55,7 +54,7 @@ impl Web {
             let left = end.saturating_duration_since(Instant::now());
             let is_first = here.scheme() == first.scheme() && here.authority() == first.authority();
             let own = if is_first { headers } else { &[] };
-            let mut answer = self.ask(&here, own, left).map_err(|error| told(&here, &error, limit))?;
+            let mut answer = self.ask(&here, own, left).map_err(|error| explain(&here, &error, limit))?;
             let status = answer.status();
             let next = answer.headers().get("location").and_then(|place| place.to_str().ok());
             if let (true, Some(next)) = (status.is_redirection(), next) {
@@ -65,8 +64,8 @@ impl Web {
             let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
             let content_type = content_type.unwrap_or_default().to_owned();
             let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
-                .map_err(|error| fault(&here, &format!("the answer broke off: {error}")))?;
-            return Ok(Answered { url: here.to_string(), status: status.as_u16(), content_type, body, is_cut });
+                .map_err(|error| fault(&here, &format!("the response was cut off: {error}")))?;
+            return Ok(Response { url: here.to_string(), status: status.as_u16(), content_type, body, is_cut });
         }
         Err(fault(&here, &format!("more than {} redirects", HOPS - 1)))
     }
@@ -95,14 +94,14 @@ impl Web {
     }
 }
 
-/// Reads as much as is taken, and says whether there was more.
+/// Reads up to the limit; returns whether there was more.
 pub(super) fn read(mut body: impl Read, stop: &Stop) -> std::io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 64 * 1024];
     loop {
         let got = body.read(&mut piece)?;
         bytes.extend_from_slice(&piece[..got]);
-        if got == 0 || bytes.len() > MOST || stop.is_said() {
+        if got == 0 || bytes.len() > MOST || stop.is_set() {
             let is_cut = bytes.len() > MOST;
             bytes.truncate(MOST);
             return Ok((bytes, is_cut));
@@ -111,22 +110,22 @@ pub(super) fn read(mut body: impl Read, stop: &Stop) -> std::io::Result<(Vec<u8>
 }
 
 fn absolute(url: &str) -> Result<Uri, Fault> {
-    let wrong = |why: &str| Fault::new(Code::InvalidParams, format!("`{}` cannot be fetched: {why}", hidden(url)));
+    let wrong = |why: &str| Fault::new(Code::InvalidParams, format!("cannot fetch `{}`: {why}", hidden(url)));
     let (scheme, _) = url.split_once("://").ok_or_else(|| wrong("it does not begin with https:// or http://"))?;
     if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-        return Err(wrong(&format!("only http and https are, and it begins with {scheme}")));
+        return Err(wrong(&format!("expected http or https, got {scheme}")));
     }
-    let uri: Uri = url.parse().map_err(|_| wrong("it is no address; write one like https://example.com/page"))?;
+    let uri: Uri = url.parse().map_err(|_| wrong("it is not a valid URL; write one like https://example.com/page"))?;
     if uri.host().is_none_or(str::is_empty) {
-        return Err(wrong("it names no host"));
+        return Err(wrong("it has no host"));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err(wrong("it holds a name or a password, which do not belong into addresses"));
+        return Err(wrong("it contains credentials, which are not allowed in a URL"));
     }
     Ok(uri)
 }
 
-/// An address without what may be private in it.
+/// An address without credentials.
 fn hidden(url: &str) -> String {
     let shown: String = url.chars().take(200).collect();
     match shown.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
@@ -135,10 +134,10 @@ fn hidden(url: &str) -> String {
     }
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 fn join(here: &Uri, next: &str) -> String {
     let (scheme, host) = (here.scheme_str().unwrap_or("https"), here.authority().map_or("", |host| host.as_str()));
-    // An address may stand in a query, too: `/login?next=https://…`.
+    // `://` may also occur in a query: `/login?next=https://…`.
     let is_whole = next.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
     if is_whole {
         next.to_owned()
@@ -155,28 +154,28 @@ fn join(here: &Uri, next: &str) -> String {
 }
 
 fn fault(url: &Uri, why: &str) -> Fault {
-    Fault::new(Code::ToolError, format!("{url} was not fetched: {why}"))
+    Fault::new(Code::ToolError, format!("cannot fetch {url}: {why}"))
 }
 
-fn told(url: &Uri, error: &Error, limit: Duration) -> Fault {
+fn explain(url: &Uri, error: &Error, limit: Duration) -> Fault {
     match error {
         Error::Other(other) if other.is::<Private>() => Fault::new(
             Code::PermissionDenied,
             format!(
-                "{url} was not fetched: {other}; whoever operates hostler can let it with `allow_private` under \
-                 [builtin.fetch_url] in hostler.toml"
+                "cannot fetch {url}: {other}; the operator can allow it with `allow_private` under [builtin.fetch_url] in \
+                 hostler.toml"
             ),
         ),
         Error::Timeout(_) => {
             let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
             Fault::new(Code::ToolTimeout, format!("{url} did not answer within {limit}"))
         }
-        Error::HostNotFound => fault(url, "there is no such host, or no network"),
+        Error::HostNotFound => fault(url, "host not found, or no network"),
         other => fault(url, &other.to_string()),
     }
 }
 
-/// A host all of whose addresses are private.
+/// A host that has only private addresses.
 #[derive(Debug)]
 struct Private {
     host: String,
@@ -194,7 +193,7 @@ impl fmt::Display for Private {
 
 impl std::error::Error for Private {}
 
-/// Resolves names, and gives only addresses that may be connected to.
+/// A resolver that returns only addresses that may be connected to.
 #[derive(Debug)]
 struct Checked(Allowed);
 

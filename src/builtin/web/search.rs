@@ -1,4 +1,4 @@
-//! `web_search`: one of several who answer, by the configuration.
+//! `web_search`, by the configured provider.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::addresses::Allowed;
-use super::client::{Answered, Web};
+use super::Allowed;
+use super::client::{Response, Web};
 use super::page;
 use crate::builtin::{About, Builtin, Call};
 use crate::config::Config;
@@ -25,13 +25,13 @@ pub(super) struct WebSearch {
     url: Option<String>,
 }
 
-/// The secret that Brave's interface wants.
+/// The secret with Brave's API key.
 const BRAVE_KEY: &str = "BRAVE_API_KEY";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// What to look for.
+pub(super) struct Params {
+    /// The query.
     #[schemars(length(min = 1))]
     pub query: String,
     /// The most results.
@@ -50,7 +50,7 @@ pub(super) struct Hit {
     pub title: String,
     /// Its address, for `fetch_url`.
     pub url: String,
-    /// What it says, in a line or two.
+    /// An excerpt.
     pub text: String,
 }
 
@@ -60,7 +60,7 @@ impl WebSearch {
     pub fn of(config: &Config) -> Self {
         let layer = &config.layer.builtin;
         let url = layer.search_url.as_ref().map(|url| url.value.clone());
-        // Whoever names an instance of their own means it, wherever it is.
+        // A configured instance may be in a private network.
         let host = url.as_deref().and_then(|url| url.parse::<ureq::http::Uri>().ok()?.host().map(str::to_owned));
         let allowed = host.map(|host| Allowed::new(&[host])).unwrap_or_default();
         Self {
@@ -70,20 +70,20 @@ impl WebSearch {
         }
     }
 
-    fn address(&self, wanted: &Wanted) -> Result<String, Fault> {
-        let query = utf8_percent_encode(&wanted.query, NON_ALPHANUMERIC);
+    fn address(&self, params: &Params) -> Result<String, Fault> {
+        let query = utf8_percent_encode(&params.query, NON_ALPHANUMERIC);
         let own = self.url.as_deref().map(|url| url.trim_end_matches('/'));
         Ok(match self.provider {
             SearchProvider::DuckDuckGo => format!("{}/html/?q={query}", own.unwrap_or("https://html.duckduckgo.com")),
             SearchProvider::Brave => format!(
                 "{}/res/v1/web/search?q={query}&count={}",
                 own.unwrap_or("https://api.search.brave.com"),
-                wanted.count
+                params.count
             ),
             SearchProvider::SearXng => {
                 let own = own.ok_or_else(|| {
-                    let message = "no instance of SearXNG is named; write its address as `url` under [builtin.web_search] in \
-                                   hostler.toml";
+                    let message =
+                        "no SearXNG instance is configured; set its `url` under [builtin.web_search] in hostler.toml";
                     Fault::new(Code::ToolError, message)
                 })?;
                 format!("{own}/search?q={query}&format=json")
@@ -93,18 +93,18 @@ impl WebSearch {
 }
 
 impl Builtin for WebSearch {
-    type Params = Wanted;
+    type Params = Params;
     type Answer = Vec<Hit>;
 
     fn about(&self) -> About {
-        About::new("web_search", "Search the web: titles, addresses and what the pages say in short.")
+        About::new("web_search", "Search the web; returns titles, addresses and excerpts.")
             .effects(Effects::Pure)
             .risk("network", Risk::Medium)
             .timeout(LIMIT)
     }
 
-    async fn call(&self, wanted: Wanted, call: Call) -> Result<Vec<Hit>, Fault> {
-        let address = self.address(&wanted)?;
+    async fn call(&self, params: Params, call: Call) -> Result<Vec<Hit>, Fault> {
+        let address = self.address(&params)?;
         let key = match self.provider {
             SearchProvider::Brave => Some(call.secret(BRAVE_KEY).await?.ok_or_else(no_key)?),
             _ => None,
@@ -117,45 +117,46 @@ impl Builtin for WebSearch {
                 found(provider, &answer)
             })
             .await?;
-        hits.truncate(wanted.count);
+        hits.truncate(params.count);
         Ok(hits)
     }
 }
 
 fn no_key() -> Fault {
     let message = format!(
-        "{BRAVE_KEY} is not set: put Brave's key into a file that nobody else may read, and write under [secrets] in \
-         hostler.toml: {BRAVE_KEY} = {{ file = \"/path/to/it\" }}"
+        "{BRAVE_KEY} is not set; put the key into a file that only you can read, and add to [secrets] in hostler.toml: \
+         {BRAVE_KEY} = {{ file = \"/path/to/file\" }}"
     );
     Fault::new(Code::MissingCredentials, message)
 }
 
-/// What a provider answered.
-pub(super) fn found(provider: SearchProvider, answer: &Answered) -> Result<Vec<Hit>, Fault> {
-    let strange = |why: &str| {
+/// The hits in a provider's response.
+pub(super) fn found(provider: SearchProvider, answer: &Response) -> Result<Vec<Hit>, Fault> {
+    let failed = |why: &str| {
         let host = answer.url.split('/').nth(2).unwrap_or_default();
         let message = format!(
-            "{host} did not answer the search ({why}); try again later, or set another `provider` under \
-                               [builtin.web_search] in hostler.toml"
+            "{host} did not answer the search ({why}); try again later, or set another `provider` under [builtin.web_search] in \
+             hostler.toml"
         );
         Fault::new(Code::ToolError, message)
     };
     if answer.status != 200 {
-        return Err(strange(&format!("status {}", answer.status)));
+        return Err(failed(&format!("status {}", answer.status)));
     }
     let text = page::decode(&answer.body, &answer.content_type);
     match provider {
         SearchProvider::DuckDuckGo => {
             let hits = of_page(&text);
             if hits.is_empty() && !text.contains("no-results") {
-                return Err(strange("it wants to be sure that a person asks"));
+                return Err(failed("it asks for a proof that a person is searching"));
             }
             Ok(hits)
         }
-        SearchProvider::SearXng => of_list(&text, "/results", "content").ok_or_else(|| {
-            strange("no JSON came; the instance allows `json` under search.formats in its settings, or does not")
-        }),
-        SearchProvider::Brave => of_list(&text, "/web/results", "description").ok_or_else(|| strange("no JSON came")),
+        SearchProvider::SearXng => of_list(&text, "/results", "content")
+            .ok_or_else(|| failed("the response is not JSON; enable `json` in search.formats of the instance")),
+        SearchProvider::Brave => {
+            of_list(&text, "/web/results", "description").ok_or_else(|| failed("the response is not JSON"))
+        }
     }
 }
 
@@ -168,7 +169,7 @@ fn of_list(text: &str, place: &str, about: &str) -> Option<Vec<Hit>> {
     Some(hits.map(hit).filter(|hit| !hit.url.is_empty()).collect())
 }
 
-/// A text without the marks that some put around what was looked for.
+/// A text without markup around the searched words.
 fn plain(text: &str) -> String {
     if text.contains('<') || text.contains('&') {
         Document::from(text).text().trim().to_owned()
@@ -177,7 +178,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// The page for browsers without scripts.
+/// Parses the page for browsers without scripts.
 fn of_page(html: &str) -> Vec<Hit> {
     let document = Document::from(html);
     let hit = |result: dom_query::Selection<'_>| {
@@ -191,7 +192,7 @@ fn of_page(html: &str) -> Vec<Hit> {
     results.iter().filter(|result| !result.has_class("result--ad")).filter_map(hit).collect()
 }
 
-/// Where a link of that page leads in the end: it stands in the address of a counter.
+/// The target of a link, which is wrapped into a redirect.
 fn target(link: &str) -> Option<String> {
     let wrapped = link.split_once("uddg=").map(|(_, rest)| rest.split('&').next().unwrap_or(rest));
     let url = wrapped.map_or(Cow::Borrowed(link), |url| percent_decode_str(url).decode_utf8_lossy());

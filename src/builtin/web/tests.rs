@@ -3,15 +3,15 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::client::{Answered, MOST};
+use super::client::{MOST, Response};
 use super::search::found;
-use super::{Allowed, client, fetch, page};
+use super::{Allowed, client, fetch, is_private, page};
 use crate::builtin::Stop;
 use crate::builtin::testing::Bench;
 use crate::config::builtin::SearchProvider;
 use crate::outcome::Code;
 
-/// A server that answers each path with what it is told to, and says where it listens.
+/// A server that answers each path as given; returns its address.
 fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("http://{}", listener.local_addr().unwrap());
@@ -28,7 +28,7 @@ fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     place
 }
 
-fn said(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+fn response(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let length = body.as_ref().len();
     let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
     [head.as_bytes(), body.as_ref()].concat()
@@ -40,21 +40,21 @@ fn page_of(path: &str) -> Vec<u8> {
             let body = "<html><head><title>On bells</title></head><body><nav>Menu Menu</nav><article><h1>On bells</h1>".to_owned()
                 + &"<p>A bell rings when it is struck, and <b>this</b> sentence is long enough to be read, with a comma.</p>".repeat(8)
                 + "</article><script>alert(1)</script></body></html>";
-            said("200 OK", "content-type: text/html; charset=utf-8\r\n", body)
+            response("200 OK", "content-type: text/html; charset=utf-8\r\n", body)
         }
-        "/latin" => said("200 OK", "content-type: text/plain; charset=latin1\r\n", b"na\xefve"),
+        "/latin" => response("200 OK", "content-type: text/plain; charset=latin1\r\n", b"na\xefve"),
         "/json" | "/json?next=https://example.com/" => {
-            said("200 OK", "content-type: application/json\r\n", r#"{"a": 1}"#)
+            response("200 OK", "content-type: application/json\r\n", r#"{"a": 1}"#)
         }
-        "/picture" => said("200 OK", "content-type: image/png\r\n", b"\x89PNG\0\0"),
-        "/large" => said("200 OK", "content-type: text/plain\r\n", vec![b'x'; (5 << 20) + 1]),
-        "/moved/here" => said("302 Found", "location: ../article\r\n", ""),
-        "/moved" => said("302 Found", "location: /json\r\n", ""),
-        "/login" => said("302 Found", "location: /json?next=https://example.com/\r\n", ""),
-        "/round" => said("302 Found", "location: /round\r\n", ""),
-        "/metadata" => said("302 Found", "location: http://169.254.169.254/latest/meta-data/\r\n", ""),
-        "/file" => said("302 Found", "location: file:///etc/passwd\r\n", ""),
-        _ => said("404 Not Found", "content-type: text/plain\r\n", "nothing here"),
+        "/picture" => response("200 OK", "content-type: image/png\r\n", b"\x89PNG\0\0"),
+        "/large" => response("200 OK", "content-type: text/plain\r\n", vec![b'x'; (5 << 20) + 1]),
+        "/moved/here" => response("302 Found", "location: ../article\r\n", ""),
+        "/moved" => response("302 Found", "location: /json\r\n", ""),
+        "/login" => response("302 Found", "location: /json?next=https://example.com/\r\n", ""),
+        "/round" => response("302 Found", "location: /round\r\n", ""),
+        "/metadata" => response("302 Found", "location: http://169.254.169.254/latest/meta-data/\r\n", ""),
+        "/file" => response("302 Found", "location: file:///etc/passwd\r\n", ""),
+        _ => response("404 Not Found", "content-type: text/plain\r\n", "nothing here"),
     }
 }
 
@@ -68,7 +68,7 @@ fn url(place: &str, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_page_is_read_for_what_it_says() {
+async fn a_page_is_returned_as_readable_text() {
     let (place, bench) = (server(page_of), bench(&["127.0.0.1"]));
     let read = bench.call("fetch_url", url(&place, "/article")).await.unwrap();
     let text = read["content"].as_str().unwrap();
@@ -81,16 +81,16 @@ async fn a_page_is_read_for_what_it_says() {
     assert_eq!(bench.call("fetch_url", url(&place, "/json")).await.unwrap()["content"], r#"{"a": 1}"#);
     let absent = bench.call("fetch_url", url(&place, "/absent")).await.unwrap();
     assert_eq!((&absent["status"], &absent["content"]), (&json!(404), &json!("nothing here")), "a result all the same");
-    bench.fails("fetch_url", url(&place, "/picture"), Code::ToolError, "is image/png and no text").await;
-    bench.fails("fetch_url", url(&place, "/large"), Code::ToolError, "is larger than 5 MB").await;
+    bench.fails("fetch_url", url(&place, "/picture"), Code::ToolError, "image/png").await;
+    bench.fails("fetch_url", url(&place, "/large"), Code::ToolError, "5 MB").await;
 }
 
 #[test]
-fn no_more_of_an_answer_is_read_than_is_taken() {
+fn a_body_is_read_up_to_the_limit() {
     struct Breaks;
     impl std::io::Read for Breaks {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-            Err(std::io::Error::other("nobody is to read so far"))
+            Err(std::io::Error::other("too much was read"))
         }
     }
     let body = |bytes: usize| std::io::Read::take(std::io::repeat(b'x'), bytes as u64);
@@ -99,27 +99,30 @@ fn no_more_of_an_answer_is_read_than_is_taken() {
     assert_eq!((bytes.len(), is_cut), (MOST, true));
     let (bytes, is_cut) = client::read(body(MOST), &stop).unwrap();
     assert_eq!((bytes.len(), is_cut), (MOST, false), "so much is taken");
-    stop.say();
-    assert!(client::read(std::io::Read::chain(body(64 << 10), Breaks), &stop).is_ok(), "nobody waits for the rest");
+    stop.set();
+    assert!(
+        client::read(std::io::Read::chain(body(64 << 10), Breaks), &stop).is_ok(),
+        "a cancelled call does not read the rest"
+    );
 }
 
 #[tokio::test]
-async fn redirects_are_followed_and_each_is_looked_at() {
+async fn redirects_are_followed_and_each_is_checked() {
     let (place, bench) = (server(page_of), bench(&["127.0.0.1"]));
     let moved = bench.call("fetch_url", url(&place, "/moved")).await.unwrap();
     assert_eq!(moved["url"], format!("{place}/json"));
     let denied = Code::PermissionDenied;
-    bench.fails("fetch_url", url(&place, "/metadata"), denied, "169.254.169.254 is an address of a private").await;
+    bench.fails("fetch_url", url(&place, "/metadata"), denied, "169.254.169.254").await;
     let login = bench.call("fetch_url", url(&place, "/login")).await.unwrap();
     assert!(login["url"].as_str().unwrap().ends_with("/json?next=https://example.com/"), "{login}");
-    bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "more than 5 redirects").await;
-    bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "only http and https are").await;
+    bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "5 redirects").await;
+    bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "expected http or https").await;
 }
 
 #[test]
-fn a_key_goes_to_nobody_else() {
-    let heard = |place: &str, next: String| {
-        let (tell, told) = std::sync::mpsc::channel();
+fn a_key_is_sent_to_its_origin_only() {
+    let recording = |place: &str, next: String| {
+        let (sender, receiver) = std::sync::mpsc::channel();
         let listener = TcpListener::bind(place).unwrap();
         let own = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
@@ -127,53 +130,56 @@ fn a_key_goes_to_nobody_else() {
                 let Ok(mut stream) = stream else { return };
                 let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
                 let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-                let _ = tell.send(head.iter().any(|line| line.contains("s3cret")));
-                let moved = said("302 Found", &format!("location: {next}\r\n"), "");
-                let here = said("200 OK", "content-type: text/plain\r\n", "here");
+                let _ = sender.send(head.iter().any(|line| line.contains("s3cret")));
+                let moved = response("302 Found", &format!("location: {next}\r\n"), "");
+                let here = response("200 OK", "content-type: text/plain\r\n", "here");
                 let is_first = head[0].contains("/first");
                 let _ = stream.write_all(if is_first { &moved } else { &here });
             }
         });
-        (own, told)
+        (own, receiver)
     };
     let web = client::Web::allowing(Allowed::new(&["127.0.0.1".to_owned()]));
     let get = |url: String| {
         let headers = [("x-token", "s3cret")];
         web.get(&url, &headers, std::time::Duration::from_secs(10), &Stop::default()).unwrap()
     };
-    let (other, told_other) = heard("127.0.0.1:0", String::new());
-    let (first, told_first) = heard("127.0.0.1:0", format!("{other}/x"));
+    let (other, got_other) = recording("127.0.0.1:0", String::new());
+    let (first, got_first) = recording("127.0.0.1:0", format!("{other}/x"));
     assert_eq!(get(format!("{first}/first")).url, format!("{other}/x"));
-    assert!(told_first.recv().unwrap() && !told_other.recv().unwrap(), "another port is somebody else");
-    let (own, told_own) = heard("127.0.0.1:0", "/second".to_owned());
+    assert!(got_first.recv().unwrap() && !got_other.recv().unwrap(), "another port is another origin");
+    let (own, got_own) = recording("127.0.0.1:0", "/second".to_owned());
     get(format!("{own}/first"));
-    assert!(told_own.recv().unwrap() && told_own.recv().unwrap(), "who is asked twice is told twice");
+    assert!(got_own.recv().unwrap() && got_own.recv().unwrap(), "the same origin gets it again");
 }
 
 #[tokio::test]
-async fn nothing_private_is_reached_by_any_name() {
-    let (place, bench) = (server(|_| panic!("nobody is to come here")), bench(&[]));
+async fn no_private_address_is_reached_by_any_name() {
+    let (place, bench) = (server(|_| panic!("nothing may connect here")), bench(&[]));
     let port = place.rsplit(':').next().unwrap();
     for host in
         ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"]
     {
-        let (code, said) = bench.fault("fetch_url", json!({"url": format!("http://{host}:{port}/")})).await;
-        assert!(code != Code::ToolTimeout, "{host}: {said}");
-        assert!(said.contains("private network") || said.contains("no such host"), "{host}: {said}");
+        let (code, message) = bench.fault("fetch_url", json!({"url": format!("http://{host}:{port}/")})).await;
+        assert!(code != Code::ToolTimeout, "{host}: {message}");
+        assert!(message.contains("private network") || message.contains("host not found"), "{host}: {message}");
     }
     for (wrong, words) in [
-        ("ftp://example.com/", "only http and https"),
+        ("ftp://example.com/", "expected http or https"),
         ("example.com", "does not begin with https://"),
-        ("http://me:secret@example.com/", "holds a name or a password"),
-        ("http:///x", "cannot be fetched"),
+        ("http://me:secret@example.com/", "contains credentials"),
+        ("http:///x", "cannot fetch"),
     ] {
-        let (code, said) = bench.fault("fetch_url", json!({"url": wrong})).await;
-        assert!(code == Code::InvalidParams && said.contains(words) && !said.contains("secret"), "{wrong}: {said}");
+        let (code, message) = bench.fault("fetch_url", json!({"url": wrong})).await;
+        assert!(
+            code == Code::InvalidParams && message.contains(words) && !message.contains("secret"),
+            "{wrong}: {message}"
+        );
     }
 }
 
 #[test]
-fn no_page_is_too_strange_to_be_read() {
+fn malformed_pages_are_read_too() {
     let deep = "<div>".repeat(200_000) + "deep";
     assert_eq!(page::read(&deep, "http://x/").text, "deep");
     // What pages say of their own closing tags: of none that is open, of one that cannot be closed here, in a comment.
@@ -191,7 +197,7 @@ fn no_page_is_too_strange_to_be_read() {
     let article = article.split_once("\r\n\r\n").unwrap().1;
     assert!(!page::read(article, "http://x/").text.contains("Menu"));
     let text = page::read(&article.replace("</body>", &"<i></i>".repeat(60_000)), "http://x/").text;
-    assert!(text.contains("Menu") && text.contains("**this**"), "nobody looks for an article among so many elements");
+    assert!(text.contains("Menu") && text.contains("**this**"), "no article is searched for in so many elements");
     for odd in ["", "<", "<a <b <c", "</div></div>", "<table><p><table>", "\u{0}<svg><math>"] {
         page::read(odd, "http://x/");
     }
@@ -200,13 +206,13 @@ fn no_page_is_too_strange_to_be_read() {
     assert_eq!(page::decode(b"na\xefve", "text/plain; Charset = latin1"), "naïve");
 }
 
-fn answered(body: &str) -> Answered {
+fn answered(body: &str) -> Response {
     let url = "https://search.example/?q=x".to_owned();
-    Answered { url, status: 200, content_type: "text/html".to_owned(), body: body.into(), is_cut: false }
+    Response { url, status: 200, content_type: "text/html".to_owned(), body: body.into(), is_cut: false }
 }
 
 #[test]
-fn the_answers_of_providers_are_read() {
+fn the_responses_of_providers_are_parsed() {
     let page = r#"<div class="result results_links"><h2><a class="result__a" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2Fx%3Fy%3D1&amp;rut=z">One <b>bell</b></a></h2>
         <a class="result__snippet" href="x">It <b>rings</b>.</a></div>
         <div class="result result--ad"><a class="result__a" href="https://ad.example">Buy</a></div>
@@ -229,12 +235,64 @@ fn the_answers_of_providers_are_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_told() {
-    let wrong = |provider, answer: &Answered| found(provider, answer).unwrap_err().message;
-    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("a person asks"));
+fn an_unusable_response_is_reported() {
+    let wrong = |provider, answer: &Response| found(provider, answer).unwrap_err().message;
+    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("a person"));
     assert!(wrong(SearchProvider::SearXng, &answered("<html>")).contains("search.formats"));
-    let busy = Answered { status: 429, ..answered("") };
-    let said = wrong(SearchProvider::Brave, &busy);
-    assert!(said.starts_with("search.example did not answer the search (status 429)"), "{said}");
+    let busy = Response { status: 429, ..answered("") };
+    let message = wrong(SearchProvider::Brave, &busy);
+    assert!(message.starts_with("search.example did not answer the search (status 429)"), "{message}");
     assert!(found(SearchProvider::DuckDuckGo, &answered("<div class='no-results'>")).unwrap().is_empty());
+}
+
+#[test]
+fn addresses_outside_the_public_internet_are_private() {
+    for address in [
+        "127.0.0.1",
+        "10.0.0.1",
+        "172.16.9.9",
+        "192.168.1.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "100.64.0.1",
+        "198.18.0.1",
+        "192.0.0.8",
+        "224.0.0.1",
+        "255.255.255.255",
+        "203.0.113.5",
+        "::1",
+        "::",
+        "fe80::1",
+        "fc00::1",
+        "fd12::1",
+        "ff02::1",
+        "fec0::1",
+        "2001:db8::1",
+        "2001:0:1::1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "::7f00:1",
+        "64:ff9b::a00:1",
+        "64:ff9b:1::1",
+        "2002:7f00:1::",
+        "2002:a9fe:a9fe::1",
+    ] {
+        assert!(is_private(address.parse().unwrap()), "{address}");
+    }
+    for address in
+        ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+    {
+        assert!(!is_private(address.parse().unwrap()), "{address}");
+    }
+}
+
+#[test]
+fn only_listed_private_addresses_are_allowed() {
+    let names = ["Wiki.Internal", "10.1.0.0/16", "127.0.0.1", "fd12::/16"].map(str::to_owned);
+    let allowed = Allowed::new(&names);
+    let admits = |host: &str, address: &str| allowed.admits(host, address.parse().unwrap());
+    assert!(admits("wiki.internal", "192.168.0.9") && admits("x", "10.1.255.1") && admits("x", "127.0.0.1"));
+    assert!(admits("x", "::ffff:10.1.2.3") && admits("x", "fd12:1::1") && admits("x", "9.9.9.9"));
+    assert!(!admits("other", "192.168.0.9") && !admits("x", "10.2.0.1") && !admits("x", "127.0.0.2"));
+    assert!(!admits("x", "fd13::1"));
 }

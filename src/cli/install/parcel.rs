@@ -1,9 +1,13 @@
-//! What is to be installed: the files that belong to what was named, and where each comes to lie.
+//! What is to be installed: the files that belong to what was named, and where each goes.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
 
 use crate::discovery::{is_executable_tool, neighbours_of};
 
@@ -11,7 +15,7 @@ use crate::discovery::{is_executable_tool, neighbours_of};
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: u64 = 64 << 20;
 
-/// One file, or with a link perhaps a folder: where it lies, and where below the tools folder it goes.
+/// One file, or a folder that is linked: its source, and its place below the tools folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub from: PathBuf,
@@ -27,28 +31,27 @@ pub(super) struct Parcel {
     pub top: PathBuf,
     /// The tool's own file, below the tools folder.
     pub main: PathBuf,
-    /// What goes along, and the tool's own file last: nobody is to see that without the rest.
+    /// All files. The tool's own comes last, so that it is never served without the rest.
     pub pieces: Vec<Piece>,
     pub is_executable: bool,
     pub is_link: bool,
 }
 
 impl Parcel {
-    /// What a path stands for, or why it cannot be installed.
+    /// What a path refers to, or why it cannot be installed.
     pub fn of(path: &Path, is_link: bool) -> Result<Self, String> {
         let shown = path.display();
-        let about = fs::metadata(path).map_err(|error| format!("{shown} cannot be installed: {error}"))?;
-        let source = std::path::absolute(path).map_err(|error| format!("{shown} cannot be installed: {error}"))?;
-        // `.` and `folder/..` have no name of their own.
+        let about = fs::metadata(path).map_err(|error| format!("cannot install {shown}: {error}"))?;
+        let source = std::path::absolute(path).map_err(|error| format!("cannot install {shown}: {error}"))?;
+        // `.` and `folder/..` have no file name.
         let source = if source.file_name().is_some() && !path.ends_with(".") { source } else { real(&source)? };
-        let name =
-            source.file_name().map(PathBuf::from).ok_or_else(|| format!("{shown} has no name a tool can have"))?;
+        let name = source.file_name().map(PathBuf::from).ok_or_else(|| format!("{shown} has no file name"))?;
         if about.is_dir() {
             return Self::of_folder(source, name, is_link);
         }
         if !about.is_file() {
             return Err(format!(
-                "{shown} is no regular file; name a Python file, an executable, or a folder NAME/NAME.py"
+                "{shown} is not a regular file; name a Python file, an executable, or a folder NAME/NAME.py"
             ));
         }
         if name.extension().is_some_and(|end| end == "py") {
@@ -56,13 +59,11 @@ impl Parcel {
         }
         if about.permissions().mode() & 0o111 == 0 {
             return Err(format!(
-                "{shown} is neither a Python file nor a program that may be executed; if it is one, run `chmod +x {shown}`"
+                "{shown} is not a Python file and has no execute permission; if it is a program, run `chmod +x {shown}`"
             ));
         }
         if !is_executable_tool(&source) {
-            return Err(format!(
-                "{shown} would never be served: files of that kind of name are data; name it otherwise"
-            ));
+            return Err(format!("{shown} would never be served: its name is that of a data file; rename it"));
         }
         let pieces = vec![Piece { from: source.clone(), at: name.clone() }];
         Ok(Self { source, top: name.clone(), main: name, pieces, is_executable: true, is_link })
@@ -90,7 +91,7 @@ impl Parcel {
         let inner = source.join(main.file_name().unwrap_or_default());
         if !inner.is_file() {
             return Err(format!(
-                "{} holds no tool: a folder is one by the file of its own name, {}; name that, or one file of it",
+                "{} is not a tool folder: it has no {}; add that file, or name a single file",
                 source.display(),
                 main.display()
             ));
@@ -110,23 +111,23 @@ impl Parcel {
         self.main != self.top
     }
 
-    /// What goes along with the tool's own file.
+    /// The files beside the tool's own.
     pub fn along(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| piece.at != self.main && piece.at != self.top)
     }
 }
 
 fn real(path: &Path) -> Result<PathBuf, String> {
-    path.canonicalize().map_err(|error| format!("{} cannot be installed: {error}", path.display()))
+    path.canonicalize().map_err(|error| format!("cannot install {}: {error}", path.display()))
 }
 
-/// The files of a tool's folder, less what is hidden or made by Python. Links are refused: what they lead to is elsewhere, and
-/// would be copied without anybody having named it.
+/// The files of a tool's folder, without hidden ones and caches of Python. Links are refused: their targets are elsewhere and
+/// were not named.
 pub(super) fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, String> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     let mut waiting = vec![(folder.to_owned(), name.to_owned())];
     while let Some((from, at)) = waiting.pop() {
-        let cannot = |error: std::io::Error| format!("{} cannot be read: {error}", from.display());
+        let cannot = |error: std::io::Error| format!("cannot read {}: {error}", from.display());
         for entry in fs::read_dir(&from).map_err(cannot)? {
             let entry = entry.map_err(cannot)?;
             let (path, file_name) = (entry.path(), entry.file_name());
@@ -139,15 +140,15 @@ pub(super) fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, Stri
                 continue;
             }
             if !about.is_file() {
-                let remedy = "put the file itself there, or install the folder with --link";
-                return Err(format!("{} is a link or no regular file; {remedy}", path.display()));
+                let fix = "replace it by the file itself, or install the folder with --link";
+                return Err(format!("{} is a link or not a regular file; {fix}", path.display()));
             }
             bytes += about.len();
             found.push(Piece { from: path, at: at.join(file_name) });
             if found.len() > MOST_FILES || bytes > MOST_BYTES {
                 return Err(format!(
-                    "{} holds more than {MOST_FILES} files or {} MB; keep what is no part of the tool elsewhere, or install it \
-                     with --link",
+                    "{} has more than {MOST_FILES} files or {} MB; move out what is not part of the tool, or install it with \
+                     --link",
                     folder.display(),
                     MOST_BYTES >> 20
                 ));
@@ -155,4 +156,19 @@ pub(super) fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, Stri
         }
     }
     Ok(found)
+}
+
+/// The size of a file, and its SHA-256. It may be larger than memory.
+pub(super) fn digest(path: &Path) -> io::Result<(u64, String)> {
+    let (mut file, mut piece) = (File::open(path)?, vec![0; 1 << 16]);
+    let (mut hash, mut size) = (Sha256::new(), 0);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&piece[..read]);
+        size += read as u64;
+    }
+    Ok((size, HEXLOWER.encode(&hash.finalize())))
 }

@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! The command line's commands and global options.
 
 mod commands;
 
@@ -8,84 +8,87 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use self::commands::{BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, NEW_AFTER};
-pub(super) use self::commands::{Builtin, Call, Check, Completions, Dev, Doctor, List, New, NewKind, Show, Warm};
-use super::install::words::{INSTALL_AFTER, Install, REMOVE_AFTER, Remove};
-use super::typed;
+use self::commands::{
+    BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, INSTALL_AFTER, NEW_AFTER, REMOVE_AFTER,
+};
+pub(super) use self::commands::{
+    Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
+};
+use super::arguments::BadArgument;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
 
-const ABOUT: &str = "Serves folders of Python files and programs as tools to AI agents, warm, over MCP";
+const ABOUT: &str = "Serves Python functions and programs as tools to AI agents, over MCP, from warm workers";
 
 const AFTER: &str = "\
-Try it:
-  hostler list --tools examples/tools           what there is
+Examples:
+  hostler list --tools examples/tools           list the tools of a folder
   hostler call --tools examples/tools units.convert value=3 unit=mile to=km
-  hostler serve --tools examples/tools          what an MCP client runs
+  hostler serve --tools examples/tools          the command for an MCP client
 
-A tool is a public function of a Python file; its name is FILE.FUNCTION. Dependencies stand in the
-file's `# /// script` header (PEP 723) and install themselves. Programs that answer --schema are
-tools, too, and hostler has some of its own (`hostler builtin`). Settings stand in hostler.toml.";
+Every public function of a Python file is a tool, named FILE.FUNCTION. Its dependencies are declared
+in the file's `# /// script` header (PEP 723) and installed on demand. Programs that answer --schema
+are tools as well, and hostler has its own (`hostler builtin`). Settings are in hostler.toml.";
 
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "hostler", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
 pub(super) struct Options {
-    /// Read this hostler.toml instead of the nearest one upwards
+    /// Use this hostler.toml instead of the nearest one in this folder or above
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A folder of tools; may be given more than once, and replaces the usual folders
+    /// A folder of tools; may be repeated, and replaces the default folders
     #[arg(long, global = true, value_name = "DIR")]
     pub tools: Vec<PathBuf>,
-    /// Say more on standard error; twice says everything
+    /// Log more to standard error; twice logs everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Serve MCP on standard input and output; an MCP client runs this
+    /// Serve MCP on standard input and output (started by an MCP client)
     Serve,
-    /// Show every tool
+    /// List all tools
     List(List),
-    /// Show one tool: what it takes, where it comes from, which settings are in force and why
+    /// Show one tool: its arguments, its file, its settings and their origin
     Show(Show),
     /// Call a tool and print its result
     #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
     Call(Call),
-    /// Find what is wrong with tool files and hostler.toml, without running anything
+    /// Find mistakes in tool files and hostler.toml without running anything
     #[command(after_help = CHECK_AFTER)]
     Check(Check),
-    /// Work on one tool file: see what it offers and what is wrong with it at each change, call it by hand
+    /// Work on one tool file: show its tools and mistakes after each change, call it by hand
     Dev(Dev),
-    /// Put a tool into your own tools folder, after showing what it is and what it may do
+    /// Install a tool into your own tools folder, after showing what it is and what it may do
     #[command(after_help = INSTALL_AFTER)]
     Install(Install),
-    /// Take a tool out of your own tools folder
+    /// Remove a tool from your own tools folder
     #[command(after_help = REMOVE_AFTER)]
     Remove(Remove),
-    /// Write a tool file to start from
+    /// Write a new tool file from a template
     #[command(after_help = NEW_AFTER)]
     New(New),
-    /// Write a hostler.toml to start from
+    /// Write a new hostler.toml
     Init,
-    /// Print what a shell needs to complete commands, tools and their arguments
+    /// Print a completion script for commands, tools and their arguments
     #[command(after_help = COMPLETIONS_AFTER)]
     Completions(Completions),
-    /// Look whether everything that tools need works here, and say what to do where it does not
+    /// Check whether everything that tools need works here, and what to do where it does not
     Doctor(Doctor),
-    /// Build the environments of tools ahead of their first call
+    /// Build environments before the first call
     Warm(Warm),
-    /// Run one of hostler's own tools by itself, or list them
+    /// Run one of hostler's built-in tools, or list them
     #[command(after_help = BUILTIN_AFTER)]
     Builtin(Builtin),
 }
 
 impl Command {
-    /// Whether processes may be started for it: workers, builds, a look at uv, executables that are asked what they are.
+    /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
         match self {
             Self::Serve
@@ -103,24 +106,19 @@ impl Command {
     }
 }
 
-/// Ends the program over words that are none of the command line's. Clap's advice for the arguments of a tool, to set `--`
-/// before them, leads nowhere.
+/// Ends the program after a usage error. For the arguments of a tool, clap's advice to write `--` before them is wrong.
 pub(super) fn refuse(error: &clap::Error) -> ! {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let is_foreign = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
-    let named = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(text)) if is_foreign => text.as_str(),
-        _ => error.exit(),
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_none();
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| is_unknown) else {
+        error.exit()
     };
-    let at = words.iter().position(|word| word.split('=').next() == named.split('=').next()).filter(|at| {
-        // After `call` and a tool's name.
-        let call = words[..*at].iter().position(|word| word == "call" || word == "invoke");
-        call.is_some_and(|call| words[call + 1..*at].iter().any(|word| !word.starts_with('-')))
-    });
-    let Some(at) = at else { error.exit() };
-    let bad = typed::no_argument(&words, at);
-    super::style::error(&bad.to_string());
-    std::process::exit(i32::from(super::exit::USAGE))
+    let mut before = std::env::args_os().take_while(|typed| !typed.to_string_lossy().starts_with(word.as_str()));
+    let mut after_call = before.by_ref().skip_while(|typed| typed != "call" && typed != "invoke").skip(1);
+    if !after_call.any(|typed| !typed.to_string_lossy().starts_with('-')) {
+        error.exit()
+    }
+    super::style::error(&BadArgument::NoKey(word.clone()).to_string());
+    std::process::exit(i32::from(super::style::USAGE))
 }
 
 /// A command's own help, as `--help` prints it.
@@ -131,7 +129,7 @@ pub(super) fn help_of(command: &str) -> String {
 }
 
 impl Options {
-    /// What the flags say about configuration.
+    /// The configuration that the flags ask for.
     pub fn wanted(&self, environment: &Arc<Environment>) -> ConfigOptions {
         let timeout = match &self.command {
             Command::Call(call) => call.timeout,
@@ -145,7 +143,7 @@ impl Options {
         }
     }
 
-    /// How much is logged: the flag, or what the configuration says.
+    /// The log level, by the flag or the configuration.
     pub fn log_level(&self, configured: &str) -> String {
         match self.verbose {
             0 => configured.to_owned(),
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_below_the_help_is_not_broken_anew() {
+    fn text_below_the_help_fits_the_width() {
         for command in Options::command().get_subcommands() {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let is_whole = text.lines().all(|line| line.chars().count() <= 100) && !text.starts_with(' ');
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_teaches() {
+    fn the_help_reads_as_in_the_gallery() {
         for words in [
             &[][..],
             &["serve"],

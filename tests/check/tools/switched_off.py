@@ -2,6 +2,6 @@
 # requires-python = ">=3.9"
 # dependencies = []
 # ///
-def well(number) -> int:  # hostler: ignore[missing-hint]
-    """Give it back."""
-    return number
+def well(names: list[str] = []) -> int:  # hostler: ignore[shared-default]
+    """Count."""
+    return len(names)

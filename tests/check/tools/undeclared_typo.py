@@ -2,8 +2,6 @@
 # dependencies = ["requests", "httxp"]
 # ///
 import httpx
-import jsno
-import request
 import helpers
 
 

@@ -2,6 +2,6 @@
 # requires-python = ">=3.9"
 # dependencies = []
 # ///
-def well(number) -> int:  # hostler: ignore[missing-hints]
-    """Give it back."""
-    return number
+def well(names: list[str] = []) -> int:  # hostler: ignore[shared-defaults]
+    """Count."""
+    return len(names)
