@@ -215,9 +215,9 @@ class Refused(Place):
         for name, words in {
             "broken.py": "broken.py is broken: line 5", "_helper.py": "would never be served", "test_me.py": "would never be served",
             "silent.py": "offers no tool", "plain": "neither a program nor a script", "lost": "wants /no/such/interpreter",
-            "unfit": "run `chmod +x", "notes.md": "data; name it otherwise", "8ball": "cannot be a tool's name", "gone": "No such file",
+            "unfit": "run `chmod +x", "notes.md": "data; name it otherwise", "8ball": "not a valid tool name", "gone": "No such file",
             "round": "symbolic links", "empty": "holds no tool: a folder is one by the file of its own name", "pipe": "no regular file",
-            "pipe.py": "no regular file", "absent.py": "No such file", "/": "no name",
+            "pipe.py": "regular file", "absent.py": "No such file", "/": "no name",
         }.items():
             with self.subTest(name):
                 self.refused([name, "--yes"], words)
