@@ -12,7 +12,7 @@
 //! let wanted = ConfigOptions { tools: vec!["examples/tools".into()], ..ConfigOptions::default() };
 //! let hostler = Workspace::open(&wanted, Path::new("."))?;
 //! let arguments = Map::from_iter([("text".to_owned(), json!("Hello there"))]);
-//! let outcome = hostler.dispatcher.call(CallRequest::new("text.slug", arguments)).await;
+//! let outcome = hostler.calls.call(CallRequest::new("text.slug", arguments)).await;
 //! println!("{}", serde_json::to_string_pretty(&outcome)?);
 //! hostler.close().await;
 //! # Ok(())

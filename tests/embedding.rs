@@ -166,7 +166,7 @@ fn app(settings: &str) -> (Workspace, Arc<Shared>) {
 
 async fn call(app: &Workspace, tool: &str, arguments: Value) -> Outcome {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    Arc::unwrap_or_clone(app.dispatcher.call(CallRequest::new(tool, arguments)).await)
+    Arc::unwrap_or_clone(app.calls.call(CallRequest::new(tool, arguments)).await)
 }
 
 /// What never comes fails, and does not hang.
@@ -181,7 +181,7 @@ fn value(outcome: Outcome) -> Value {
 #[tokio::test]
 async fn a_tool_in_rust_is_called_like_any_other() {
     let (app, _) = app("");
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let ring = catalogue.resolve("ring").unwrap();
     assert_eq!((ring.description(), ring.entry.status()), (Some("Ring the bell.\n\nAs often as wished."), "ready"));
     let expected = json!({"type": "integer", "minimum": 0, "description": "How often."});
@@ -294,7 +294,7 @@ fn request(tool: &str) -> CallRequest {
 #[tokio::test]
 async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
     let (app, shared) = app("");
-    let handle = app.dispatcher.start(request("waits"));
+    let handle = app.calls.start(request("waits"));
     let mut events = handle.events();
     shared.began.acquire().await.unwrap().forget();
     handle.cancel(Cancelled::because(Canceller::Client, "no longer needed"));
@@ -305,25 +305,25 @@ async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
     assert!(matches!(soon(events.recv()).await, Some(CallEvent::Ended(ended)) if ended.call_id == handle.id()));
     let late = soon(handle.events().recv()).await;
     assert!(matches!(late, Some(CallEvent::Ended(_))), "who listens late hears the outcome: {late:?}");
-    let counts = app.dispatcher.counts();
+    let counts = app.calls.counts();
     assert_eq!((counts.ended, counts.cancelled, counts.failed), (1, 1, 0));
 }
 
 #[tokio::test]
 async fn a_dropped_handle_detaches_and_a_dropped_call_cancels() {
     let (app, shared) = app("");
-    drop(app.dispatcher.start(request("waits")));
+    drop(app.calls.start(request("waits")));
     shared.began.acquire().await.unwrap().forget();
     shared.go_on.notify_waiters();
-    soon(app.dispatcher.idle(SessionId::default())).await;
-    assert_eq!((app.dispatcher.counts().ended, app.dispatcher.counts().cancelled), (1, 0), "it went on to its end");
-    let call = app.dispatcher.call(request("waits"));
+    soon(app.calls.idle(SessionId::default())).await;
+    assert_eq!((app.calls.counts().ended, app.calls.counts().cancelled), (1, 0), "it went on to its end");
+    let call = app.calls.call(request("waits"));
     tokio::select! {
         _ = call => panic!("it waits"),
         permit = shared.began.acquire() => permit.unwrap().forget(),
     }
-    soon(app.dispatcher.idle(SessionId::default())).await;
-    assert_eq!((app.dispatcher.counts().ended, app.dispatcher.counts().cancelled), (2, 1));
+    soon(app.calls.idle(SessionId::default())).await;
+    assert_eq!((app.calls.counts().ended, app.calls.counts().cancelled), (2, 1));
 }
 
 #[tokio::test]
@@ -332,7 +332,7 @@ async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
     let keyed = |tool: &str, key: &str| {
         let mut request = request(tool);
         request.key = Some(key.to_owned());
-        app.dispatcher.start(request)
+        app.calls.start(request)
     };
     let (one, two, other) = (keyed("waits", "k"), keyed("waits", "k"), keyed("waits", "another"));
     assert_eq!(one.id(), two.id());
@@ -342,7 +342,7 @@ async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
     one.cancel(Cancelled::by(Canceller::Caller));
     other.cancel(Cancelled::by(Canceller::Caller));
     soon(other.outcome()).await;
-    assert_eq!(app.dispatcher.counts().ended, 1, "the joined call still has a listener");
+    assert_eq!(app.calls.counts().ended, 1, "the joined call still has a listener");
     two.cancel(Cancelled::by(Canceller::Caller));
     assert_eq!(soon(one.outcome()).await.call_id, soon(two.outcome()).await.call_id);
     let again = keyed("waits", "k");
@@ -358,15 +358,15 @@ async fn the_end_of_a_session_ends_its_calls_and_no_others() {
     let of = |session| {
         let mut request = request("waits");
         request.caller = Arc::new(Caller { session: SessionId(session), ..Caller::default() });
-        app.dispatcher.start(request)
+        app.calls.start(request)
     };
     let (gone, stays) = (of(1), of(2));
     soon(shared.began.acquire_many(2)).await.unwrap().forget();
-    app.dispatcher.cancel_all_of(SessionId(1), &Cancelled::by(Canceller::ClientGone));
-    soon(app.dispatcher.idle(SessionId(1))).await;
+    app.calls.cancel_all_of(SessionId(1), &Cancelled::by(Canceller::ClientGone));
+    soon(app.calls.idle(SessionId(1))).await;
     let outcome = soon(gone.outcome()).await;
     assert_eq!(outcome.metadata.cancelled, Some(Cancelled::by(Canceller::ClientGone)));
-    assert_eq!((app.dispatcher.running_of(SessionId(1)), app.dispatcher.running_of(SessionId(2))), (0, 1));
+    assert_eq!((app.calls.running_of(SessionId(1)), app.calls.running_of(SessionId(2))), (0, 1));
     shared.go_on.notify_waiters();
     assert!(soon(stays.outcome()).await.ended.is_ok());
 }

@@ -93,7 +93,7 @@ impl Client {
     async fn connect(workspace: &Workspace) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
-        tokio::spawn(serve_connection(Arc::clone(&workspace.dispatcher), input, output));
+        tokio::spawn(serve_connection(Arc::clone(&workspace.calls), input, output));
         let (read, output) = tokio::io::split(ours);
         let mut client = Self { lines: BufReader::new(read).lines(), output, notes: Vec::new() };
         let about = json!({"name": "test", "version": "1"});
@@ -172,7 +172,7 @@ async fn a_worker_is_shared_where_everything_it_is_made_of_is_the_same() {
     ];
     let mut seen = Vec::new();
     for workspace in &workspaces {
-        workspace.dispatcher.registry.asked().await;
+        workspace.calls.registry.asked().await;
         seen.push(Client::connect(workspace).await.peek(1).await);
     }
     let pids: Vec<u64> = seen.iter().map(|one| one["pid"].as_u64().unwrap()).collect();
@@ -203,7 +203,7 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
     let one = world.workspace("one", &world.tools(), &several(A), "k-1");
     let two = world.workspace("two", &other, &several(B), "k-2");
     for workspace in [&one, &two] {
-        workspace.dispatcher.registry.asked().await;
+        workspace.calls.registry.asked().await;
     }
     let (mut a, mut b) = (Client::connect(&one).await, Client::connect(&one).await);
     let (mut c, mut d) = (Client::connect(&two).await, Client::connect(&two).await);
@@ -239,31 +239,31 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
         other.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
         other.caught_up(7).await;
     }
-    assert_eq!([one.dispatcher.counts().cancelled, two.dispatcher.counts().cancelled], [0, 0]);
+    assert_eq!([one.calls.counts().cancelled, two.calls.counts().cancelled], [0, 0]);
 
     // The end of a session ends its calls and no others, also of the same workspace.
     b.hang(6).await;
     drop(a);
     tokio::time::timeout(PATIENCE, async {
-        while one.dispatcher.counts().cancelled == 0 {
+        while one.calls.counts().cancelled == 0 {
             tokio::task::yield_now().await;
         }
     })
     .await
     .expect("the call of a client that is gone is cancelled");
-    assert_eq!(two.dispatcher.counts().cancelled, 0);
+    assert_eq!(two.calls.counts().cancelled, 0);
     b.caught_up(8).await;
-    assert_eq!(one.dispatcher.counts().cancelled, 1, "its neighbour's call goes on");
+    assert_eq!(one.calls.counts().cancelled, 1, "its neighbour's call goes on");
     b.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
     assert_eq!(b.peek(9).await["mark"], "a");
-    assert_eq!(one.dispatcher.counts().cancelled, 2);
+    assert_eq!(one.calls.counts().cancelled, 2);
     c.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
     assert_eq!(c.peek(9).await["mark"], "b");
-    assert_eq!(two.dispatcher.counts().cancelled, 1);
+    assert_eq!(two.calls.counts().cancelled, 1);
 
     // Changes of one workspace's list are announced to its sessions alone.
     std::fs::remove_file(other.join("second")).unwrap();
-    two.dispatcher.registry.refresh_if_changed();
+    two.calls.registry.refresh_if_changed();
     while c.read().await["method"] != "notifications/tools/list_changed" {}
     b.caught_up(10).await;
     assert!(b.notes.iter().all(|note| note["method"] != "notifications/tools/list_changed"), "{:?}", b.notes);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Builtins, Call, Roots, Unregistered};
 use crate::outcome::{Code, Fault};
 use crate::pool::NoopListener;
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 
 /// Tools over a temporary folder.
 pub(super) struct Bench {
@@ -42,7 +42,7 @@ impl Bench {
             begun: Instant::now(),
             timeout: Duration::from_secs(30),
             most: 100_000,
-            withheld: Withheld::of(std::sync::Arc::new(crate::config::Environment::of_process())),
+            env_filter: EnvFilter::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(NoopListener),
             host: None,

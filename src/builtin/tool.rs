@@ -23,7 +23,7 @@ use crate::config::tool::Effects;
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 use crate::protocol::HostMethod;
 use crate::worker::{Ask, HostAccess};
 
@@ -169,7 +169,7 @@ pub struct Call {
     /// The most output that is kept of a program it starts, in bytes.
     pub most: usize,
     /// The variables of hostler's environment that programs it starts do not get.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
     /// Where secrets come from.
     pub secrets: LookUp,
     /// Receives its progress and output.
@@ -206,12 +206,12 @@ impl Drop for StopOnDrop {
 impl Call {
     /// The environment of programs that it starts: hostler's, without what may be secret.
     pub fn env(&self) -> BTreeMap<OsString, OsString> {
-        self.withheld.for_programs()
+        self.env_filter.for_programs()
     }
 
     /// A program on hostler's `PATH`.
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
-        self.withheld.environment().find_program(name)
+        self.env_filter.environment().find_program(name)
     }
 
     /// A secret's current value; `None` when it is not set.

@@ -12,7 +12,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, PoolStore, Pools, caps};
 use crate::outcome::{Code, Fault};
 use crate::pool::Shared;
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
 
@@ -33,26 +33,26 @@ def need(name: str, spot: Spot):
     """Take two."""
 "#;
 
-fn dispatcher(folder: &Path, config: &str) -> Arc<CallService> {
+fn service(folder: &Path, config: &str) -> Arc<CallService> {
     std::fs::write(folder.join("hostler.toml"), config).unwrap();
     let wanted = ConfigOptions { tools: vec![folder.join("tools")], ..ConfigOptions::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
-    let withheld = Withheld::default();
-    let makers = Makers { environments: Arc::new(environments), shims, sources, withheld, directory: None };
+    let env_filter = EnvFilter::default();
+    let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None };
     let store = PoolStore::new(Arc::new(Shared::new(caps(&config))));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
-    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), Withheld::default(), None);
+    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
     let built_ins =
-        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&store.broker), Withheld::default());
+        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
     CallService::new(config, registry, pools, one_shots, built_ins)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    let outcome = dispatcher(folder, "").call(CallRequest::new(tool, arguments)).await;
+    let outcome = service(folder, "").call(CallRequest::new(tool, arguments)).await;
     assert_eq!(outcome.metadata.worker, None);
     outcome.ended.clone().unwrap_err()
 }

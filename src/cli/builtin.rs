@@ -65,7 +65,7 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
 }
 
 fn schema(app: &Workspace, name: &str) -> ExitCode {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not registered") };
     let mut answer = json!({
         "name": name,
@@ -86,7 +86,7 @@ async fn call(app: &Workspace, name: &str) -> ExitCode {
         Ok(arguments) => arguments,
         Err(why) => return style::complain(style::USAGE, &why),
     };
-    let outcome = app.dispatcher.call(CallRequest::new(name, arguments)).await;
+    let outcome = app.calls.call(CallRequest::new(name, arguments)).await;
     let answer = match &outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {

@@ -16,8 +16,8 @@ use crate::runtime::Workspace;
 
 pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     // The arguments of an executable are only known once it has been asked.
-    if app.dispatcher.registry.catalogue().resolve(&args.tool).is_err() {
-        app.dispatcher.registry.asked().await;
+    if app.calls.registry.catalogue().resolve(&args.tool).is_err() {
+        app.calls.registry.asked().await;
     }
     if args.help {
         return help(app, &args.tool);
@@ -34,7 +34,7 @@ pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(args.tool.clone(), arguments) };
     let outcome = tokio::select! {
-        outcome = app.dispatcher.call(request) => Ok(outcome),
+        outcome = app.calls.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
     };
     feedback.end();
@@ -54,7 +54,7 @@ fn help(app: &Workspace, tool: &str) -> ExitCode {
         style::answer(&super::options::help_of("call"));
         return ExitCode::SUCCESS;
     }
-    match app.dispatcher.registry.catalogue().resolve(tool) {
+    match app.calls.registry.catalogue().resolve(tool) {
         Ok(tool) => {
             style::answer(&show::help(tool, style::terminal_width()));
             ExitCode::SUCCESS
@@ -74,7 +74,7 @@ fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, BadArgumen
         }
         Some(text) => arguments::object(text)?,
     };
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
     arguments::add(&mut gathered, &args.arguments, schema)?;
     Ok(gathered)

@@ -40,7 +40,7 @@ pub(super) fn script(args: &Completions) -> ExitCode {
 pub(super) fn tools(prefix: &OsStr) -> Vec<CompletionCandidate> {
     let prefix = prefix.to_string_lossy();
     let Some(app) = app() else { return Vec::new() };
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let tools = catalogue.ready().filter(|tool| tool.name.starts_with(&*prefix));
     tools.map(|tool| candidate(&tool.name, tool.function().summary.as_deref())).collect()
 }
@@ -49,7 +49,7 @@ pub(super) fn tools(prefix: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn packs(prefix: &OsStr) -> Vec<CompletionCandidate> {
     let text = prefix.to_string_lossy();
     let Some(app) = app() else { return Vec::new() };
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let packs = catalogue.files.iter().filter(|entry| entry.file.is_ready() && entry.file.pack.starts_with(&*text));
     let packs = packs.map(|entry| candidate(&entry.file.pack, entry.file.description.as_deref()));
     packs.chain(tools(prefix)).collect()
@@ -59,7 +59,7 @@ pub(super) fn packs(prefix: &OsStr) -> Vec<CompletionCandidate> {
 pub(super) fn arguments(prefix: &OsStr) -> Vec<CompletionCandidate> {
     let prefix = prefix.to_string_lossy();
     let (Some(app), Some(name)) = (app(), tool_of(&words())) else { return Vec::new() };
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
     let schema = tool.input_schema();
     let mut candidates = Vec::new();

@@ -99,13 +99,13 @@ impl Session {
     }
 
     async fn show(&self) {
-        self.app.dispatcher.registry.refresh_if_changed();
+        self.app.calls.registry.refresh_if_changed();
         // An executable has to be args first.
-        self.app.dispatcher.registry.asked().await;
+        self.app.calls.registry.asked().await;
         let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
         let findings = check::as_text(&report, &self.directory);
-        let catalogue = self.app.dispatcher.registry.catalogue();
+        let catalogue = self.app.calls.registry.catalogue();
         let mut text = String::new();
         for tool in catalogue.tools.iter().filter(|tool| tool.entry.file.path == self.file) {
             text.push_str(&outline(tool));
@@ -131,12 +131,12 @@ impl Session {
         match name.as_str() {
             "help" | "?" => return style::note(HELP),
             "status" if rest.is_empty() => {
-                return style::answer(&status::as_text(&self.app.dispatcher.status().await));
+                return style::answer(&status::as_text(&self.app.calls.status().await));
             }
             _ => {}
         }
-        self.app.dispatcher.registry.refresh_if_changed();
-        let catalogue = self.app.dispatcher.registry.catalogue();
+        self.app.calls.registry.refresh_if_changed();
+        let catalogue = self.app.calls.registry.catalogue();
         let own =
             catalogue.tools.iter().find(|tool| tool.entry.file.path == self.file && tool.function().name == *name);
         let name = own.map_or_else(|| name.clone(), |tool| tool.name.clone());
@@ -147,7 +147,7 @@ impl Session {
         }
         let feedback = Arc::new(Feedback::new());
         let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
-        let outcome = self.app.dispatcher.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
+        let outcome = self.app.calls.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
         feedback.end();
         let times = times(&outcome);
         let _ = result::report(&outcome, result::OutputFormat::Plain, &feedback);

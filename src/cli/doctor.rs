@@ -14,7 +14,7 @@ const PROBLEMS: u8 = 1;
 
 pub(super) async fn run(app: &Workspace, args: &Doctor) -> ExitCode {
     // Executables are part of it: their tools, and the secrets they need.
-    app.dispatcher.registry.asked().await;
+    app.calls.registry.asked().await;
     let results = examine(app, !args.offline).await;
     if args.json {
         style::answer(&serde_json::to_string_pretty(&results).unwrap_or_default());

@@ -30,9 +30,9 @@ struct Row {
 /// Waits until every executable has been asked for its metadata.
 pub(super) async fn ask(app: &Workspace, args: &List) {
     if args.refresh {
-        style::note(&app.dispatcher.refresh().await.to_string());
+        style::note(&app.calls.refresh().await.to_string());
     } else {
-        app.dispatcher.registry.asked().await;
+        app.calls.registry.asked().await;
     }
 }
 
@@ -42,13 +42,13 @@ pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
         let list: Vec<_> = rows.iter().map(as_json).collect();
         style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
     } else if rows.is_empty() && !args.filter().is_empty() {
-        let unknown = args.filter().missed(&app.dispatcher.registry.catalogue());
+        let unknown = args.filter().missed(&app.calls.registry.catalogue());
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         style::warn(&unknown.unwrap_or_else(general));
     } else if rows.is_empty() {
         let folders: Vec<String> = app.config.tools_there().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tools folder".to_owned() } else { folders.join(", ") };
-        let remedy = app.dispatcher.registry.catalogue().remedy().unwrap_or_default();
+        let remedy = app.calls.registry.catalogue().remedy().unwrap_or_default();
         style::warn(&format!("no tools found ({place}): {remedy}"));
     } else {
         style::answer(&as_text(&rows));
@@ -64,7 +64,7 @@ impl List {
 }
 
 fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let tools = catalogue.tools.iter().filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
     // A broken file without known tools is listed as a whole.
     let unnamed = catalogue.files.iter().filter(|_| filter.is_empty());

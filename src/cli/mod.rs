@@ -95,7 +95,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Err(error) => return style::complain(style::USAGE, &error.to_string()),
     };
     telemetry::start(&options.log_level(&app.config.log.value));
-    for problem in &app.dispatcher.registry.catalogue().problems {
+    for problem in &app.calls.registry.catalogue().problems {
         let told = problem.describe(&app.config.tools.origin);
         style::warn(&format!("{}: {told}", problem.folder.display()));
     }
@@ -110,7 +110,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
             list::run(&app, &wanted)
         }
         Command::Show(wanted) => {
-            app.dispatcher.registry.asked().await;
+            app.calls.registry.asked().await;
             show::run(&app, &wanted)
         }
         Command::Call(wanted) => call::run(&app, wanted).await,
@@ -133,15 +133,15 @@ async fn serve(app: &Workspace) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
     };
-    if let Some(remedy) = app.dispatcher.registry.catalogue().remedy() {
+    if let Some(remedy) = app.calls.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
     }
-    app.dispatcher.registry.introduce();
-    status::on_signal(&app.dispatcher);
+    app.calls.registry.introduce();
+    status::on_signal(&app.calls);
     let watching = app.watch();
-    let ended = mcp::serve(Arc::clone(&app.dispatcher), signals).await;
+    let ended = mcp::serve(Arc::clone(&app.calls), signals).await;
     drop(watching);
-    app.dispatcher.registry.saved();
+    app.calls.registry.saved();
     match ended {
         mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
     }

@@ -86,8 +86,8 @@ async fn find(args: &Remove, app: &Workspace, folder: &Path) -> Result<Removal, 
         return Ok(removal);
     }
     app.ask();
-    app.dispatcher.registry.asked().await;
-    Err(elsewhere(&args.name, &app.dispatcher.registry.catalogue(), &catalogue, folder))
+    app.calls.registry.asked().await;
+    Err(elsewhere(&args.name, &app.calls.registry.catalogue(), &catalogue, folder))
 }
 
 /// Why there is nothing of that name to remove.

@@ -13,7 +13,7 @@ use crate::registry::{NotFound, Serving, Tool};
 use crate::runtime::Workspace;
 
 pub(super) fn run(app: &Workspace, args: &Show) -> ExitCode {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     match catalogue.resolve(&args.tool) {
         Ok(tool) => {
             let text = if args.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
@@ -251,7 +251,7 @@ mod tests {
         let config = "[tool.brave]\ntimeout = \"20s\"\nsecrets = [\"KEY\"]\n";
         std::fs::write(folder.path().join("hostler.toml"), config).unwrap();
         let app = Workspace::open(&ConfigOptions::default(), folder.path()).unwrap();
-        let catalogue = app.dispatcher.registry.catalogue();
+        let catalogue = app.calls.registry.catalogue();
         let shown = super::as_text(catalogue.resolve("brave_search").unwrap(), None);
         insta::assert_snapshot!(shown.replace(&folder.path().display().to_string(), "FOLDER"));
     }

@@ -12,13 +12,13 @@ use crate::registry::Asking;
 use crate::telemetry;
 
 /// Writes the status to standard error on every SIGUSR1.
-pub(super) fn on_signal(dispatcher: &Arc<CallService>) {
-    let dispatcher = Arc::downgrade(dispatcher);
+pub(super) fn on_signal(service: &Arc<CallService>) {
+    let service = Arc::downgrade(service);
     let Ok(mut asked) = signal(SignalKind::user_defined1()) else { return };
     tokio::spawn(async move {
         while asked.recv().await.is_some() {
-            let Some(dispatcher) = dispatcher.upgrade() else { return };
-            telemetry::say(&format!("{}\n", as_text(&dispatcher.status().await)));
+            let Some(service) = service.upgrade() else { return };
+            telemetry::say(&format!("{}\n", as_text(&service.status().await)));
         }
     });
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(app: &Workspace, args: &Warm) -> ExitCode {
             return style::complain(style::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
         }
     };
-    let pruned = args.prune.then(|| app.dispatcher.pools.environments().prune(args.unused_for));
+    let pruned = args.prune.then(|| app.calls.pools.environments().prune(args.unused_for));
     drop(leases);
     feedback.end();
     if args.json {
@@ -66,7 +66,7 @@ async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, feedback: &Feedback) 
     for entry in files {
         let began = Instant::now();
         let lease = match entry.broken() {
-            None => app.dispatcher.pools.warm(&entry, &|line| feedback.note(line)).await,
+            None => app.calls.pools.warm(&entry, &|line| feedback.note(line)).await,
             Some(reason) => Err(Fault::new(crate::outcome::Code::StartupFailed, reason)),
         };
         let built = lease.map(|lease| {
@@ -81,7 +81,7 @@ async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, feedback: &Feedback) 
 }
 
 fn chosen(app: &Workspace, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     if names.is_empty() {
         return Ok(catalogue.files.iter().filter(|entry| entry.serving().has_environment()).cloned().collect());
     }

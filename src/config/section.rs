@@ -106,7 +106,10 @@ impl<'a> Section<'a> {
         match T::from_toml(value.get_ref()) {
             Ok(taken) => Some(Setting { value: taken, origin: self.source.origin_at(at) }),
             Err(wrong) => {
-                self.report(at, self.full_key(key), wrong.what, wrong.fix);
+                // A value in place of names may be a secret.
+                let what = if key == "secrets" { "expected a list of names".to_owned() } else { wrong.what };
+                let fix = if key == "secrets" { "write [\"NAME\"]".to_owned() } else { wrong.fix };
+                self.report(at, self.full_key(key), what, fix);
                 None
             }
         }

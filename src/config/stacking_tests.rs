@@ -143,4 +143,8 @@ fn no_message_about_a_secret_shows_its_value() {
         assert_eq!(problem.place.line, 2, "{line}");
         assert!(!problem.to_string().contains("s3cret"), "{problem}");
     }
+    let text = "[tool.a]\nsecrets = \"s3cret\"\n";
+    let source = Source { file, text: text.into(), first_line: 1, is_header: false };
+    let problem = &FileLayer::read(&source).unwrap_err()[0];
+    assert!(problem.key == "tool.a.secrets" && !problem.to_string().contains("s3cret"), "{problem}");
 }

@@ -271,6 +271,6 @@ pub fn choice<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, Mi
     let found = value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        Mismatch::new(&list.join(" or "), value, "write one of these")
+        Mismatch::new(&format!("one of {}", list.join(", ")), value, "write one of them")
     })
 }

@@ -25,7 +25,7 @@ const ROOM: &str =
     "free space on that disk (`hostler warm --prune` removes unused environments), or set XDG_CACHE_HOME to another";
 
 pub(super) fn cache(app: &Workspace) -> CheckResult {
-    let folder = app.dispatcher.pools.environments().cache();
+    let folder = app.calls.pools.environments().cache();
     let shown = folder.display();
     if let Err(error) = try_writing(folder) {
         return unwritable(folder, &error);
@@ -56,7 +56,7 @@ fn try_writing(folder: &Path) -> std::io::Result<()> {
 }
 
 pub(super) async fn uv(app: &Workspace, online: bool) -> Vec<CheckResult> {
-    let environments = app.dispatcher.pools.environments();
+    let environments = app.calls.pools.environments();
     let found = match environments.find_uv() {
         Ok(Some(found)) => found,
         Ok(None) => return vec![without_uv(&app.config.environment)],
@@ -140,7 +140,7 @@ fn without_uv(environment: &Environment) -> CheckResult {
 /// The interpreters that run here, and headers that none of them satisfies. A file name is not enough: version managers put names
 /// on `PATH` that do not run.
 pub(super) async fn interpreters(app: &Workspace) -> Vec<CheckResult> {
-    let environments = app.dispatcher.pools.environments();
+    let environments = app.calls.pools.environments();
     let named = Interpreters::of_this_machine(&app.config.environment);
     let mut running = None;
     if let Ok(Some(uv)) = environments.find_uv() {
@@ -162,7 +162,7 @@ pub(super) async fn interpreters(app: &Workspace) -> Vec<CheckResult> {
     let have = if running.0.is_empty() { "none".to_owned() } else { running.list() };
     let have = format!("found {have}{beside}");
     let mut unmet: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in &app.dispatcher.registry.catalogue().files {
+    for entry in &app.calls.registry.catalogue().files {
         let wanted = entry.file.header.as_ref().and_then(|header| header.requires_python.as_ref());
         let Some(wanted) = wanted else { continue };
         if VersionSpecifiers::from_str(wanted).is_ok_and(|range| !running.fits(&range)) {

@@ -8,7 +8,7 @@ use crate::executor::named_itself;
 use crate::runtime::Workspace;
 
 pub(super) fn folders(app: &Workspace) -> CheckResult {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let folders: Vec<String> = app.config.tools_there().map(|folder| folder.display().to_string()).collect();
     if let Some(problem) = catalogue.problems.first() {
         return CheckResult::new(
@@ -52,7 +52,7 @@ pub(super) fn built_in(app: &Workspace) -> Vec<CheckResult> {
 }
 
 pub(super) fn broken(app: &Workspace) -> Vec<CheckResult> {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let broken: Vec<String> =
         catalogue.files.iter().filter(|entry| entry.broken().is_some()).map(|entry| entry.file.pack.clone()).collect();
     if broken.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn broken(app: &Workspace) -> Vec<CheckResult> {
 
 /// Declared secrets that are not set.
 pub(super) async fn secrets(app: &Workspace) -> Vec<CheckResult> {
-    let catalogue = app.dispatcher.registry.catalogue();
+    let catalogue = app.calls.registry.catalogue();
     let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in &catalogue.files {
         for name in &entry.settings.secrets.value {
@@ -80,7 +80,7 @@ pub(super) async fn secrets(app: &Workspace) -> Vec<CheckResult> {
         let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
         let configured = app.config.layer.secrets.contains_key(&name);
         let result = |state, found: String, fix: String| CheckResult::new("secret", state, found, fix);
-        let pools = &app.dispatcher.pools;
+        let pools = &app.calls.pools;
         results.push(match pools.secret(&name).await {
             Ok(Some(value)) if let Some((what, fix)) = named_itself(&name, &value) => {
                 result(State::Bad, format!("{what} ({packs})"), fix)

@@ -115,7 +115,7 @@ impl Build<'_> {
             .args(["sync", "--script"])
             .arg(script)
             .args(["--no-config", "--color", "never"])
-            .envs(settings.withheld.inherited());
+            .envs(settings.env_filter.inherited());
         if self.lock.is_some() {
             launch = launch.arg("--locked");
         }

@@ -12,7 +12,7 @@ const REQUIREMENT: &str = "uv>=0.8,<1";
 
 /// Looks for uv: the configured path, `PATH`, the places that installers use, hostler's own copy.
 pub(super) fn find_uv(settings: &EnvironmentSettings, own_copies: &Path) -> Result<Option<PathBuf>, Fault> {
-    let environment = settings.withheld.environment();
+    let environment = settings.env_filter.environment();
     if let Some(setting) = &settings.uv {
         let (path, place) = (setting.value.display(), place_of(&setting.origin));
         let text =
@@ -34,7 +34,7 @@ pub(super) fn find_uv(settings: &EnvironmentSettings, own_copies: &Path) -> Resu
 
 /// Installs uv's wheel from the package index into a folder of hostler's own.
 pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettings) -> Result<PathBuf, Fault> {
-    let environment = settings.withheld.environment();
+    let environment = settings.env_filter.environment();
     let python = environment.find_program("python3").or_else(|| environment.find_program("python"));
     let Some(python) = python else {
         return Err(no_uv("there is no Python on PATH to download it with", None));
@@ -46,7 +46,7 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
         .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(REQUIREMENT)
-        .envs(settings.withheld.inherited());
+        .envs(settings.env_filter.inherited());
     let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
     let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);
@@ -61,7 +61,7 @@ fn pip_variables(settings: &EnvironmentSettings) -> Vec<(String, String)> {
     let set = |name: &str| {
         let configured = settings.env.get(name).map(|set| set.value.clone());
         configured
-            .or_else(|| settings.withheld.environment().text(name).map(str::to_owned))
+            .or_else(|| settings.env_filter.environment().text(name).map(str::to_owned))
             .filter(|text| !text.is_empty())
     };
     let mut variables: Vec<(String, String)> =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::origin::{Origin, Setting};
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 
 /// Receives what a build does, a line at a time.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -24,7 +24,7 @@ pub struct EnvironmentSettings {
     /// How long an unused environment is kept.
     pub keep: Duration,
     /// Variables that may hold tools' secrets; they are removed from uv's environment.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
 }
 
 /// A variable as uv gets it, and where it is set.
@@ -44,7 +44,7 @@ impl EnvironmentSettings {
     /// A variable as uv gets it; none where it is unset or empty.
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
         let inherited =
-            || self.withheld.environment().text(name).filter(|_| !self.withheld.holds(name)).map(str::to_owned);
+            || self.env_filter.environment().text(name).filter(|_| !self.env_filter.holds(name)).map(str::to_owned);
         let variable = match self.env.get(name) {
             Some(set) => Some(Variable { value: set.value.clone(), place: place_of(&set.origin) }),
             None => inherited().map(|value| Variable { value, place: "hostler's environment".to_owned() }),

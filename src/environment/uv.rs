@@ -49,7 +49,7 @@ pub struct UvCache {
 
 /// uv with the variables that builds have.
 pub(super) fn command(uv: &Path, settings: &EnvironmentSettings) -> Launch {
-    let launch = Launch::new(uv).envs(settings.withheld.inherited());
+    let launch = Launch::new(uv).envs(settings.env_filter.inherited());
     settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
 }
 
@@ -90,7 +90,7 @@ impl Environments {
 
     /// The variables that hostler was started with.
     pub fn environment(&self) -> &Environment {
-        self.settings.withheld.environment()
+        self.settings.env_filter.environment()
     }
 
     /// Where uv is; none when it would have to be downloaded.

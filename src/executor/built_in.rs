@@ -13,7 +13,7 @@ use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{Settled, Shared};
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
 
 /// The built-in tools that are on.
@@ -21,13 +21,13 @@ pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
     admission: Admission,
-    withheld: Withheld,
+    env_filter: EnvFilter,
 }
 
 impl BuiltIns {
-    /// These. `withheld` is what programs that they start do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, withheld: Withheld) -> Self {
-        Self { config, tools, admission: Admission::new(shared), withheld }
+    /// These. `env_filter` is what programs that they start do not get of hostler's own environment.
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, env_filter: EnvFilter) -> Self {
+        Self { config, tools, admission: Admission::new(shared), env_filter }
     }
 
     /// Makes a call. Dropping the future cancels it.
@@ -55,8 +55,8 @@ impl BuiltIns {
         let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
         let most = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
-        let (begun, withheld) = (Instant::now(), self.withheld.clone());
-        let call = Call { id: call_id, begun, timeout, most, withheld, secrets, listener, host };
+        let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
+        let call = Call { id: call_id, begun, timeout, most, env_filter, secrets, listener, host };
         let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);

@@ -16,7 +16,7 @@ use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
-use crate::process::{Withheld, worker_environment};
+use crate::process::{EnvFilter, worker_environment};
 use crate::registry::{FileEntry, Registry, Serving};
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
@@ -29,7 +29,7 @@ pub struct Makers {
     /// Their texts.
     pub sources: Sources,
     /// What executables do not get of hostler's own environment.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
     /// The working directory of workers, where it is not that of the process.
     pub directory: Option<PathBuf>,
 }
@@ -68,8 +68,8 @@ impl Makers {
     fn variables(&self, entry: &FileEntry) -> BTreeMap<OsString, OsString> {
         let settings = &entry.settings;
         let mut variables = match entry.serving() {
-            Serving::Program(_) => self.withheld.for_programs(),
-            _ => worker_environment(self.withheld.environment(), &settings.pass_env.value),
+            Serving::Program(_) => self.env_filter.for_programs(),
+            _ => worker_environment(self.env_filter.environment(), &settings.pass_env.value),
         };
         variables.extend(settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into())));
         variables
@@ -83,7 +83,7 @@ impl Makers {
                 let env = own.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
                 Arc::new(ProgramLauncher {
                     spec,
-                    withheld: self.withheld.clone(),
+                    env_filter: self.env_filter.clone(),
                     env,
                     directory: self.directory.clone(),
                 })

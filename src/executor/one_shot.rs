@@ -11,7 +11,7 @@ use super::pooled::Prepared;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, Withheld, cannot_run, once};
+use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
@@ -27,13 +27,13 @@ pub struct OneShots {
     /// The working directory of programs, where it is not that of the process.
     directory: Option<PathBuf>,
     admission: Admission,
-    withheld: Withheld,
+    env_filter: EnvFilter,
 }
 
 impl OneShots {
-    /// `withheld` is what executables do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, shared: Arc<Shared>, withheld: Withheld, directory: Option<PathBuf>) -> Self {
-        Self { config, directory, admission: Admission::new(shared), withheld }
+    /// `env_filter` is what executables do not get of hostler's own environment.
+    pub fn new(config: Arc<Config>, shared: Arc<Shared>, env_filter: EnvFilter, directory: Option<PathBuf>) -> Self {
+        Self { config, directory, admission: Admission::new(shared), env_filter }
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
@@ -88,7 +88,7 @@ impl OneShots {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
         let start = Launch { directory: self.directory.clone(), ..Launch::new(&tool.entry.file.path) };
-        let mut launch = start.envs(self.withheld.for_programs()).envs(own.collect());
+        let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {
             // Its name goes as a word too, for programs that look at those.
             launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);

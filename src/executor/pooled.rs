@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Progress};
-use crate::outcome::{Code, Fault, Metadata, Scrub};
+use crate::outcome::{Code, Fault, Metadata, Redactor};
 use crate::pool::{Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
@@ -58,7 +58,7 @@ pub struct Pools {
 }
 
 /// The secrets of a call as JSON, and what takes them out of what is told of it.
-type Secrets = (Arc<RawValue>, Option<Arc<Scrub>>);
+type Secrets = (Arc<RawValue>, Option<Arc<Redactor>>);
 
 impl Pools {
     /// No pools yet; they start with the first call of their tool file.
@@ -78,7 +78,7 @@ impl Pools {
     /// Makes a call in a worker of the tool's file.
     pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
         let secrets = prepared.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
-        let (secrets, scrub) = match secrets.and_then(|found| found) {
+        let (secrets, redactor) = match secrets.and_then(|found| found) {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
         };
@@ -94,7 +94,7 @@ impl Pools {
             config,
             secrets,
             timeout: prepared.timeout,
-            scrub,
+            redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
             nested: prepared.nested,
             output_limit: self.config.limits.max_output.value.0,
@@ -231,7 +231,7 @@ impl Pools {
             return Ok(secrets.clone());
         }
         let texts = found.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
-        let secrets = (values, Scrub::of(texts));
+        let secrets = (values, Redactor::of(texts));
         known.insert(source, secrets.clone());
         Ok(secrets)
     }

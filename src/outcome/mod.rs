@@ -5,14 +5,14 @@ mod code;
 mod envelope;
 mod fault;
 mod file;
-mod scrub;
+mod redactor;
 
 pub use cancelled::{Cancelled, Canceller};
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
 pub use fault::{Details, Fault, Lack};
 pub use file::{File, each_file, may_hold_files, without_bytes};
-pub use scrub::Scrub;
+pub use redactor::Redactor;
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ use super::perform::PING;
 use super::rules::Rules;
 use super::shared::Shared;
 use super::status::{PoolStatus, Tally};
-use crate::outcome::{Code, Fault, Scrub};
+use crate::outcome::{Code, Fault, Redactor};
 use crate::process::resident;
 use crate::protocol::{HostMethod, Incoming};
 use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
@@ -73,7 +73,7 @@ pub(super) struct Actor {
     pub(super) follow_up: VecDeque<Event>,
     pub(super) done: bool,
     /// Of the last call that had secrets.
-    pub(super) scrub: Option<Arc<Scrub>>,
+    pub(super) redactor: Option<Arc<Redactor>>,
     has_started: watch::Sender<bool>,
     /// Somebody wants to know what the workers hold.
     weighs: bool,
@@ -117,7 +117,7 @@ impl Actor {
             deaths: HashMap::new(),
             follow_up: VecDeque::new(),
             done: false,
-            scrub: None,
+            redactor: None,
             has_started,
             weighs,
         }
@@ -155,7 +155,7 @@ impl Actor {
             Message::Submit(call, job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, Held::Live(_)));
                 let spec = CallSpec { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
-                self.scrub = job.scrub.clone().or_else(|| self.scrub.take());
+                self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
                 self.step(Event::Submit(spec));
             }
@@ -259,7 +259,7 @@ impl Actor {
             }
             WorkerEvent::Log(line) => {
                 let call = self.logging(worker, &line).and_then(|call| self.calls.get(&call));
-                open_call::log(call, self.scrub.as_deref(), &self.file, line);
+                open_call::log(call, self.redactor.as_deref(), &self.file, line);
             }
             WorkerEvent::Frame(Incoming::Ask { id, call, method, params }) => {
                 let call = self.named(worker, call);
@@ -342,7 +342,7 @@ impl Actor {
         if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
             open.print(stream, text);
         } else {
-            let text = self.scrub.as_ref().map_or(text.into(), |scrub| scrub.text(text));
+            let text = self.redactor.as_ref().map_or(text.into(), |redactor| redactor.text(text));
             tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
         }
     }

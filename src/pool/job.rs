@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::handle::Cancellation;
-use crate::outcome::{Fault, Metadata, Outcome, Scrub};
+use crate::outcome::{Fault, Metadata, Outcome, Redactor};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};
 
@@ -34,7 +34,7 @@ pub struct Job {
     /// The most output that is kept, in bytes.
     pub output_limit: usize,
     /// Takes the tool's secrets out of what is told of the call.
-    pub scrub: Option<Arc<Scrub>>,
+    pub redactor: Option<Arc<Redactor>>,
     /// Who hears of its progress.
     pub listener: Arc<dyn Listener>,
     /// What it may ask of hostler, if anything.
@@ -95,13 +95,13 @@ impl Printed {
     }
 
     /// What of a piece may be told now, with the secrets taken out of it.
-    pub fn clean<'t>(&mut self, scrub: Option<&Scrub>, stream: &str, text: &'t str) -> Cow<'t, str> {
-        let Some(scrub) = scrub else { return text.into() };
+    pub fn clean<'t>(&mut self, redactor: Option<&Redactor>, stream: &str, text: &'t str) -> Cow<'t, str> {
+        let Some(redactor) = redactor else { return text.into() };
         let held = &mut self.held[usize::from(stream == "stderr")];
         held.push_str(text);
-        let rest = held.split_off(held.len() - scrub.held_back(held));
+        let rest = held.split_off(held.len() - redactor.held_back(held));
         let ready = std::mem::replace(held, rest);
-        scrub.text(&ready).into_owned().into()
+        redactor.text(&ready).into_owned().into()
     }
 
     /// What was held back, and was no secret after all.

@@ -164,7 +164,7 @@ fn job(function: &str, number: u64) -> Job {
         timeout: Duration::from_secs(30),
         repeatable: false,
         nested: false,
-        scrub: None,
+        redactor: None,
         output_limit: 1000,
         listener: Arc::new(NoopListener),
         host: None,

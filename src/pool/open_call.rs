@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::admission::Full;
 use super::event::CallId;
 use super::job::{Job, Printed, Settled};
-use crate::outcome::{Code, Details, Fault, Metadata, Scrub, milliseconds};
+use crate::outcome::{Code, Details, Fault, Metadata, Redactor, milliseconds};
 use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
 use crate::worker::LogLine;
 
@@ -69,7 +69,7 @@ impl OpenCall {
     }
 
     pub fn print(&mut self, stream: &str, text: &str) {
-        let text = self.printed.clean(self.job.scrub.as_deref(), stream, text);
+        let text = self.printed.clean(self.job.redactor.as_deref(), stream, text);
         self.tell(stream, &text);
     }
 
@@ -88,8 +88,8 @@ impl OpenCall {
 
     /// The tool says how far it is.
     pub fn progress(&self, note: &mut ProgressNote) {
-        if let (Some(scrub), Some(message)) = (&self.job.scrub, &mut note.message) {
-            *message = scrub.text(message).into_owned();
+        if let (Some(redactor), Some(message)) = (&self.job.redactor, &mut note.message) {
+            *message = redactor.text(message).into_owned();
         }
         self.job.listener.progress(note);
     }
@@ -104,8 +104,8 @@ impl OpenCall {
         for (stream, text) in self.printed.held() {
             self.tell(stream, &text);
         }
-        if let (Some(scrub), Err(fault)) = (&self.job.scrub, &mut ended) {
-            scrub.fault(fault);
+        if let (Some(redactor), Err(fault)) = (&self.job.redactor, &mut ended) {
+            redactor.fault(fault);
         }
         let now = Instant::now();
         let began = self.began.unwrap_or(now);
@@ -126,12 +126,12 @@ impl OpenCall {
     }
 }
 
-/// A log line of a tool goes to hostler's own log and to the caller of the call that runs. `scrub` is of the last call that
+/// A log line of a tool goes to hostler's own log and to the caller of the call that runs. `redactor` is of the last call that
 /// had secrets: a tool may log after it has answered.
-pub(super) fn log(running: Option<&OpenCall>, scrub: Option<&Scrub>, file: &Path, mut line: LogLine) {
-    if let Some(scrub) = scrub {
-        line.message = scrub.text(&line.message).into_owned();
-        scrub.members(&mut line.fields);
+pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file: &Path, mut line: LogLine) {
+    if let Some(redactor) = redactor {
+        line.message = redactor.text(&line.message).into_owned();
+        redactor.members(&mut line.fields);
     }
     let call = running.map(|open| open.job.call_id.as_str()).unwrap_or_default();
     let fields = serde_json::to_string(&line.fields).unwrap_or_default();

@@ -14,10 +14,11 @@ mod once;
 mod run;
 mod signals;
 mod table;
-mod withheld;
+mod env_filter;
 mod word;
 
 pub use child::{Child, Tracked};
+pub use env_filter::EnvFilter;
 pub use exit::Exit;
 pub use exit::PipeEnd;
 pub use ladder::{Grace, stop};
@@ -30,5 +31,4 @@ pub use run::last_word;
 pub use run::{Finished, run};
 pub use signals::{Signals, survive_notices};
 pub use table::{processor_time, resident};
-pub use withheld::Withheld;
 pub use word::shell_word;

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::live::Registry;
 use crate::discovery::{Answer, Stamp, remarks};
-use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, Withheld, cannot_run, last_word, once};
+use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, once};
 
 /// The state of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Asks {
     /// How long each may take, from its own start.
     pub limit: Duration,
     /// The environment variables that they do not inherit.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
 }
 
 /// Connects the task that asks with those that wait for it.
@@ -145,7 +145,7 @@ enum AskFailure {
 }
 
 async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, AskFailure> {
-    let launch = Launch::new(path).arg("--schema").envs(asks.withheld.for_programs());
+    let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = once(program, |_, _| {}).await.map_err(|error| AskFailure::Broken(cannot_run(path, &error)))?;

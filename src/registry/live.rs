@@ -16,7 +16,7 @@ use super::lookup::NotFound;
 use super::refined::{Refined, Saving};
 use crate::config::Config;
 use crate::discovery::{Answer, Answers, Cache, Stamp, Status, ToolFile, scan_all};
-use crate::process::Withheld;
+use crate::process::EnvFilter;
 
 /// Holds the snapshot in force.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Registry {
     /// Counts the changes that clients see in a list of the tools.
     announced: watch::Sender<u64>,
     /// The environment variables that programs do not inherit: configured secrets, and secrets that tools declare.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
 }
 
 #[derive(Debug, Clone)]
@@ -72,9 +72,9 @@ impl Registry {
             asked: Mutex::default(),
             asking: Arc::default(),
             announced: watch::Sender::new(0),
-            withheld: Withheld::of(environment),
+            env_filter: EnvFilter::of(environment),
         };
-        registry.withheld.add(registry.config.secret_variables());
+        registry.env_filter.add(registry.config.secret_variables());
         let first = registry.read();
         registry.withhold(&first);
         *registry.current.write() = first;
@@ -256,7 +256,7 @@ impl Registry {
     /// Called before a snapshot is in force, so that no program inherits a secret that it declares.
     fn withhold(&self, fresh: &Snapshot) {
         let declared = fresh.catalogue.files.iter().flat_map(|entry| &entry.settings.secrets.value);
-        self.withheld.add(declared.map(String::as_str));
+        self.env_filter.add(declared.map(String::as_str));
     }
 }
 

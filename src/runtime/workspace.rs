@@ -29,7 +29,7 @@ pub struct Workspace {
     /// What is in force.
     pub config: Arc<Config>,
     /// The way in for calls.
-    pub dispatcher: Arc<CallService>,
+    pub calls: Arc<CallService>,
     runtime: Arc<Runtime>,
 }
 
@@ -58,14 +58,15 @@ impl Workspace {
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
-        let (withheld, directory) = (registry.withheld.clone(), own_directory(&config));
-        let makers = Makers { environments, shims, sources, withheld: withheld.clone(), directory: directory.clone() };
+        let (env_filter, directory) = (registry.env_filter.clone(), own_directory(&config));
+        let makers =
+            Makers { environments, shims, sources, env_filter: env_filter.clone(), directory: directory.clone() };
         let broker = Arc::clone(&runtime.pools.broker);
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
-        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), withheld.clone(), directory);
-        let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, withheld);
-        let dispatcher = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
-        Self { config, dispatcher, runtime }
+        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), env_filter.clone(), directory);
+        let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, env_filter);
+        let calls = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
+        Self { config, calls, runtime }
     }
 
     /// What it shares with other workspaces.
@@ -76,11 +77,11 @@ impl Workspace {
     /// Asks the executables of the tools folders what they are, now and whenever one is new. For programs with a keeper, on the
     /// main thread's runtime.
     pub fn ask(&self) {
-        let registry = &self.dispatcher.registry;
-        let withheld = registry.withheld.clone();
+        let registry = &self.calls.registry;
+        let env_filter = registry.env_filter.clone();
         tokio::spawn(keep_asking(
             Arc::downgrade(registry),
-            Asks { limit: self.config.layer.executables.schema_timeout(), withheld },
+            Asks { limit: self.config.layer.executables.schema_timeout(), env_filter },
         ));
     }
 
@@ -90,9 +91,9 @@ impl Workspace {
         let registry = self.glance_into(folder);
         let limit = self.config.layer.executables.schema_timeout();
         // What the tools of either declare.
-        let withheld = registry.withheld.clone();
-        withheld.add_all_of(&self.dispatcher.registry.withheld);
-        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, withheld }));
+        let env_filter = registry.env_filter.clone();
+        env_filter.add_all_of(&self.calls.registry.env_filter);
+        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env_filter }));
         registry.asked().await;
         registry
     }
@@ -109,13 +110,13 @@ impl Workspace {
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
     pub fn watch(&self) -> Watching {
         let sources = Sources::in_cache(&paths::cache(&self.config.environment));
-        let dispatcher = Arc::downgrade(&self.dispatcher);
+        let service = Arc::downgrade(&self.calls);
         let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {
             // Pools live on the runtime, and this is a thread beside it.
             let inside = runtime.as_ref().map(tokio::runtime::Handle::enter);
-            if let Some(dispatcher) = dispatcher.upgrade().filter(|_| inside.is_some()) {
-                dispatcher.changed(catalogue);
+            if let Some(service) = service.upgrade().filter(|_| inside.is_some()) {
+                service.changed(catalogue);
             }
             // A version that was never called may still be the last good one.
             let good = catalogue
@@ -124,12 +125,12 @@ impl Workspace {
                 .filter(|entry| entry.serving().has_environment() && entry.broken().is_none() && entry.stale.is_none());
             good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
         };
-        Watching::start(&self.dispatcher.registry, Box::new(keep))
+        Watching::start(&self.calls.registry, Box::new(keep))
     }
 
     /// Tables of the configuration that fit no tool there is, with the name that may have been meant.
     pub fn unmatched_settings(&self) -> Vec<(Option<Place>, String)> {
-        let catalogue = self.dispatcher.registry.catalogue();
+        let catalogue = self.calls.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
         let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
         let layer = &self.config.layer;
@@ -166,18 +167,18 @@ impl Workspace {
             () = self.close() => {}
             name = signals.second() => {
                 tracing::warn!("{name}: the second signal; workers are killed");
-                self.dispatcher.pools.end();
-                let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
+                self.calls.pools.end();
+                let _ = tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await;
             }
         }
     }
 
     /// Lets workers leave by themselves for a moment, then ends them.
     pub async fn close(&self) {
-        self.dispatcher.pools.close();
-        if tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await.is_err() {
-            self.dispatcher.pools.end();
-            let _ = tokio::time::timeout(FAREWELL, self.dispatcher.pools.emptied()).await;
+        self.calls.pools.close();
+        if tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await.is_err() {
+            self.calls.pools.end();
+            let _ = tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await;
         }
     }
 }
@@ -195,6 +196,6 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
         env: config.layer.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
-        withheld: registry.withheld.clone(),
+        env_filter: registry.env_filter.clone(),
     }
 }

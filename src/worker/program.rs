@@ -10,7 +10,7 @@ use super::handshake::{Handshake, Support};
 use super::launch::WorkerSpec;
 use super::launch::{Launcher, StartNote, StartNotes, Starting};
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, Withheld, cannot_run, spawn_when_written};
+use crate::process::{EnvFilter, Launch, cannot_run, spawn_when_written};
 
 /// Says to a program how it was started.
 const MODE: &str = "HOSTLER_TOOL_MODE";
@@ -20,7 +20,7 @@ pub struct ProgramLauncher {
     /// What to start.
     pub spec: Arc<WorkerSpec>,
     /// What it does not get of hostler's own environment.
-    pub withheld: Withheld,
+    pub env_filter: EnvFilter,
     /// What it gets beside that.
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory; hostler's own when none is given.
@@ -29,7 +29,7 @@ pub struct ProgramLauncher {
 
 impl ProgramLauncher {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut env = self.withheld.for_programs();
+        let mut env = self.env_filter.for_programs();
         env.insert(MODE.into(), "worker".into());
         env.extend(self.env.clone());
         env

@@ -207,7 +207,7 @@ class Files(unittest.TestCase):
         os.mkfifo(tools / "pipe.py")
         done = run("check", tools, timeout=20)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no regular file", done.stdout)
+        self.assertIn("error[unreadable]", done.stdout)
 
     def test_a_time_beyond_every_clock(self):
         tools = scratch(self)

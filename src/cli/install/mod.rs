@@ -51,12 +51,12 @@ async fn install(args: &Install, wanted: &ConfigOptions, directory: &Path) -> Re
     let config = Config::load(wanted, directory).map_err(|error| error.to_string())?;
     let app = Workspace::build(config);
     app.ask();
-    app.dispatcher.registry.asked().await;
+    app.calls.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let surroundings = check::surroundings((*app.config).clone());
     let preview = Preview::of(&parcel, &staging, catalogue, &surroundings)?;
     let found: Vec<_> = preview.catalogue.files.iter().map(|entry| entry.file.clone()).collect();
-    let served = app.dispatcher.registry.catalogue();
+    let served = app.calls.registry.catalogue();
     let conflicts = Conflicts::of(&parcel, &staging, &found, &target, &app.config, &served);
     style::note(&preview.as_text(&parcel, &staging, &conflicts, &target));
     let shown = preview.as_json(&parcel, &staging, &conflicts, &target);

@@ -16,13 +16,13 @@ const SHORTEST_BASE64: usize = 8;
 
 /// Knows a tool's secrets in every form they are likely to show up in.
 #[derive(Debug)]
-pub struct Scrub {
+pub struct Redactor {
     forms: AhoCorasick,
     patterns: Vec<String>,
     marks: Vec<String>,
 }
 
-impl Scrub {
+impl Redactor {
     /// Something that finds these secrets, given as names and values; `None` when there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
@@ -152,8 +152,8 @@ mod tests {
 
     const KEY: &str = "p@ss w0rd/\"x\"";
 
-    fn scrub() -> Arc<Scrub> {
-        Scrub::of([("KEY", KEY), ("PIN", "123")]).unwrap()
+    fn redactor() -> Arc<Redactor> {
+        Redactor::of([("KEY", KEY), ("PIN", "123")]).unwrap()
     }
 
     #[test]
@@ -167,22 +167,22 @@ mod tests {
             format!("Authorization: Basic {}", BASE64.encode(format!("you1:{KEY}:more").as_bytes())),
             format!("Authorization: Basic {}", BASE64.encode(format!("them:{KEY}").as_bytes())),
         ] {
-            let clean = scrub().text(&form).into_owned();
+            let clean = redactor().text(&form).into_owned();
             assert!(clean.contains("[secret KEY]"), "{form} became {clean}");
             assert!(!clean.contains("w0rd") && !clean.contains("zMHJk"), "{form} became {clean}");
         }
         assert_eq!(
-            scrub().text("123 is too short to be told from numbers"),
+            redactor().text("123 is too short to be told from numbers"),
             "123 is too short to be told from numbers"
         );
-        assert!(Scrub::of([("PIN", "123"), ("EMPTY", "")]).is_none());
+        assert!(Redactor::of([("PIN", "123"), ("EMPTY", "")]).is_none());
     }
 
     #[test]
     fn lines_of_a_long_secret_are_found_alone() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASC\n-----END PRIVATE KEY-----\n";
-        let scrub = Scrub::of([("PEM", key)]).unwrap();
-        assert_eq!(scrub.text("line: MIIEvQIBADANBgkqhkiG9w0B"), "line: [secret PEM]");
+        let redactor = Redactor::of([("PEM", key)]).unwrap();
+        assert_eq!(redactor.text("line: MIIEvQIBADANBgkqhkiG9w0B"), "line: [secret PEM]");
     }
 
     #[test]
@@ -190,40 +190,40 @@ mod tests {
         let told = || Some(format!("… {KEY} …"));
         let details = Details { stderr: told(), traceback: told(), ..Details::default() };
         let mut fault = Fault::new(Code::ToolError, format!("ValueError: {KEY}")).with(details);
-        scrub().fault(&mut fault);
+        redactor().fault(&mut fault);
         let text = format!("{fault:?}");
         assert_eq!(text.matches("[secret KEY]").count(), 3, "{text}");
     }
 
     #[test]
     fn a_secret_beyond_ascii_is_found_as_pythons_json_writes_it() {
-        let scrub = Scrub::of([("KEY", "Größe\u{1F682}1")]).unwrap();
-        assert_eq!(scrub.text("{\"k\": \"Gr\\u00f6\\u00dfe\\ud83d\\ude821\"}"), "{\"k\": \"[secret KEY]\"}");
+        let redactor = Redactor::of([("KEY", "Größe\u{1F682}1")]).unwrap();
+        assert_eq!(redactor.text("{\"k\": \"Gr\\u00f6\\u00dfe\\ud83d\\ude821\"}"), "{\"k\": \"[secret KEY]\"}");
     }
 
     #[test]
     fn keys_and_numbers_tell_nothing_either() {
-        let scrub = Scrub::of([("PIN", "271828"), ("KEY", KEY)]).unwrap();
+        let redactor = Redactor::of([("PIN", "271828"), ("KEY", KEY)]).unwrap();
         let mut value = serde_json::json!({"pin": 271_828, KEY: [1, {"deep": KEY}]});
-        scrub.value(&mut value);
+        redactor.value(&mut value);
         assert_eq!(value, serde_json::json!({"pin": "[secret PIN]", "[secret KEY]": [1, {"deep": "[secret KEY]"}]}));
     }
 
     proptest! {
         #[test]
         fn no_border_between_pieces_lets_a_secret_through(before in "[ps@ ]{0,6}", after in "[ps@ ]{0,6}", cuts in prop::collection::vec(0_usize..30, 0..4)) {
-            let (scrub, whole) = (scrub(), format!("{before}{KEY}{after}"));
+            let (redactor, whole) = (redactor(), format!("{before}{KEY}{after}"));
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
             cuts.extend([0, whole.len()]);
             cuts.sort_unstable();
             let (mut pending, mut told) = (String::new(), String::new());
             for pair in cuts.windows(2) {
                 pending.push_str(&whole[pair[0]..pair[1]]);
-                let ready = pending.len() - scrub.held_back(&pending);
-                told.push_str(&scrub.text(&pending[..ready]));
+                let ready = pending.len() - redactor.held_back(&pending);
+                told.push_str(&redactor.text(&pending[..ready]));
                 pending.drain(..ready);
             }
-            told.push_str(&scrub.text(&pending));
+            told.push_str(&redactor.text(&pending));
             prop_assert_eq!(told, format!("{before}[secret KEY]{after}"));
         }
     }

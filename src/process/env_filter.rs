@@ -15,18 +15,18 @@ const MODES: [&str; 2] = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"];
 /// bring to build themselves. Tools come and go, so whoever holds this sees the names that were added since; none is ever
 /// taken back, because a secret stays one when the tool that asked for it is gone.
 #[derive(Debug, Clone, Default)]
-pub struct Withheld {
+pub struct EnvFilter {
     names: Arc<RwLock<BTreeSet<String>>>,
     environment: Arc<Environment>,
 }
 
-impl Withheld {
+impl EnvFilter {
     /// Withholds nothing of these variables yet.
     pub fn of(environment: Arc<Environment>) -> Self {
         Self { names: Arc::default(), environment }
     }
 
-    /// The variables themselves, with everything that is withheld.
+    /// The variables themselves, with everything that is env_filter.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -72,15 +72,15 @@ mod tests {
 
     use std::sync::Arc;
 
-    use super::Withheld;
+    use super::EnvFilter;
     use crate::config::Environment;
 
     #[test]
     fn a_name_is_withheld_from_whoever_asks_after_it_was_added() {
-        let withheld = Withheld::of(Arc::new(Environment::from_iter([("PATH", "/bin")])));
-        let held_elsewhere = withheld.clone();
+        let env_filter = EnvFilter::of(Arc::new(Environment::from_iter([("PATH", "/bin")])));
+        let held_elsewhere = env_filter.clone();
         assert!(held_elsewhere.inherited().contains_key(OsStr::new("PATH")), "hostler's own environment");
-        withheld.add(["PATH"]);
+        env_filter.add(["PATH"]);
         assert!(held_elsewhere.holds("PATH"));
         assert!(!held_elsewhere.inherited().contains_key(OsStr::new("PATH")));
         assert!(!held_elsewhere.for_programs().contains_key(OsStr::new("PATH")));
