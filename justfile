@@ -13,7 +13,7 @@ test:
 
 # The budgets: a table of figures with their targets, e.g. `just bench --row warm`
 bench *options:
-    cargo bench --bench budgets -- {{options}}
+    cargo bench --features bench --bench budgets -- {{options}}
 
 # Calls in flight while workers, files and hostler itself are struck at random, e.g. `just storm 40 7`
 storm *rounds:
@@ -22,7 +22,7 @@ storm *rounds:
 # What continuous integration refuses
 lint:
     cargo fmt --all --check
-    cargo clippy --all-targets -- -D warnings
+    cargo clippy --all-targets --all-features -- -D warnings
 
 # The main job on the examples: one cold call, one warm call
 demo:

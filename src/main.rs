@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use hostler::config::Environment;
+use hostler::Environment;
 
 fn main() -> ExitCode {
-    hostler::cli::main(Environment::of_process())
+    hostler::main(Environment::of_process())
 }

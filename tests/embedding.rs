@@ -1,16 +1,15 @@
 //! hostler as a library: tools in Rust beside those in folders, through the same pipeline.
 #![expect(clippy::unwrap_used, reason = "it is a test")]
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use hostler::builtin::{About, Builtin, Builtins, Call};
-use hostler::call::{CallEvent, CallRequest, Caller, SessionId};
-use hostler::config::{Config, ConfigOptions};
-use hostler::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
-use hostler::runtime::Workspace;
+use hostler::builtin::{About, Builtin, Call};
+use hostler::{
+    CallContext, CallEvent, CallRequest, Cancelled, Canceller, Code, Fault, Hostler, Layer, LayerFuture, Metadata,
+    Next, Outcome, Settled,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
 
@@ -147,31 +146,37 @@ impl Builtin for Asks {
     }
 }
 
-fn app(settings: &str) -> (Workspace, Arc<Shared>) {
+fn open(settings: &str) -> (Hostler, Arc<Shared>) {
+    open_with(settings, Vec::new())
+}
+
+fn open_with(settings: &str, layers: Vec<Arc<dyn Layer>>) -> (Hostler, Arc<Shared>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostler.toml");
     std::fs::write(&file, settings).unwrap();
-    let wanted = ConfigOptions { config: Some(file), tools: vec!["/nowhere".into()], ..ConfigOptions::default() };
-    let config = Config::load(&wanted, Path::new("/")).unwrap();
     let shared = Arc::new(Shared::default());
-    let mut tools = Builtins::of(&config);
-    tools.register(Ring).unwrap();
-    tools.register(Panics).unwrap();
-    tools.register(Asks("asks")).unwrap();
-    tools.register(Asks("passes_on")).unwrap();
-    tools.register(Waits(Arc::clone(&shared))).unwrap();
-    tools.register(GoesRound(Arc::clone(&shared))).unwrap();
-    (Workspace::build_with(config, tools), shared)
+    let builder = Hostler::builder().config(file).tools("/nowhere").directory("/");
+    let builder = builder.builtin(Ring).builtin(Panics).builtin(Asks("asks")).builtin(Asks("passes_on"));
+    let builder = builder.builtin(Waits(Arc::clone(&shared))).builtin(GoesRound(Arc::clone(&shared)));
+    let builder = layers.into_iter().fold(builder, hostler::HostlerBuilder::layer);
+    (builder.open().unwrap(), shared)
 }
 
-async fn call(app: &Workspace, tool: &str, arguments: Value) -> Outcome {
+async fn call(app: &Hostler, tool: &str, arguments: Value) -> Outcome {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    Arc::unwrap_or_clone(app.calls.call(CallRequest::new(tool, arguments)).await)
+    Arc::unwrap_or_clone(app.call(CallRequest::new(tool, arguments)).await)
 }
 
 /// What never comes fails, and does not hang.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.unwrap()
+}
+
+/// Waits until so many calls have ended.
+async fn ended(app: &Hostler, count: u64) {
+    while app.counts().ended < count {
+        tokio::task::yield_now().await;
+    }
 }
 
 fn value(outcome: Outcome) -> Value {
@@ -180,12 +185,11 @@ fn value(outcome: Outcome) -> Value {
 
 #[tokio::test]
 async fn a_tool_in_rust_is_called_like_any_other() {
-    let (app, _) = app("");
-    let catalogue = app.calls.registry.catalogue();
-    let ring = catalogue.resolve("ring").unwrap();
-    assert_eq!((ring.description(), ring.entry.status()), (Some("Ring the bell.\n\nAs often as wished."), "ready"));
+    let (app, _) = open("");
+    let ring = app.tools().into_iter().find(|tool| tool.name == "ring").unwrap();
+    assert_eq!(ring.description.as_deref(), Some("Ring the bell.\n\nAs often as wished."));
     let expected = json!({"type": "integer", "minimum": 0, "description": "How often."});
-    assert_eq!(ring.input_schema()["properties"]["times"], expected);
+    assert_eq!(ring.input_schema["properties"]["times"], expected);
     assert_eq!(value(call(&app, "ring", json!({"times": 2})).await), "dingding");
     let wrong = call(&app, "ring", json!({"time": 2})).await.ended.unwrap_err();
     assert_eq!(wrong.code, Code::InvalidParams);
@@ -196,7 +200,7 @@ async fn a_tool_in_rust_is_called_like_any_other() {
 
 #[tokio::test]
 async fn one_that_panics_ends_nobody_else() {
-    let (app, shared) = app("");
+    let (app, shared) = open("");
     let app = Arc::new(app);
     let waiting = tokio::spawn({
         let app = Arc::clone(&app);
@@ -215,7 +219,7 @@ async fn one_that_panics_ends_nobody_else() {
 
 #[tokio::test]
 async fn work_on_a_thread_hears_that_its_time_is_over() {
-    let (app, shared) = app("");
+    let (app, shared) = open("");
     let fault = call(&app, "goes_round", json!({})).await.ended.unwrap_err();
     assert_eq!(fault.code, Code::ToolTimeout);
     assert!(
@@ -229,7 +233,7 @@ async fn work_on_a_thread_hears_that_its_time_is_over() {
 
 #[tokio::test]
 async fn work_on_a_thread_hears_that_nobody_waits() {
-    let (app, shared) = app("[tool.goes_round]\ntimeout = \"1h\"\n");
+    let (app, shared) = open("[tool.goes_round]\ntimeout = \"1h\"\n");
     let app = Arc::new(app);
     let task = tokio::spawn({
         let app = Arc::clone(&app);
@@ -244,7 +248,7 @@ async fn work_on_a_thread_hears_that_nobody_waits() {
 
 #[tokio::test]
 async fn no_more_run_at_once_than_may() {
-    let (app, shared) = app("[limits]\nmax_concurrent_calls = 2\nmax_queue = 3\n");
+    let (app, shared) = open("[limits]\nmax_concurrent_calls = 2\nmax_queue = 3\n");
     let app = Arc::new(app);
     let calls: Vec<_> = (0..5)
         .map(|_| {
@@ -272,7 +276,7 @@ async fn no_more_run_at_once_than_may() {
 #[tokio::test]
 async fn tools_call_others_and_never_themselves_without_end() {
     // The one that calls has the only turn: what it calls needs none.
-    let (app, _) = app("[limits]\nmax_concurrent_calls = 1\n");
+    let (app, _) = open("[limits]\nmax_concurrent_calls = 1\n");
     let asked = json!({"tool": "ring", "arguments": {"times": 3}});
     assert_eq!(value(soon(call(&app, "asks", asked.clone())).await), "dingdingding");
     let own = json!({"tool": "asks", "arguments": asked});
@@ -293,8 +297,8 @@ fn request(tool: &str) -> CallRequest {
 
 #[tokio::test]
 async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
-    let (app, shared) = app("");
-    let handle = app.calls.start(request("waits"));
+    let (app, shared) = open("");
+    let handle = app.start(request("waits"));
     let mut events = handle.events();
     shared.began.acquire().await.unwrap().forget();
     handle.cancel(Cancelled::because(Canceller::Client, "no longer needed"));
@@ -305,34 +309,34 @@ async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
     assert!(matches!(soon(events.recv()).await, Some(CallEvent::Ended(ended)) if ended.call_id == handle.id()));
     let late = soon(handle.events().recv()).await;
     assert!(matches!(late, Some(CallEvent::Ended(_))), "who listens late hears the outcome: {late:?}");
-    let counts = app.calls.counts();
+    let counts = app.counts();
     assert_eq!((counts.ended, counts.cancelled, counts.failed), (1, 1, 0));
 }
 
 #[tokio::test]
 async fn a_dropped_handle_detaches_and_a_dropped_call_cancels() {
-    let (app, shared) = app("");
-    drop(app.calls.start(request("waits")));
+    let (app, shared) = open("");
+    drop(app.start(request("waits")));
     shared.began.acquire().await.unwrap().forget();
     shared.go_on.notify_waiters();
-    soon(app.calls.idle(SessionId::default())).await;
-    assert_eq!((app.calls.counts().ended, app.calls.counts().cancelled), (1, 0), "it went on to its end");
-    let call = app.calls.call(request("waits"));
+    soon(ended(&app, 1)).await;
+    assert_eq!((app.counts().ended, app.counts().cancelled), (1, 0), "it went on to its end");
+    let call = app.call(request("waits"));
     tokio::select! {
         _ = call => panic!("it waits"),
         permit = shared.began.acquire() => permit.unwrap().forget(),
     }
-    soon(app.calls.idle(SessionId::default())).await;
-    assert_eq!((app.calls.counts().ended, app.calls.counts().cancelled), (2, 1));
+    soon(ended(&app, 2)).await;
+    assert_eq!((app.counts().ended, app.counts().cancelled), (2, 1));
 }
 
 #[tokio::test]
 async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
-    let (app, shared) = app("");
+    let (app, shared) = open("");
     let keyed = |tool: &str, key: &str| {
         let mut request = request(tool);
         request.key = Some(key.to_owned());
-        app.calls.start(request)
+        app.start(request)
     };
     let (one, two, other) = (keyed("waits", "k"), keyed("waits", "k"), keyed("waits", "another"));
     assert_eq!(one.id(), two.id());
@@ -342,7 +346,7 @@ async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
     one.cancel(Cancelled::by(Canceller::Caller));
     other.cancel(Cancelled::by(Canceller::Caller));
     soon(other.outcome()).await;
-    assert_eq!(app.calls.counts().ended, 1, "the joined call still has a listener");
+    assert_eq!(app.counts().ended, 1, "the joined call still has a listener");
     two.cancel(Cancelled::by(Canceller::Caller));
     assert_eq!(soon(one.outcome()).await.call_id, soon(two.outcome()).await.call_id);
     let again = keyed("waits", "k");
@@ -354,19 +358,50 @@ async fn a_joined_call_runs_once_and_ends_with_its_last_listener() {
 
 #[tokio::test]
 async fn the_end_of_a_session_ends_its_calls_and_no_others() {
-    let (app, shared) = app("");
-    let of = |session| {
-        let mut request = request("waits");
-        request.caller = Arc::new(Caller { session: SessionId(session), ..Caller::default() });
-        app.calls.start(request)
-    };
-    let (gone, stays) = (of(1), of(2));
+    let (app, shared) = open("");
+    let (one, two) = (app.session(), app.session());
+    let (gone, stays) = (one.start(request("waits")), two.start(request("waits")));
     soon(shared.began.acquire_many(2)).await.unwrap().forget();
-    app.calls.cancel_all_of(SessionId(1), &Cancelled::by(Canceller::ClientGone));
-    soon(app.calls.idle(SessionId(1))).await;
+    drop(one);
     let outcome = soon(gone.outcome()).await;
-    assert_eq!(outcome.metadata.cancelled, Some(Cancelled::by(Canceller::ClientGone)));
-    assert_eq!((app.calls.running_of(SessionId(1)), app.calls.running_of(SessionId(2))), (0, 1));
+    assert_eq!(outcome.metadata.cancelled, Some(Cancelled::by(Canceller::SessionEnd)));
+    assert_eq!(two.running(), 1);
     shared.go_on.notify_waiters();
     assert!(soon(stays.outcome()).await.ended.is_ok());
+}
+
+/// Refuses one tool and counts what it sees.
+#[derive(Default)]
+struct Refuses {
+    tries: AtomicUsize,
+    recorded: AtomicUsize,
+}
+
+impl Layer for Refuses {
+    fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
+        self.tries.fetch_add(1, SeqCst);
+        if call.tool_name() != "ring" || next.arguments().get() != "{\"times\":13}" {
+            return next.run();
+        }
+        let fault = Fault::new(Code::PermissionDenied, format!("{} is not to ring so often", call.id()));
+        Box::pin(async { Settled { ended: Err(fault), metadata: Metadata::default() } })
+    }
+
+    fn recorded(&self, _: &hostler::Caller, _: &Outcome) {
+        self.recorded.fetch_add(1, SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_layer_decides_before_the_tool_runs_and_hears_every_outcome_once() {
+    let layer = Arc::new(Refuses::default());
+    let (app, _) = open_with("", vec![Arc::clone(&layer) as Arc<dyn Layer>]);
+    assert_eq!(value(call(&app, "ring", json!({"times": 1})).await), "ding");
+    let refused = call(&app, "ring", json!({"times": 13})).await.ended.unwrap_err();
+    assert_eq!(refused.code, Code::PermissionDenied);
+    let asked = json!({"tool": "ring", "arguments": {"times": 13}});
+    let within = call(&app, "asks", asked).await.ended.unwrap_err();
+    assert!(within.message.contains("is not to ring so often"), "{within}");
+    assert_eq!(call(&app, "no_such_tool", json!({})).await.ended.unwrap_err().code, Code::ToolNotFound);
+    assert_eq!((layer.tries.load(SeqCst), layer.recorded.load(SeqCst)), (4, 5), "what is not found is only recorded");
 }

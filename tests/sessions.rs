@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hostler::builtin::Builtins;
-use hostler::config::{Config, ConfigOptions, Environment};
-use hostler::mcp::serve_connection;
-use hostler::runtime::{Runtime, Workspace};
+use hostler::{Environment, Hostler, Runtime};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -36,38 +33,33 @@ done
 
 struct World {
     folder: tempfile::TempDir,
-    runtime: Arc<Runtime>,
+    /// Of the first workspace, for all others.
+    runtime: Option<Arc<Runtime>>,
 }
 
 impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         write_tool(&folder.path().join("tools"), "peek");
-        let config = Config::load(&ConfigOptions::default(), folder.path()).unwrap();
-        Self { runtime: Runtime::new(&config), folder }
+        Self { folder, runtime: None }
     }
 
     /// A workspace in a directory of its own, with these settings and this secret.
-    fn workspace(&self, directory: &str, tools: &Path, settings: &str, secret: &str) -> Workspace {
+    async fn workspace(&mut self, directory: &str, tools: &Path, settings: &str, secret: &str) -> Arc<Hostler> {
         let home = self.folder.path().join(directory);
         std::fs::create_dir_all(&home).unwrap();
         std::fs::write(home.join("hostler.toml"), settings).unwrap();
         let path = std::env::var("PATH").unwrap();
-        let environment = Environment::from_iter([
-            ("PATH", path.as_str()),
-            ("HOME", self.folder.path().to_str().unwrap()),
-            ("KEY", secret),
-        ]);
-        let wanted = ConfigOptions {
-            tools: vec![tools.to_owned()],
-            environment: Arc::new(environment),
-            ..ConfigOptions::default()
-        };
-        let config = Config::load(&wanted, &home).unwrap();
-        let builtins = Builtins::of(&config);
-        let workspace = Workspace::build_in(Arc::clone(&self.runtime), config, builtins);
-        workspace.ask();
-        workspace
+        let home_folder = self.folder.path().to_str().unwrap();
+        let environment = Environment::from_iter([("PATH", path.as_str()), ("HOME", home_folder), ("KEY", secret)]);
+        let mut builder = Hostler::builder().directory(home).tools(tools).environment(environment);
+        if let Some(runtime) = &self.runtime {
+            builder = builder.runtime(runtime);
+        }
+        let hostler = builder.open().unwrap();
+        self.runtime.get_or_insert_with(|| Arc::clone(hostler.runtime()));
+        hostler.ready().await;
+        Arc::new(hostler)
     }
 
     fn tools(&self) -> PathBuf {
@@ -90,10 +82,11 @@ struct Client {
 }
 
 impl Client {
-    async fn connect(workspace: &Workspace) -> Self {
+    async fn connect(hostler: &Arc<Hostler>) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
-        tokio::spawn(serve_connection(Arc::clone(&workspace.calls), input, output));
+        let hostler = Arc::clone(hostler);
+        tokio::spawn(async move { hostler.serve_mcp(input, output).await });
         let (read, output) = tokio::io::split(ours);
         let mut client = Self { lines: BufReader::new(read).lines(), output, notes: Vec::new() };
         let about = json!({"name": "test", "version": "1"});
@@ -160,19 +153,20 @@ const B: &str = "[tool.peek.env]\nMARK = \"b\"\n";
 
 #[tokio::test]
 async fn a_worker_is_shared_where_everything_it_is_made_of_is_the_same() {
-    let world = World::new();
+    let mut world = World::new();
     let tools = world.tools();
     let workspaces = [
-        world.workspace("here", &tools, A, "k-1"),
-        world.workspace("here", &tools, A, "k-1"),
-        world.workspace("here", &tools, B, "k-1"),
-        world.workspace("here", &tools, A, "k-2"),
-        world.workspace("elsewhere", &tools, A, "k-1"),
-        world.workspace("here", &tools, "[tool.peek]\nmax_memory = \"1GB\"\n[tool.peek.env]\nMARK = \"a\"\n", "k-1"),
+        world.workspace("here", &tools, A, "k-1").await,
+        world.workspace("here", &tools, A, "k-1").await,
+        world.workspace("here", &tools, B, "k-1").await,
+        world.workspace("here", &tools, A, "k-2").await,
+        world.workspace("elsewhere", &tools, A, "k-1").await,
+        world
+            .workspace("here", &tools, "[tool.peek]\nmax_memory = \"1GB\"\n[tool.peek.env]\nMARK = \"a\"\n", "k-1")
+            .await,
     ];
     let mut seen = Vec::new();
     for workspace in &workspaces {
-        workspace.calls.registry.asked().await;
         seen.push(Client::connect(workspace).await.peek(1).await);
     }
     let pids: Vec<u64> = seen.iter().map(|one| one["pid"].as_u64().unwrap()).collect();
@@ -195,16 +189,13 @@ async fn a_worker_is_shared_where_everything_it_is_made_of_is_the_same() {
 
 #[tokio::test]
 async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
-    let world = World::new();
-    let other = world.folder.path().join("other-tools");
+    let mut world = World::new();
+    let (tools, other) = (world.tools(), world.folder.path().join("other-tools"));
     write_tool(&other, "peek");
     write_tool(&other, "second");
     let several = |settings: &str| format!("[tool.peek]\nmax_workers = 4\n{settings}");
-    let one = world.workspace("one", &world.tools(), &several(A), "k-1");
-    let two = world.workspace("two", &other, &several(B), "k-2");
-    for workspace in [&one, &two] {
-        workspace.calls.registry.asked().await;
-    }
+    let one = world.workspace("one", &tools, &several(A), "k-1").await;
+    let two = world.workspace("two", &other, &several(B), "k-2").await;
     let (mut a, mut b) = (Client::connect(&one).await, Client::connect(&one).await);
     let (mut c, mut d) = (Client::connect(&two).await, Client::connect(&two).await);
 
@@ -239,31 +230,31 @@ async fn four_sessions_of_two_workspaces_do_not_reach_each_other() {
         other.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
         other.caught_up(7).await;
     }
-    assert_eq!([one.calls.counts().cancelled, two.calls.counts().cancelled], [0, 0]);
+    assert_eq!([one.counts().cancelled, two.counts().cancelled], [0, 0]);
 
     // The end of a session ends its calls and no others, also of the same workspace.
     b.hang(6).await;
     drop(a);
     tokio::time::timeout(PATIENCE, async {
-        while one.calls.counts().cancelled == 0 {
+        while one.counts().cancelled == 0 {
             tokio::task::yield_now().await;
         }
     })
     .await
     .expect("the call of a client that is gone is cancelled");
-    assert_eq!(two.calls.counts().cancelled, 0);
+    assert_eq!(two.counts().cancelled, 0);
     b.caught_up(8).await;
-    assert_eq!(one.calls.counts().cancelled, 1, "its neighbour's call goes on");
+    assert_eq!(one.counts().cancelled, 1, "its neighbour's call goes on");
     b.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
     assert_eq!(b.peek(9).await["mark"], "a");
-    assert_eq!(one.calls.counts().cancelled, 2);
+    assert_eq!(one.counts().cancelled, 2);
     c.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}})).await;
     assert_eq!(c.peek(9).await["mark"], "b");
-    assert_eq!(two.calls.counts().cancelled, 1);
+    assert_eq!(two.counts().cancelled, 1);
 
     // Changes of one workspace's list are announced to its sessions alone.
     std::fs::remove_file(other.join("second")).unwrap();
-    two.calls.registry.refresh_if_changed();
+    two.tools();
     while c.read().await["method"] != "notifications/tools/list_changed" {}
     b.caught_up(10).await;
     assert!(b.notes.iter().all(|note| note["method"] != "notifications/tools/list_changed"), "{:?}", b.notes);

@@ -139,7 +139,7 @@ impl Ground {
     /// A relay to the same worker, which has said hello.
     pub fn relay_to_shim(&self) -> Fallible<Peer> {
         let mut peer = self.relay(&self.worker)?;
-        peer.write(&hostler::protocol::Hello::new("sums", &[], &[]).frame())?;
+        peer.write(&hostler::bench::Hello::new("sums", &[], &[]).frame())?;
         peer.read_line(&mut Vec::new())?;
         peer.ask_once(Dialect::Worker)?;
         Ok(peer)

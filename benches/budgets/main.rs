@@ -1,4 +1,4 @@
-//! The budgets of hostler, measured: `cargo bench --bench budgets [-- --quick] [-- --row NAME]`.
+//! The budgets of hostler, measured: `cargo bench --features bench --bench budgets [-- --quick] [-- --row NAME]`.
 //!
 //! Machines and moments differ, so nothing here is compared with a number from another run. Every comparison is made
 //! of rounds in which the two sides take turns; a round gives a ratio, and the median of the rounds is told. Every

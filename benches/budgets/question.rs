@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-use hostler::protocol::CallFrame;
+use hostler::bench::CallFrame;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -5,10 +5,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hostler::call::validate_arguments;
-use hostler::config::{Config, ConfigOptions};
-use hostler::outcome::Code;
-use hostler::registry::{Registry, Tool};
+use hostler::bench::{Registry, Tool, validate_arguments};
+use hostler::{Code, Config, ConfigOptions};
 use serde_json::{Value, json};
 
 use crate::Fallible;

@@ -78,7 +78,7 @@ impl About {
 ///
 /// ```
 /// use hostler::builtin::{About, Builtin, Call};
-/// use hostler::outcome::Fault;
+/// use hostler::Fault;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct RingParams {

@@ -36,7 +36,7 @@ pub trait Layer: Send + Sync {
 /// One try of a call, as the layers see it.
 pub struct CallContext {
     /// The tool, in the version that is to run.
-    pub tool: Arc<Tool>,
+    pub(crate) tool: Arc<Tool>,
     /// 1 for the first version of the tool that is tried, 2 for the fall-back.
     pub version: u32,
     pub(super) running: Arc<RunningCall>,
@@ -47,6 +47,11 @@ impl CallContext {
     /// The call's id, the same for every try.
     pub fn id(&self) -> &str {
         &self.running.id
+    }
+
+    /// The tool's full name, `pack.function`.
+    pub fn tool_name(&self) -> &str {
+        &self.tool.name
     }
 
     /// Who asks.

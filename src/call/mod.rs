@@ -19,8 +19,9 @@ pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
-pub use overview::{Overview, Refreshed};
+pub use overview::Overview;
 pub use request::{Arguments, CallRequest, Caller, SessionId};
 pub use service::CallService;
 pub use session::Session;
+#[cfg(feature = "bench")]
 pub use validate::arguments as validate_arguments;

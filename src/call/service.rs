@@ -49,13 +49,14 @@ pub struct CallService {
 }
 
 impl CallService {
-    /// Puts the parts together.
+    /// Puts the parts together. `layers` come within those of hostler itself.
     pub fn new(
         config: Arc<Config>,
         registry: Arc<Registry>,
         pools: Pools,
         one_shots: OneShots,
         built_ins: BuiltIns,
+        layers: Vec<Arc<dyn Layer>>,
     ) -> Arc<Self> {
         let counts = Arc::<CountLayer>::default();
         Arc::new(Self {
@@ -64,7 +65,10 @@ impl CallService {
             one_shots,
             built_ins,
             config,
-            layers: vec![Arc::new(LogLayer), Arc::clone(&counts) as Arc<dyn Layer>],
+            layers: [Arc::new(LogLayer) as Arc<dyn Layer>, Arc::clone(&counts) as Arc<dyn Layer>]
+                .into_iter()
+                .chain(layers)
+                .collect(),
             counts,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),

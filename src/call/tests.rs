@@ -47,7 +47,7 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
     let built_ins =
         BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
-    CallService::new(config, registry, pools, one_shots, built_ins)
+    CallService::new(config, registry, pools, one_shots, built_ins, Vec::new())
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

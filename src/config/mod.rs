@@ -23,4 +23,3 @@ mod tests;
 pub use effective::{EffectiveTool, FunctionSettings};
 pub use environment::Environment;
 pub use load::{Config, ConfigError, ConfigOptions};
-pub use tables::{Envelope, Limits, OnSchemaFailure};

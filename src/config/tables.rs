@@ -12,6 +12,7 @@ use super::value::{ByteCount, FromToml, Mismatch, choice};
 
 /// `[limits]`: limits for all tools together.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_field_names, reason = "named as in hostler.toml")]
 pub struct Limits {
     /// The most output that is kept of one call.
     pub max_output: Setting<ByteCount>,

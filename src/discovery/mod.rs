@@ -27,12 +27,13 @@ pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
 pub use python::{
-    Lines, Live, OpenNames, Side, SyntaxError, docstring_of, documented_arguments, enough_for, read_bytes,
-    read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
+    Lines, Live, OpenNames, SyntaxError, enough_for, read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
 };
 pub use reader::Answers;
-pub use scan::{FolderProblem, Scan, scan, scan_all};
+pub use scan::{FolderProblem, Scan, scan_all};
 pub use source_id::SourceId;
+#[cfg(test)]
+pub use {python::read_bytes, scan::scan};
 
 /// One tool file. What depends on its place or on other files is not stored in the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]

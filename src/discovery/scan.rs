@@ -52,6 +52,7 @@ impl FolderProblem {
     }
 }
 
+#[cfg(test)]
 /// Reads every Python tool file of the folders: `*.py` directly in a folder, and `NAME/NAME.py`. Conflicting names are left
 /// to [`super::resolve_collisions`].
 pub fn scan(folders: &[PathBuf]) -> Scan {

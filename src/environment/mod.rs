@@ -12,7 +12,6 @@ mod store;
 mod uv;
 
 pub use marker::installed_modules;
-pub use pythons::Minor;
 pub use settings::{EnvironmentSettings, Progress};
 pub use spec::EnvironmentSpec;
 pub use store::{Environments, Lease, Pruned};

@@ -16,4 +16,4 @@ pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
 pub use pooled::{Pools, Prepared, caps};
 pub use secrets::{named_itself, trouble_of_secret};
-pub use store::{PoolKey, PoolStore};
+pub use store::PoolStore;

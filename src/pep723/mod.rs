@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use block::{Block, blocks};
+pub use block::blocks;
 pub use decode::decode;
 pub use metadata::{Metadata, is_identifier, nearest_identifier};
 pub use requirement::{

@@ -60,7 +60,7 @@ pub enum Event {
     Look,
     /// Have as many workers as there should always be.
     Warm,
-    /// Time has passed; [`super::Machine::next_timer`] said when to come.
+    /// Time has passed; `Machine::next_timer` said when to come.
     Timer,
     /// Take no more calls, finish those there are, then leave.
     Close,

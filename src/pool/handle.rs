@@ -37,7 +37,7 @@ impl Pool {
         Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false), started }
     }
 
-    /// Makes a call. It is cancelled by its [`Cancellation`](super::Cancellation), or by dropping the future.
+    /// Makes a call. It is cancelled by its [`Cancellation`], or by dropping the future.
     pub async fn call(&self, job: Job) -> Settled {
         let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
         let (tool, cancellation) = (job.tool.clone(), job.cancellation.clone());

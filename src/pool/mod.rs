@@ -34,16 +34,12 @@ mod simulation;
 #[cfg(test)]
 mod breaker_tests;
 
-pub use admission::{AdmissionQueue, Full, RunPermit};
-pub use broker::{Caps, PoolId, ResourceBroker, Wakeup};
-pub use event::{
-    CallId, CallSpec, Decision, Effect, Event, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId,
-};
+pub use admission::{AdmissionQueue, RunPermit};
+pub use broker::Caps;
 pub use handle::Cancellation;
 pub use handle::Pool;
 pub use job::{Job, Listener, NoopListener, Settled};
-pub use machine::{Machine, PoolView, Resting, WorkerPhase, WorkerView};
 pub use open_call::busy;
 pub use rules::Rules;
 pub use shared::{Shared, Usage};
-pub use status::{LastExit, PoolStatus, WorkerStatus};
+pub use status::{PoolStatus, WorkerStatus};

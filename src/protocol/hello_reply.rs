@@ -13,9 +13,6 @@ pub struct HelloReply {
     /// The worker's own process id, which is not that of its launcher.
     #[serde(deserialize_with = "whole")]
     pub pid: u32,
-    /// The names of the functions it serves.
-    #[serde(default)]
-    pub functions: Vec<String>,
     /// What it can do beside the least.
     #[serde(default)]
     pub features: Vec<String>,

@@ -14,7 +14,7 @@ pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
 pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};
 pub use hello_reply::HelloReply;
 pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
-pub use parse::{BadFrame, parse, peek_id};
+pub use parse::{parse, peek_id};
 
 /// The protocol version that this hostler speaks.
 pub const VERSION: u32 = 1;
@@ -37,8 +37,6 @@ pub mod wire_code {
     pub const CANCELLED: i64 = -32_003;
     /// Memory, disk or descriptors ran out under the tool.
     pub const EXHAUSTED: i64 = -32_004;
-    /// The tool file could not be imported.
-    pub const IMPORT_FAILED: i64 = -32_010;
     /// The worker has no such function.
     pub const NO_FUNCTION: i64 = -32_601;
     /// An argument could not be converted.

@@ -15,7 +15,6 @@ mod watching_tests;
 
 pub use asking::{Asking, Asks, keep_asking};
 pub use catalogue::{Catalogue, FileEntry, KIND_WORDS, Serving, Tool};
-pub use last_good::Stale;
-pub use live::{Registry, Stamps};
+pub use live::Registry;
 pub use lookup::{Filter, NotFound};
-pub use watching::{OnCatalogue, Watching};
+pub use watching::Watching;

@@ -2,7 +2,7 @@
 //!
 //! A [`Runtime`] holds the pools of workers and what they share. A [`Workspace`] is one effective configuration with its
 //! catalogue; any number of them live in one runtime, and their sessions share a worker only where it would be the same
-//! worker anyway ([`PoolKey`](crate::executor::PoolKey)).
+//! worker anyway (`executor::PoolKey`).
 
 mod workspace;
 

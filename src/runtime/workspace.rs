@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Runtime;
 use crate::builtin::Builtins;
-use crate::call::CallService;
+use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
@@ -48,11 +48,11 @@ impl Workspace {
     /// The same, with these tools inside: [`Builtins::of`] the configuration, and what a program adds to them.
     pub fn build_with(config: Config, tools: Builtins) -> Self {
         let runtime = Runtime::new(&config);
-        Self::build_in(runtime, config, tools)
+        Self::build_in(runtime, config, tools, Vec::new())
     }
 
-    /// A workspace beside others.
-    pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins) -> Self {
+    /// A workspace beside others, with these layers around its calls.
+    pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins, layers: Vec<Arc<dyn Layer>>) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
@@ -65,7 +65,7 @@ impl Workspace {
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), env_filter.clone(), directory);
         let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, env_filter);
-        let calls = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins);
+        let calls = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins, layers);
         Self { config, calls, runtime }
     }
 

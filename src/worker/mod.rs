@@ -17,17 +17,15 @@ mod stderr;
 mod writer;
 
 pub use answer::{error_fault, is_cancelled, oversized_fault};
-pub use codec::Codec;
 pub use death::{Death, died_fault, held_up_fault, idle_death_fault, is_sent, timeout_fault};
 pub use events::{Backpressure, Control, EventSender, LogLine, WorkerEvent, WorkerHandle};
+pub use launch::WorkerSpec;
 pub use launch::{Ask, HostAccess};
-pub use launch::{Described, WorkerSpec};
-pub use launch::{Launcher, StartNote, StartNotes, Starting};
+pub use launch::{Launcher, StartNote, StartNotes};
 pub use program::ProgramLauncher;
 pub use python::{PythonLauncher, PythonSpec};
-pub use reader::LinkReader;
 pub use shim::Shims;
 pub use sources::Sources;
 pub use stack::Stack;
-pub use task::Excess;
-pub use writer::{LinkWriter, start_writer};
+#[cfg(test)]
+pub use {launch::Starting, writer::LinkWriter};

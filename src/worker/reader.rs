@@ -39,6 +39,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
     }
 
     /// The same with another limit for a frame's length.
+    #[cfg(test)]
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;

@@ -155,9 +155,9 @@ class Facts(unittest.IsolatedAsyncioTestCase):
     def test_a_selection_that_nothing_meets_is_told_with_what_there_is(self):
         _, tools, _, config = self.place()
         for words, told in (
-            (["--category", "netwrk"], "no tool has the category `netwrk`; there are "),
-            (["--tag", "smal"], "no tool has the tag `smal`; there are "),
-            (["--pack", "plan"], "no tool has the pack `plan`; there are "),
+            (["--category", "netwrk"], "no tool has the category `netwrk`; "),
+            (["--tag", "smal"], "no tool has the tag `smal`; "),
+            (["--pack", "plan"], "no tool has the pack `plan`; "),
             (["--pack", "plain", "--kind", "builtin"], "no tool matches"),
         ):
             done = run("list", *words, "--tools", tools, "--config", config)

@@ -15,13 +15,6 @@ pub(super) struct Docstring {
     pub(super) returns: Option<String>,
 }
 
-/// The arguments that a docstring documents, sorted.
-pub fn documented_arguments(docstring: &str) -> Vec<String> {
-    let mut names: Vec<String> = Docstring::parse(docstring).parameters.into_keys().collect();
-    names.sort_unstable();
-    names
-}
-
 /// The topic of a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Topic {

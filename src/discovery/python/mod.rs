@@ -13,10 +13,7 @@ mod schema;
 mod syntax;
 mod types;
 
-pub use docstring::documented_arguments;
-pub use known_types::Side;
 pub use live::{Live, OpenNames};
-pub use module::docstring_of;
 pub use syntax::{Lines, SyntaxError, enough_for, syntax_error, unknown_to};
 
 use std::fs;
@@ -41,7 +38,7 @@ const LARGEST_FILE: u64 = 2 << 20;
 
 const TOO_DEEP: &str = "the code nests too deeply for Python; split it";
 
-/// Reads one file. [`ToolFile::helpers`] stays empty: only [`crate::discovery::scan()`] knows the neighbours.
+/// Reads one file. [`ToolFile::helpers`] stays empty: only a scan knows the neighbours.
 pub fn read_file(path: &Path) -> ToolFile {
     match bytes_of(path) {
         Ok(bytes) => read_bytes(path, &bytes),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 #[cfg(test)]
 pub(super) use sabotage::Mutant;
-pub use view::{PoolView, Resting, WorkerPhase, WorkerView};
+pub use view::{Resting, WorkerView};
 
 use super::breaker::CircuitBreaker;
 use super::broker::{PoolId, ResourceBroker};

@@ -49,7 +49,7 @@ pub enum KeeperError {
 ///
 /// It is to be the first thing that `main` does: the calling process becomes the keeper and never returns from here, and
 /// a child of it returns in its place, with everything the caller had. From then on that child adopts what loses its
-/// parent below it, so it must run [`keep_house`](super::keep_house), and every process that it starts besides is reaped
+/// parent below it, so it must run `reap_orphans`, and every process that it starts besides is reaped
 /// by hostler; a program that starts its own children and waits for them should start those through a process of their
 /// own. It also has to call [`finish`] before it ends.
 ///
