@@ -405,3 +405,20 @@ async fn a_layer_decides_before_the_tool_runs_and_hears_every_outcome_once() {
     assert_eq!(call(&app, "no_such_tool", json!({})).await.ended.unwrap_err().code, Code::ToolNotFound);
     assert_eq!((layer.tries.load(SeqCst), layer.recorded.load(SeqCst)), (4, 5), "what is not found is only recorded");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_over_its_limit_ends_with_a_timeout_at_that_moment() {
+    let began = tokio::time::Instant::now();
+    let (app, _) = open("[tool.waits]\ntimeout = \"5s\"\n");
+    let fault = call(&app, "waits", json!({})).await.ended.unwrap_err();
+    assert_eq!((fault.code, began.elapsed().as_secs()), (Code::ToolTimeout, 5));
+    assert!(fault.message.contains("timeout"), "{fault}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_run_for_five_minutes_where_nothing_else_is_said() {
+    let began = tokio::time::Instant::now();
+    let (app, _) = open("");
+    let fault = call(&app, "waits", json!({})).await.ended.unwrap_err();
+    assert_eq!((fault.code, began.elapsed().as_secs()), (Code::ToolTimeout, 300));
+}

@@ -40,6 +40,9 @@ pub struct Measured {
     from: String,
 }
 
+/// The verdict on a row that misses the budget of now.
+const MISSED: &str = "NOT MET";
+
 impl Measured {
     /// A figure without a target.
     pub fn plain(what: &str, value: f64, unit: &str) -> Self {
@@ -56,12 +59,17 @@ impl Measured {
     /// A figure with what it should be now and what it should become.
     pub fn against(what: &str, value: f64, unit: &str, now: Target, aim: Target) -> Self {
         let verdict = match (now.met(value), aim.met(value), now, aim) {
-            (false, ..) => "NOT MET",
+            (false, ..) => MISSED,
             (true, true, _, Target::AtMost(_) | Target::AtLeast(_)) => "aim met",
             (true, false, Target::Open, _) => "not yet",
             (true, ..) => "met",
         };
         Self { now, aim, verdict: verdict.to_owned(), ..Self::plain(what, value, unit) }
+    }
+
+    /// Whether it keeps the budget of now.
+    pub fn holds(&self) -> bool {
+        self.verdict != MISSED
     }
 
     /// The raw figures behind it.

@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from harness import TOOLS, connected, scratch, write_tool
+from harness import TOOLS, connected, environment, scratch, write_tool
 from wire import INLINE, Wire, call, line, request
 
 BIG = 2**80 + 1
@@ -145,6 +145,35 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
         while "method" in message:
             message = wire.read()
         self.assertEqual((message["id"], message["result"]["structuredContent"]["number"]), (2, 5))
+
+
+class WhoEndedIt(unittest.TestCase):
+    """A call without a result is in the log, with who ended it, also when nobody reads its answer."""
+
+    def logged(self, end):
+        gate = scratch(self) / "gate"
+        os.mkfifo(gate)
+        with Wire(TOOLS, env=environment(HOSTLER_LOG="info")) as wire:
+            wire.open()
+            wire.send(call(1, "slow_wait_at", "p", gate=str(gate)))
+            while "began" not in (wire.read().get("params") or {}).get("message", ""):
+                pass
+            end(wire)
+            wire.ended(1.5)
+            lines = [text for text in wire.stderr().splitlines() if "slow.wait_at" in text and "CANCELLED" in text]
+        self.assertEqual(len(lines), 1, "it is recorded once")
+        return lines[0]
+
+    def test_the_client_cancels_it(self):
+        def cancel(wire):
+            wire.send(line(method="notifications/cancelled", params={"requestId": 1, "reason": "changed my mind"}))
+            wire.value(2, "plain_greet")
+            wire.end_input()
+
+        self.assertIn("changed my mind", self.logged(cancel))
+
+    def test_the_client_is_gone(self):
+        self.assertIn("client is gone", self.logged(Wire.end_input))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,14 @@ class WorkerEnvironment(unittest.IsolatedAsyncioTestCase):
         known = {"HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "VIRTUAL_ENV", "HOSTLER_RUN"}
         self.assertEqual([name for name in seen if name not in known and not name.startswith("LC_")], [])
 
+    async def test_a_worker_is_started_by_uv_run(self):
+        async with connected(env=self.person()) as hostler:
+            answer = await hostler.call("peek_environment")
+            shown = await hostler.value("peek_processes")
+        self.assertEqual(shown[0]["pid"], answer.worker)
+        words = shown[1]["cmdline"].replace("\0", " ").split()
+        self.assertEqual((os.path.basename(words[0]), words[1]), ("uv", "run"))
+
     async def test_started_directly_it_is_the_same(self):
         config = config_file(scratch(self), '[tool]\nlauncher = "direct"\n')
         async with connected(env=self.person(), config=config) as hostler:
