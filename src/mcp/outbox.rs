@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
@@ -32,6 +32,11 @@ struct State {
     /// Whole messages that wait, and how much of them is written.
     backlog: Vec<u8>,
     written: usize,
+    /// Bytes that the stream took and has not passed on yet, as standard output does that a thread writes.
+    unflushed: usize,
+    /// The writing task waits for something to do. While it waits for the stream, only it may poll that: a stream wakes
+    /// whoever polled it last.
+    is_idle: bool,
     /// The client takes nothing any more.
     is_closed: bool,
     /// Nobody is left who could send.
@@ -41,7 +46,15 @@ struct State {
 impl Outbox {
     /// Starts writing to a stream.
     pub fn new(stream: Writer) -> Self {
-        let state = State { stream, backlog: Vec::new(), written: 0, is_closed: false, is_over: false };
+        let state = State {
+            stream,
+            backlog: Vec::new(),
+            written: 0,
+            unflushed: 0,
+            is_idle: false,
+            is_closed: false,
+            is_over: false,
+        };
         let shared = Arc::new(Shared { state: Mutex::new(state), wake: Notify::new(), caught_up: Notify::new() });
         tokio::spawn(write(Arc::clone(&shared)));
         Self(Arc::new(Senders(shared)))
@@ -63,8 +76,9 @@ impl Outbox {
         if state.is_closed {
             return;
         }
-        if !state.backlog.is_empty() {
+        if !state.is_idle || !state.backlog.is_empty() {
             state.backlog.extend_from_slice(messages);
+            self.0.0.wake.notify_one();
             return;
         }
         let mut context = Context::from_waker(Waker::noop());
@@ -73,7 +87,10 @@ impl Outbox {
             Poll::Ready(_) => return self.0.0.close(&mut state),
             Poll::Pending => 0,
         };
+        state.unflushed = written;
         if written < messages.len() || !state.is_flushed(&mut context) {
+            // From here on the writing task polls the stream.
+            state.is_idle = false;
             state.backlog.extend_from_slice(&messages[written..]);
             self.0.0.wake.notify_one();
         }
@@ -82,7 +99,7 @@ impl Outbox {
     /// Bytes that the client has not taken yet; none for a client that will never take them.
     pub fn waiting(&self) -> usize {
         let state = self.0.0.state.lock();
-        if state.is_closed { 0 } else { state.backlog.len() - state.written }
+        if state.is_closed { 0 } else { state.backlog.len() - state.written + state.unflushed }
     }
 
     /// Waits until everything that was sent has been written, or never will be.
@@ -108,7 +125,7 @@ impl Shared {
     fn close(&self, state: &mut State) {
         state.is_closed = true;
         state.backlog = Vec::new();
-        state.written = 0;
+        (state.written, state.unflushed) = (0, 0);
         self.caught_up.notify_waiters();
         self.wake.notify_one();
     }
@@ -116,7 +133,11 @@ impl Shared {
 
 impl State {
     fn is_flushed(&mut self, context: &mut Context<'_>) -> bool {
-        Pin::new(&mut self.stream).poll_flush(context).is_ready()
+        let is_flushed = Pin::new(&mut self.stream).poll_flush(context).is_ready();
+        if is_flushed {
+            self.unflushed = 0;
+        }
+        is_flushed
     }
 
     /// Writes as much of the backlog as the stream takes.
@@ -124,7 +145,10 @@ impl State {
         while self.written < self.backlog.len() {
             match Pin::new(&mut self.stream).poll_write(context, &self.backlog[self.written..]) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(written)) => self.written += written,
+                Poll::Ready(Ok(written)) => {
+                    self.written += written;
+                    self.unflushed += written;
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return self.wait(),
             }
@@ -134,7 +158,9 @@ impl State {
         if self.backlog.capacity() > KEPT {
             self.backlog = Vec::new();
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
+        self.unflushed = 0;
+        Poll::Ready(flushed)
     }
 
     /// What is written is given back where it is much, so that a client that reads slowly costs what it has not read.
@@ -153,13 +179,15 @@ const KEPT: usize = 1 << 20;
 /// Writes what waits, until the client or everybody who could send is gone.
 async fn write(shared: Arc<Shared>) {
     loop {
+        shared.state.lock().is_idle = false;
         let step = std::future::poll_fn(|context| shared.state.lock().poll_backlog(context)).await;
         if step.is_err() {
             return shared.close(&mut shared.state.lock());
         }
         let (is_empty, is_last) = {
-            let state = shared.state.lock();
-            (state.backlog.is_empty(), state.is_over || state.is_closed)
+            let mut state = shared.state.lock();
+            state.is_idle = state.backlog.is_empty();
+            (state.is_idle, state.is_over || state.is_closed)
         };
         if is_empty {
             shared.caught_up.notify_waiters();
@@ -195,6 +223,23 @@ mod tests {
         drop(outbox);
         let expected: Vec<String> = (0..100).map(|number| format!("{{\"n\":{number}}}\n")).collect();
         assert_eq!(read.await.unwrap(), expected.concat());
+    }
+
+    /// As standard output is that a thread writes: it takes bytes at once and passes them on later.
+    #[tokio::test]
+    async fn a_stream_that_passes_bytes_on_later_is_waited_for_by_the_writing_task() {
+        let (ours, mut client) = tokio::io::duplex(8);
+        let outbox = Outbox::new(Box::new(tokio::io::BufWriter::new(ours)));
+        tokio::task::yield_now().await;
+        outbox.send_now(&[b'a'; 64]);
+        tokio::task::yield_now().await;
+        outbox.send_now(&[b'b'; 64]);
+        assert_eq!(outbox.waiting(), 128, "nothing counts as written that is not passed on");
+        let mut read = vec![0; 128];
+        let reading = tokio::time::timeout(std::time::Duration::from_secs(5), client.read_exact(&mut read));
+        reading.await.expect("the writing task goes on").unwrap();
+        outbox.caught_up().await;
+        assert_eq!((read, outbox.waiting()), ([[b'a'; 64], [b'b'; 64]].concat(), 0));
     }
 
     #[tokio::test]
