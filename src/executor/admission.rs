@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::advice;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
@@ -33,19 +33,19 @@ impl Admission {
     pub async fn settled<W: Future<Output = Settled>>(
         &self,
         tool: &Tool,
-        prepared: Prepared,
+        invocation: Invocation,
         config: &Config,
-        work: impl FnOnce(Prepared) -> W,
+        work: impl FnOnce(Invocation) -> W,
     ) -> Settled {
-        let (came, timeout) = (Instant::now(), prepared.timeout);
-        let cancellation = prepared.cancellation.clone();
-        let permit = cancellation.or(&tool.name, self.permit(tool, &prepared)).await.and_then(|permit| permit);
+        let (came, timeout) = (Instant::now(), invocation.timeout);
+        let cancellation = invocation.cancellation.clone();
+        let permit = cancellation.or(&tool.name, self.permit(tool, &invocation)).await.and_then(|permit| permit);
         let queue_ms = milliseconds(came.elapsed());
         let began = Instant::now();
         let mut settled = match permit {
             Ok(permit) => {
                 let _turn = permit;
-                let ended = cancellation.or(&tool.name, work(prepared)).await;
+                let ended = cancellation.or(&tool.name, work(invocation)).await;
                 ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },
@@ -59,8 +59,8 @@ impl Admission {
     }
 
     /// Waits until a call may run. One that a running call makes needs no permit: its caller holds one.
-    async fn permit(&self, tool: &Tool, prepared: &Prepared) -> Result<Option<RunPermit>, Fault> {
-        if prepared.nested {
+    async fn permit(&self, tool: &Tool, invocation: &Invocation) -> Result<Option<RunPermit>, Fault> {
+        if invocation.nested {
             return Ok(None);
         }
         let permit = self.queue(tool).permit(tool.entry.settings.max_queue.value).await;

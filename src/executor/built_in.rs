@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::admission::Admission;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use super::secrets::look_up;
 use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
@@ -31,10 +31,10 @@ impl BuiltIns {
     }
 
     /// Makes a call. Dropping the future cancels it.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         let work =
-            |prepared| async { Settled { ended: self.run(tool, prepared).await, metadata: Metadata::default() } };
-        self.admission.settled(tool, prepared, &self.config, work).await
+            |invocation| async { Settled { ended: self.run(tool, invocation).await, metadata: Metadata::default() } };
+        self.admission.settled(tool, invocation, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
@@ -51,8 +51,8 @@ impl BuiltIns {
         })
     }
 
-    async fn run(&self, tool: &Tool, prepared: Prepared) -> Result<Box<RawValue>, Fault> {
-        let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
+    async fn run(&self, tool: &Tool, invocation: Invocation) -> Result<Box<RawValue>, Fault> {
+        let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
         let most = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());

@@ -14,6 +14,6 @@ pub use built_in::BuiltIns;
 pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
-pub use pooled::{Pools, Prepared, caps};
+pub use pooled::{Invocation, Pools, caps};
 pub use secrets::{named_itself, trouble_of_secret};
 pub use store::{PoolKey, PoolStore};

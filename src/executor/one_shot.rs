@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::admission::Admission;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{Settled, Shared};
@@ -37,12 +37,12 @@ impl OneShots {
     }
 
     /// Makes a call. Dropping the future kills the process with its group.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let work = |prepared| async {
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
+        let work = |invocation| async {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };
-            Settled { ended: self.run(tool, prepared, &mut metadata).await, metadata }
+            Settled { ended: self.run(tool, invocation, &mut metadata).await, metadata }
         };
-        self.admission.settled(tool, prepared, &self.config, work).await
+        self.admission.settled(tool, invocation, &self.config, work).await
     }
 
     /// Forgets tool files that are gone.
@@ -50,20 +50,20 @@ impl OneShots {
         self.admission.keep_those_of(catalogue);
     }
 
-    async fn run(&self, tool: &Tool, prepared: Prepared, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
+    async fn run(&self, tool: &Tool, invocation: Invocation, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
         let file = &tool.entry.file;
         let most = self.config.limits.max_output.value.0;
         let program = Once {
             launch: self.launch(tool),
-            input: prepared.kwargs.get().as_bytes().to_vec(),
-            limit: prepared.timeout,
+            input: invocation.kwargs.get().as_bytes().to_vec(),
+            limit: invocation.timeout,
             most,
             tail: USUAL_TAIL,
             grace: GRACE,
         };
         // What it writes to standard output is its result, and nobody's to hear.
         let hear = |stream: Stream, line: &str| match stream {
-            Stream::Errors => prepared.listener.output(stream.word(), line),
+            Stream::Errors => invocation.listener.output(stream.word(), line),
             Stream::Output => {}
         };
         let done = once(program, hear).await.map_err(|error| {
@@ -79,7 +79,7 @@ impl OneShots {
         match done.end {
             End::Exit(Exit::Code(0)) => result(&tool.name, &done),
             End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
-            End::TimeOver => Err(too_long(&tool.name, prepared.timeout, &done)),
+            End::TimeOver => Err(too_long(&tool.name, invocation.timeout, &done)),
             End::TooMuch => Err(too_much(&tool.name, most, &done)),
         }
     }

@@ -25,7 +25,7 @@ use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
 /// A call that is ready to run.
-pub struct Prepared {
+pub struct Invocation {
     /// The call's id.
     pub call_id: String,
     /// The arguments, a JSON object.
@@ -76,8 +76,8 @@ impl Pools {
     }
 
     /// Makes a call in a worker of the tool's file.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let secrets = prepared.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
+        let secrets = invocation.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
         let (secrets, redactor) = match secrets.and_then(|found| found) {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
@@ -87,20 +87,20 @@ impl Pools {
             return Settled { ended: Err(fault), metadata: Metadata::default() };
         };
         let job = Job {
-            call_id: prepared.call_id,
+            call_id: invocation.call_id,
             tool: tool.name.clone(),
             function: tool.function().name.clone(),
-            kwargs: prepared.kwargs,
+            kwargs: invocation.kwargs,
             config,
             secrets,
-            timeout: prepared.timeout,
+            timeout: invocation.timeout,
             redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
-            nested: prepared.nested,
+            nested: invocation.nested,
             output_limit: self.config.limits.max_output.value.0,
-            listener: prepared.listener,
-            host: prepared.host,
-            cancellation: prepared.cancellation,
+            listener: invocation.listener,
+            host: invocation.host,
+            cancellation: invocation.cancellation,
         };
         let timeout = job.timeout;
         let mut settled = pool.call(job).await;

@@ -214,7 +214,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             ("sys.stdout.buffer.write(b'\\xff')", "INVALID_OUTPUT", "is not UTF-8"),
             ("while True: print('x' * 1000)", "INVALID_OUTPUT", "printed more than 1000 kB"),
             ("import time, signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "TOOL_TIMEOUT", "did not answer in 2s"),
-            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "something else than its annotation says"),
+            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "does not match its annotation: `result.said`"),
         ]
         schema = {**SCHEMA, "parameters": {}, "returns": {"type": "object", "properties": {"said": {"type": "string"}}}}
         tools = scratch(self) / "tools"
@@ -238,10 +238,10 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         program(tools, "run", schema={"input_schema": {"type": "object", "properties": {"mode": {"oneOf": modes}}}})
         async with connected(tools) as hostler:
-            for value, came in [("quick", 'the string "quick"'), (5, "the number 5")]:
+            for value, got in [("quick", 'the string "quick"'), (5, "the number 5")]:
                 answer = await hostler.call("run", mode=value)
                 self.assertEqual((answer.code, answer.message), (
-                    "INVALID_PARAMS", f'run was not called: `mode` must be "fast" or "slow", and {came} came'))
+                    "INVALID_PARAMS", f'run was not called: `mode`: expected "fast" or "slow", got {got}'))
         self.assertIn('mode  "fast"|"slow"', run("show", "run", "--tools", str(tools)).stdout)
 
     async def test_an_operation_that_failed_is_a_result(self):

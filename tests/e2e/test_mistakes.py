@@ -38,9 +38,9 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                    "def count() -> int:\n    return 'three'\n\n\ndef rows() -> list[Row]:\n    return [{'n': 1}, {'n': 'two'}]\n\n\n"
                    "def row() -> Row:\n    return {}\n\n\ndef many(size: int) -> list[str]:\n    return ['x' * 100] * size\n")
         words = {
-            "lies.count": "lies.count returned something else than its annotation says: `result` is to be integer, and a string came",
-            "lies.rows": "`result[1].n` is to be integer",
-            "lies.row": '`result` has no "n"',
+            "lies.count": "the result of lies.count does not match its annotation: `result`: expected integer, got a string",
+            "lies.rows": "`result[1].n`: expected integer",
+            "lies.row": '`result`: missing "n"',
         }
         async with connected(folder) as hostler:
             for tool, said in words.items():
@@ -140,9 +140,9 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
     async def test_arguments_that_do_not_fit(self):
         good = {"count": 1, "names": ["a"], "deep": {"x": 1}}
         cases = [
-            ({**good, "count": "one"}, ["`count` must be integer, and the string \"one\" came"]),
-            ({**good, "names": ["a", 2]}, ["`names[1]` must be string, and the number 2 came"]),
-            ({**good, "deep": {"x": "y"}}, ["`deep.x` must be integer"]),
+            ({**good, "count": "one"}, ["`count`: expected integer, got the string \"one\""]),
+            ({**good, "names": ["a", 2]}, ["`names[1]`: expected string, got the number 2"]),
+            ({**good, "deep": {"x": "y"}}, ["`deep.x`: expected integer"]),
             ({**good, "cuont": 1}, ["unknown argument `cuont`, did you mean `count`?"]),
             ({"count": 1}, ["missing argument `names` (array)", "missing argument `deep` (object)"]),
         ]
