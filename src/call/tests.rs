@@ -11,7 +11,7 @@ use crate::config::{Config, ConfigOptions};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, PoolStore, Pools, caps};
 use crate::outcome::{Code, Fault};
-use crate::pool::Shared;
+use crate::pool::BrokerHandle;
 use crate::process::EnvFilter;
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -42,7 +42,7 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let env_filter = EnvFilter::default();
     let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None };
-    let store = PoolStore::new(Arc::new(Shared::new(caps(&config))));
+    let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
     let built_ins =

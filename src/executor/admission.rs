@@ -11,7 +11,7 @@ use super::pooled::Invocation;
 use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
-use crate::pool::{AdmissionQueue, RunPermit, Settled, Shared, busy};
+use crate::pool::{AdmissionQueue, BrokerHandle, RunPermit, Settled, busy};
 use crate::registry::{Catalogue, Tool};
 
 /// When a caller that found no place may try again: nobody knows how long the calls before it take.
@@ -19,13 +19,13 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 /// The queues of everything that is not pooled.
 pub(super) struct Admission {
-    shared: Arc<Shared>,
+    shared: Arc<BrokerHandle>,
     /// Held only to look one up.
     queues: Mutex<HashMap<SourceId, Arc<AdmissionQueue>>>,
 }
 
 impl Admission {
-    pub fn new(shared: Arc<Shared>) -> Self {
+    pub fn new(shared: Arc<BrokerHandle>) -> Self {
         Self { shared, queues: Mutex::default() }
     }
 

@@ -13,7 +13,7 @@ use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
 use crate::config::section::is_typo_of;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
-use crate::outcome::{Code, Fault, Lack};
+use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
 use crate::registry::{FileEntry, Registry, Tool};
 
@@ -28,17 +28,17 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
             format!("Raise its `timeout` {place}, or make it do less")
         }
         _ => {
-            let told = match &fault.details.lack {
-                Some(Lack::Secret(name)) => Some(why_missing(name, config)),
-                Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
-                Some(Lack::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
+            let told = match &fault.details.missing {
+                Some(Missing::Secret(name)) => Some(why_missing(name, config)),
+                Some(Missing::Module(name)) => missing_module(name, &tool.entry.file),
+                Some(Missing::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
                     "Let it ask for that with `\"secrets\": [\"{name}\"]` in what `--schema` prints, or write \
                      `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml",
                     tool.entry.file.pack
                 )),
-                Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
-                Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
-                Some(Lack::Memory) => memory(tool),
+                Some(Missing::Declaration(name)) => Some(undeclared(name, tool)),
+                Some(Missing::Variable(name)) => Some(missing_variable(name, tool)),
+                Some(Missing::Memory) => memory(tool),
                 None if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&tool.entry.file),
                 None => None,
             };
@@ -276,12 +276,14 @@ mod tests {
     fn the_version_that_is_enough_is_named_with_the_line() {
         let header = |toml: &str| Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
         let except = "try:\n    pass\nexcept ValueError, KeyError:\n    pass\n";
-        let told = |toml: &str| syntax_advice(except, Some(&header(toml)));
+        let advice = |toml: &str| syntax_advice(except, Some(&header(toml)));
         assert!(
-            told("requires-python = \">=3.9\"\n").unwrap().contains("write line 2 as `# requires-python = \">=3.14\"`")
+            advice("requires-python = \">=3.9\"\n")
+                .unwrap()
+                .contains("write line 2 as `# requires-python = \">=3.14\"`")
         );
-        assert!(told("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
-        assert_eq!(told("requires-python = \">=3.14\"\n"), None);
+        assert!(advice("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
+        assert_eq!(advice("requires-python = \">=3.14\"\n"), None);
         let bare = syntax_advice("type X = int\n", None).unwrap();
         assert!(bare.starts_with("The file needs Python 3.12 (") && bare.contains("three lines"), "{bare}");
         assert_eq!(syntax_advice("x = 1\n", None), None);
@@ -315,6 +317,6 @@ mod tests {
              `# /// script`, `# dependencies = [\"httpx\"]` and `# ///`"
         );
         assert!(module_advice("tomllib", None).unwrap().contains("`requires-python`"));
-        assert_eq!(module_advice("ruamel", Some(&header)), None, "a part that a declared package lacks");
+        assert_eq!(module_advice("ruamel", Some(&header)), None, "a part that a declared package known");
     }
 }

@@ -12,7 +12,7 @@ use super::secrets::look_up;
 use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
-use crate::pool::{Settled, Shared};
+use crate::pool::{BrokerHandle, Settled};
 use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
 
@@ -26,7 +26,7 @@ pub struct BuiltIns {
 
 impl BuiltIns {
     /// These. `env_filter` is what programs that they start do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, env_filter: EnvFilter) -> Self {
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
         Self { config, tools, admission: Admission::new(shared), env_filter }
     }
 

@@ -10,7 +10,7 @@ use super::admission::Admission;
 use super::pooled::Invocation;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
-use crate::pool::{Settled, Shared};
+use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
@@ -32,7 +32,12 @@ pub struct OneShots {
 
 impl OneShots {
     /// `env_filter` is what executables do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, shared: Arc<Shared>, env_filter: EnvFilter, directory: Option<PathBuf>) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        shared: Arc<BrokerHandle>,
+        env_filter: EnvFilter,
+        directory: Option<PathBuf>,
+    ) -> Self {
         Self { config, directory, admission: Admission::new(shared), env_filter }
     }
 

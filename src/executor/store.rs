@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::discovery::SourceId;
-use crate::pool::{Pool, Shared};
+use crate::pool::{BrokerHandle, Pool};
 use crate::registry::FileEntry;
 
 /// What decides whether two callers may share a worker.
@@ -44,7 +44,7 @@ impl Identity {
 /// Every pool of a process.
 pub struct PoolStore {
     /// What they share: places for workers, admission to run, memory.
-    pub broker: Arc<Shared>,
+    pub broker: Arc<BrokerHandle>,
     /// Held only to look one up or to add it.
     pools: Mutex<HashMap<PoolKey, Weak<SharedPool>>>,
 }
@@ -64,7 +64,7 @@ pub(super) type Describe = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
 impl PoolStore {
     /// No pools yet.
-    pub fn new(broker: Arc<Shared>) -> Arc<Self> {
+    pub fn new(broker: Arc<BrokerHandle>) -> Arc<Self> {
         Arc::new(Self { broker, pools: Mutex::default() })
     }
 

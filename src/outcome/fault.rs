@@ -50,12 +50,12 @@ pub struct Details {
     pub retry_after_ms: Option<u64>,
     /// What was not there, for whoever knows where it comes from and completes the sentence. Not part of the outcome.
     #[serde(skip)]
-    pub lack: Option<Lack>,
+    pub missing: Option<Missing>,
 }
 
 /// Something that a tool needed and did not find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lack {
+pub enum Missing {
     /// A declared secret, by name.
     Secret(String),
     /// A module, by its full name.

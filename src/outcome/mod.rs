@@ -10,7 +10,7 @@ mod redactor;
 pub use cancelled::{Cancelled, Canceller};
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
-pub use fault::{Details, Fault, Lack};
+pub use fault::{Details, Fault, Missing};
 pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use redactor::Redactor;
 

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::handshake::Handshake;
 use super::stack::Stack;
-use crate::outcome::{Code, Details, Fault, Lack};
+use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::{keeper, last_word};
 use crate::protocol::{MAX_FRAME, WireError, wire_code};
 
@@ -23,7 +23,7 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
     let details = Details {
         exception: error.detail("type").map(str::to_owned),
         traceback: error.detail("traceback").map(str::to_owned),
-        lack: lack(error),
+        missing: missing(error),
         ..Details::default()
     };
     let text = &error.message;
@@ -45,15 +45,15 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
 }
 
 /// What an answer says was not there.
-pub(super) fn lack(error: &WireError) -> Option<Lack> {
-    let told = |key| error.detail(key).map(str::to_owned);
-    let lacks = [
-        told("module").map(Lack::Module),
-        told("secret").map(Lack::Secret),
-        told("undeclared").map(Lack::Declaration),
-        told("variable").map(Lack::Variable),
+pub(super) fn missing(error: &WireError) -> Option<Missing> {
+    let named = |key| error.detail(key).map(str::to_owned);
+    let known = [
+        named("module").map(Missing::Module),
+        named("secret").map(Missing::Secret),
+        named("undeclared").map(Missing::Declaration),
+        named("variable").map(Missing::Variable),
     ];
-    lacks.into_iter().flatten().next()
+    known.into_iter().flatten().next()
 }
 
 fn exhausted(tool: &str, error: &WireError) -> String {
@@ -97,7 +97,7 @@ impl Handshake {
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),
-            lack: lack(error),
+            missing: missing(error),
             stderr: self.tail.lock().text(),
             ..Details::default()
         };
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_exception_is_told_with_the_authors_line_and_one_from_elsewhere_without() {
-        let told = |code| {
+        let messages = |code| {
             let line =
                 "  File \"/t/slow.py\", line 7, in fetch\n  File \"/usr/lib/python3.11/json.py\", line 9, in loads\n";
             let data = serde_json::json!({"traceback": line, "resource": "disk"});
@@ -195,9 +195,9 @@ mod tests {
             ["/t/slow.py", "/t/other.py"].map(|file| error_fault("slow.fetch", Path::new(file), &error).message)
         };
         let place = " (slow.py:7 in fetch (inside json.py:9))";
-        let [own, others] = told(-1);
+        let [own, others] = messages(-1);
         assert_eq!((own, others.as_str()), (format!("ValueError: no{place}"), "ValueError: no"));
-        let [own, others] = told(wire_code::EXHAUSTED);
+        let [own, others] = messages(wire_code::EXHAUSTED);
         assert!(own.ends_with(place) && !others.contains("slow.py"), "{own} {others}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::stack::Stack;
 use super::task::{Excess, installed};
-use crate::outcome::{Code, Details, Fault, Lack};
+use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::Exit;
 
 /// The end of a worker's process.
@@ -57,7 +57,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
     };
     if let Some(excess) = death.excess {
         // Where its limit stands is for those to say who know the settings.
-        return memory_fault(tool, excess).with(Details { lack: Some(Lack::Memory), ..details });
+        return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
         _ if death.hung_up => Fault::new(
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn a_kill_is_told_by_what_the_process_held() {
-        let told = |peak: usize| {
+        let message = |peak: usize| {
             let (exit, stack) = (Exit::Signal(9), Stack::default());
             let death = Death { exit, stderr: None, stack, excess: None, peak_memory: Some(peak), hung_up: false };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };
-        assert!(told(1_000_000).contains("was killed with SIGKILL during this call, from outside or by itself"));
+        assert!(message(1_000_000).contains("was killed with SIGKILL during this call, from outside or by itself"));
         if super::installed().is_some() {
-            let large = told(usize::MAX / 2);
+            let large = message(usize::MAX / 2);
             assert!(large.contains("for want of memory (it held") && large.contains("set `max_memory`"), "{large}");
         }
     }

@@ -143,7 +143,7 @@ def inner() -> int:
             answers = await asyncio.gather(hostler.call("ca_outer"), hostler.call("cb_outer"))
             failed = [answer for answer in answers if answer.failed]
             self.assertEqual(len(failed), 1, [answer.text for answer in answers])
-            self.assertRegex(failed[0].message, r"busy with calls that wait for c. themselves \(c. → c. → c.\)")
+            self.assertRegex(failed[0].message, r"all workers of c. wait for c. \(c. → c. → c.\)")
             self.assertEqual([answer.value for answer in answers if not answer.failed], [5])
 
     async def test_children_of_any_thread_count_against_the_memory(self):
