@@ -1,4 +1,4 @@
-//! Admission of calls that need no worker of a pool: by tool file, among all that run.
+//! Admission of calls that use no pooled worker: queues per tool file, under the common limit on running calls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::outcome::{Fault, Metadata, milliseconds};
 use crate::pool::{AdmissionQueue, BrokerHandle, RunPermit, Settled, busy};
 use crate::registry::{Catalogue, Tool};
 
-/// When a caller that found no place may try again: nobody knows how long the calls before it take.
+/// The retry hint for a full queue; the duration of earlier calls is unknown.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// The queues of everything that is not pooled.
+/// The queues of all tool files without a pool.
 pub(super) struct Admission {
     shared: Arc<BrokerHandle>,
-    /// Held only to look one up.
+    /// Locked only to look up a queue.
     queues: Mutex<HashMap<SourceId, Arc<AdmissionQueue>>>,
 }
 
@@ -29,7 +29,7 @@ impl Admission {
         Self { shared, queues: Mutex::default() }
     }
 
-    /// Does the work of a call when it is its permit, and says how long both took.
+    /// Runs a call once it has a permit, and records both durations.
     pub async fn settled<W: Future<Output = Settled>>(
         &self,
         tool: &Tool,
@@ -58,7 +58,7 @@ impl Admission {
         settled
     }
 
-    /// Waits until a call may run. One that a running call makes needs no permit: its caller holds one.
+    /// Waits until a call may run. A nested call needs no permit: its caller holds one.
     async fn permit(&self, tool: &Tool, invocation: &Invocation) -> Result<Option<RunPermit>, Fault> {
         if invocation.nested {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Admission {
         permit.map(Some).map_err(|full| busy(&tool.name, full, AGAIN))
     }
 
-    /// Forgets the queues of tool files that are gone.
+    /// Removes the queues of deleted tool files.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
         let there: HashSet<SourceId> = catalogue.files.iter().map(|entry| entry.file.source()).collect();
         self.queues.lock().retain(|source, _| there.contains(source));

@@ -1,4 +1,4 @@
-//! Tools that are part of this program: run on its own runtime, each in a task, so that one that panics ends nobody else.
+//! Built-in tools: they run in hostler's own runtime, each in a task of its own, so that a panic fails only its call.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::pool::{BrokerHandle, Settled};
 use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
 
-/// The built-in tools that are on.
+/// The enabled built-in tools.
 pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
@@ -25,19 +25,19 @@ pub struct BuiltIns {
 }
 
 impl BuiltIns {
-    /// These. `env_filter` is what programs that they start do not get of hostler's own environment.
+    /// An executor for these tools. Programs that they start do not inherit the variables in `env_filter`.
     pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
         Self { config, tools, admission: Admission::new(shared), env_filter }
     }
 
-    /// Makes a call. Dropping the future cancels it.
+    /// Runs a call. Dropping the future cancels it.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         let work =
             |invocation| async { Settled { ended: self.run(tool, invocation).await, metadata: Metadata::default() } };
         self.admission.settled(tool, invocation, &self.config, work).await
     }
 
-    /// Forgets tool files that are gone.
+    /// Removes deleted tool files.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
         self.admission.keep_those_of(catalogue);
     }
@@ -64,13 +64,13 @@ impl BuiltIns {
         };
         let ended = tokio::time::timeout(timeout, &mut task.0).await.map_err(|_| late())?;
         ended.unwrap_or_else(|error| {
-            let message = format!("{} failed within hostler ({error}); please report it", tool.name);
+            let message = format!("{} failed inside hostler ({error}); please report this bug", tool.name);
             Err(Fault::new(Code::SystemError, message))
         })
     }
 }
 
-/// A task that ends with whoever waits for it.
+/// A task that is aborted on drop.
 struct Aborts<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborts<T> {

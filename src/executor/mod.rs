@@ -1,5 +1,5 @@
-//! Which kind of tool runs a call, and with what: Python files and executables that stay in pooled workers, other executables
-//! in a process for each call, built-in ones right here.
+//! The executors, by kind of tool: pooled workers for Python files and persistent executables, one process per call for
+//! other executables, and built-in tools inside hostler.
 
 mod advice;
 mod built_in;

@@ -246,7 +246,7 @@ impl Actor {
                 self.answered(worker, CallId(id), false, |tool, _: &Path| Err(worker::oversized_fault(tool, bytes)));
             }
             WorkerEvent::Oversized { id: None, bytes } => {
-                tracing::warn!(bytes, "dropped an overlong line from a worker")
+                tracing::warn!(bytes, "dropped an overlong line from a worker");
             }
             WorkerEvent::Frame(Incoming::Output(note)) => {
                 let call = self.named(worker, note.id);

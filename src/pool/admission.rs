@@ -15,7 +15,7 @@ pub struct AdmissionQueue {
     shared: Arc<BrokerHandle>,
     id: PoolId,
     waiting: AtomicUsize,
-    /// WorkerProcess by the next caller; the others wait behind it in order.
+    /// Held by the next caller; the others wait behind it in order.
     looks: Mutex<UnboundedReceiver<Message>>,
 }
 

@@ -123,7 +123,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// BrokerHandle by those who may cancel a call and those who run it. The first reason counts.
+/// Shared by those who may cancel a call and those who run it. The first reason counts.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<State>);
 

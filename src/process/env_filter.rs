@@ -26,7 +26,7 @@ impl EnvFilter {
         Self { names: Arc::default(), environment }
     }
 
-    /// The variables themselves, with everything that is env_filter.
+    /// The variables themselves, with everything that the filter withholds.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }

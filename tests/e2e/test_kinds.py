@@ -230,12 +230,12 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
 
     async def test_one_whose_answers_are_none_is_told_what_an_answer_is(self):
-        words = 'No result has come from it yet: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
+        words = 'It has never answered: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="for line in sys.stdin:\n    print('\"done\"', flush=True)\n") as hostler:
             self.assertIn(words, (await hostler.call("station")).message)
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
             await hostler.value("station")
-            self.assertNotIn("No result has come", (await hostler.call("station", do="garbage")).message)
+            self.assertNotIn("It has never answered", (await hostler.call("station", do="garbage")).message)
 
     async def test_one_that_never_answers_is_stopped(self):
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="import time\ntime.sleep(600)\n") as hostler:
@@ -319,7 +319,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                     failed = await hostler.call("ledger_fail", text="oh")
                     self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
                     os.kill(booked.worker, signal.SIGKILL)
-                    await eventually_async(lambda: "worker gone" in hostler.stderr(), "hostler sees its end")
+                    await eventually_async(lambda: "worker exited" in hostler.stderr(), "hostler sees its end")
                     again = await hostler.value("ledger_book")
                     self.assertEqual(again["total"], 1)
 
@@ -464,7 +464,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         config = config_file(tools.parent, 'log = "info"\n[tool.clock]\ntimeout = "300ms"\n')
         async with connected(tools, config=config) as hostler:
             self.assertEqual((await hostler.call("clock")).code, "TOOL_TIMEOUT")
-            self.assertIn("a worker answered a call that it was not given", hostler.stderr())
+            self.assertIn("a worker answered a call that it does not hold", hostler.stderr())
 
     async def test_an_id_that_comes_back_as_another_kind_of_value(self):
         tools = scratch(self) / "tools"
@@ -475,7 +475,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.value("floats"))[0], 1)
             wrong = await hostler.call("texts")
             self.assertEqual(wrong.code, "INVALID_OUTPUT")
-            self.assertIn("write it as the number that the call came with", wrong.message)
+            self.assertIn("write it as the number in the call", wrong.message)
 
     async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
         async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:

@@ -202,7 +202,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             undeclared = await hostler.call("near_one", name="E2ESECRET")
             self.assertIn("Did you mean E2E_SECRET, which is declared?", undeclared.message)
             unset = await hostler.call("near_one", name="E2E_SECRET")
-            self.assertIn("[secrets] in hostler.toml says where E2E_SECRETS is: if E2E_SECRET was meant", unset.message)
+            self.assertIn("[secrets] in hostler.toml has E2E_SECRETS: rename it if you meant E2E_SECRET", unset.message)
 
     async def test_a_variable_that_workers_do_not_have(self):
         folder = scratch(self)
@@ -225,7 +225,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             (folder / "key").chmod(0o600)
             empty = await hostler.call("peek_secret_length")
             self.assertEqual(empty.code, "MISSING_CREDENTIALS")
-            self.assertIn("key, which is empty: write the value alone into it, and run `chmod 600 ", empty.message)
+            self.assertIn("key, which is empty: write only the value into it, and run `chmod 600 ", empty.message)
             (folder / "key").write_text("12345\n")
             (folder / "key").chmod(0o644)
             open_to_all = await hostler.call("peek_secret_length")

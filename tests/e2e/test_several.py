@@ -60,7 +60,7 @@ class Growth(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(len({worker for _, worker in begun}), 3)
             gate.touch()
             self.assertEqual([(await task).value for task, _ in begun], [worker for _, worker in begun])
-            for reason in ("a call waits and none is there", "calls wait longer than they should"):
+            for reason in ("a call waits and there is no worker", "calls wait too long"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_short_calls_need_no_second_worker(self):
@@ -250,7 +250,7 @@ class Caps(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await hostler.value("a_pid"), first)
             third = await hostler.value("c_pid")
             self.assertEqual((alive(first), alive(second), alive(third)), (True, False, True))
-            for reason in ("as many are alive as may be", "another tool needed its place"):
+            for reason in ("the limit is reached", "evicted for a worker of another tool"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_the_largest_idle_worker_leaves_when_all_hold_too_much(self):
@@ -286,7 +286,7 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
                     await another()
             self.assertEqual(colds, 0, "the successor was ready each time")
             await eventually_async(gone(first.worker), "the first has left")
-            for reason in ("it made as many calls as max_calls says", "another is about to leave"):
+            for reason in ("reached max_calls", "its predecessor is about to stop"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_a_worker_that_leaks_is_replaced(self):
@@ -296,7 +296,7 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
         async with connected(folder / "tools", verbose=True) as hostler:
             worker = await hostler.value("many_leak")
             await eventually_async(gone(worker), "it has left")
-            self.assertIn("it held more memory than max_rss says", hostler.stderr())
+            self.assertIn("exceeded max_rss", hostler.stderr())
 
 
 class Deaths(unittest.IsolatedAsyncioTestCase):
