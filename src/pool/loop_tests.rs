@@ -220,10 +220,10 @@ async fn a_death_during_several_calls_mentions_the_others() {
     let (beside, dead) = tokio::join!(pool.call(job("hang", 1)), pool.call(job("die", 2)));
     for told in [beside, dead] {
         let fault = told.ended.unwrap_err();
-        assert!(fault.message.contains("it made one other call as well"), "{fault}");
+        assert!(fault.message.contains("it also ran one other call"), "{fault}");
     }
     let alone = pool.call(job("die", 3)).await.ended.unwrap_err();
-    assert!(!alone.message.contains("as well"), "{alone}");
+    assert!(!alone.message.contains("other call"), "{alone}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -528,10 +528,10 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         rows = {
             "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Let it flush"),
             "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
-                          "Let it flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
-            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
+                          "Flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
+            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "exited with exit status 5 before it was ready; last line of stderr: no bridge"),
             "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
-                      "speaks protocol v2, this hostler v1"),
+                      "uses protocol v2, hostler uses v1"),
             "liar": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
                      "not a process of this worker"),
             "refuses": ("sys.stdin.readline()\nprint('{\"id\":0,\"error\":{\"code\":-32010,\"message\":\"no bridge\"}}', flush=True)\n",

@@ -343,7 +343,7 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             await eventually_async(lambda: "calls are refused for a while" in hostler.stderr(), "five have died")
             answer = await hostler.call("fades_one")
             self.assertIn("its worker died 5 times in a row", answer.message)
-            self.assertIn("The last time: it ended between two calls, with exit status 4", answer.message)
+            self.assertIn("Last death: it exited between two calls, with exit status 4", answer.message)
 
 
 class Operator(unittest.TestCase):
