@@ -83,7 +83,7 @@ class Asked(unittest.TestCase):
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
             "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "`input_schema`"),
             "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
-            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "its lines end as on Windows, so its first line wants `/bin/sh\\r`"),
+            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "it has Windows line endings, so its first line names `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
             "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "another kind of machine"),
         }

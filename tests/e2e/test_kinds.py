@@ -559,7 +559,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             await hostler.call("lost", do="exit")
             answer = await hostler.call("lost")
             self.assertEqual(answer.code, "COMMAND_NOT_FOUND")
-            self.assertIn(f"lost could not be started: its first line wants {interpreter}, which is not there", answer.message)
+            self.assertIn(f"lost could not be started: its first line names {interpreter}, which does not exist", answer.message)
 
     def test_what_it_says_of_its_protocol_is_looked_at(self):
         tools = scratch(self) / "tools"
