@@ -206,7 +206,7 @@ async fn one_that_panics_ends_nobody_else() {
     for arguments in [json!({}), json!({"thread": true})] {
         let fault = call(&app, "panics", arguments).await.ended.unwrap_err();
         assert_eq!(fault.code, Code::SystemError);
-        assert!(fault.message.contains("panics failed within hostler") && fault.message.contains("report"), "{fault}");
+        assert!(fault.message.contains("panics failed inside hostler") && fault.message.contains("report"), "{fault}");
     }
     assert_eq!(value(call(&app, "ring", json!({"times": 1})).await), "ding");
     shared.go_on.notify_waiters();

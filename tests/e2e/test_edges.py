@@ -170,7 +170,7 @@ def inner() -> int:
         async with connected(config=config, env=environment(E2E_SECRET=None)) as hostler:
             answer = await hostler.call("peek_secret_length")
             self.assertEqual(answer.code, "MISSING_CREDENTIALS")
-            self.assertIn("is no regular file", answer.message)
+            self.assertIn("is not a regular file", answer.message)
             self.assertIn("plain_greet", await hostler.tools())
 
 

@@ -214,7 +214,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             ("sys.stdout.buffer.write(b'\\xff')", "INVALID_OUTPUT", "is not UTF-8"),
             ("while True: print('x' * 1000)", "INVALID_OUTPUT", "printed more than 1000 kB"),
             ("import time, signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "TOOL_TIMEOUT", "did not answer in 2s"),
-            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "does not match its annotation: `result.said`"),
+            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "does not match its annotation: `result`"),
         ]
         schema = {**SCHEMA, "parameters": {}, "returns": {"type": "object", "properties": {"said": {"type": "string"}}}}
         tools = scratch(self) / "tools"
@@ -456,14 +456,14 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
         with open(path, "r+b"):
             rows, _ = listed(tools)
             self.assertEqual(rows["busy"]["status"], "broken")
-            self.assertIn("still being written; try again", rows["busy"]["reason"])
+            self.assertIn("another process is writing it; try again", rows["busy"]["reason"])
         program(tools, "late")
         async with connected(tools, config=config) as hostler:
             self.assertEqual(await hostler.value("late", text="a"), {"said": "a"})
             with open(tools / "late", "r+b"):
                 answer = await hostler.call("late", text="b")
                 self.assertEqual(answer.code, "COMMAND_NOT_FOUND", answer.text)
-                self.assertIn("still being written; try again", answer.message)
+                self.assertIn("another process is writing it; try again", answer.message)
             self.assertEqual(await hostler.value("late", text="c"), {"said": "c"})
 
     async def test_something_else_lies_in_its_place(self):

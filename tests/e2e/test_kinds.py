@@ -162,7 +162,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
     async def test_a_death_is_told_and_the_next_call_has_a_new_process(self):
         async with bare(self) as hostler:
             first = await hostler.value("station")
-            for do, code, words in (("exit", "TOOL_CRASHED", "exit code 3"), ("kill", "PROCESS_KILLED", "SIGKILL")):
+            for do, code, words in (("exit", "TOOL_CRASHED", "exited with code 3"), ("kill", "PROCESS_KILLED", "SIGKILL")):
                 died = await hostler.call("station", do=do)
                 self.assertEqual(died.code, code)
                 self.assertIn(words, died.message)
@@ -260,7 +260,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         async with bare(self, "[tool.station]\nconcurrency = 4\n") as hostler:
             refused = await hostler.call("station")
             self.assertEqual(refused.code, "STARTUP_FAILED")
-            self.assertIn("set `concurrency = 1` for it", refused.message)
+            self.assertIn("set `concurrency = 1`", refused.message)
 
     async def test_a_changed_file_answers_and_a_running_call_ends_undisturbed(self):
         tools, gate = scratch(self) / "tools", scratch(self) / "gate"
@@ -526,7 +526,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
 
     async def test_one_that_says_no_hello_or_another_is_told(self):
         rows = {
-            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Let it flush"),
+            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Flush"),
             "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
                           "Flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
             "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "exited with exit status 5 before it was ready; last line of stderr: no bridge"),

@@ -60,14 +60,14 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
     async def test_a_process_that_ends_itself(self):
         async with connected() as hostler:
             answer = await self.fails(
-                hostler, "hostile_exits", "TOOL_CRASHED", "exit code 3", "the next call starts a new worker", same_worker=False)
+                hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 3", "the next call starts a new worker", same_worker=False)
             self.assertEqual(answer.details["exit_code"], 3)
-            answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exit code 0", same_worker=False, status=0)
+            answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 0", same_worker=False, status=0)
 
     async def test_a_process_that_leaves_a_child_behind(self):
         told = scratch(self) / "pid"
         async with connected() as hostler:
-            await self.fails(hostler, "hostile_abandons", "TOOL_CRASHED", "exit code 3", same_worker=False, file=str(told))
+            await self.fails(hostler, "hostile_abandons", "TOOL_CRASHED", "exited with code 3", same_worker=False, file=str(told))
             await eventually_async(gone(int(told.read_text())), "its child is gone")
 
     async def test_a_process_that_hangs_up(self):

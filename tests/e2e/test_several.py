@@ -197,7 +197,7 @@ async def leaf_later() -> str:
                     # The last one to wait is one too many. A file whose loop is held up may lose its other call as well.
                     self.assertIn(len(told), (1,) if kind == "plain" else (1, 2))
                     for message in told:
-                        self.assertIn("so this call would never begin", message)
+                        self.assertIn("so this call would never start", message)
                     for file in "fg":
                         value = await hostler.value(f"{file}_{kind}", name="later", all=str(all))
                         self.assertEqual(value, "leaf", "what is over holds up nobody")
@@ -321,14 +321,14 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             refused = await hostler.call("dies_always")
             self.assertEqual((refused.code, refused.worker), ("TOOL_CRASHED", None))
             self.assertIn("its worker died 5 times in a row", refused.message)
-            self.assertIn("exit code 3", refused.message)
+            self.assertIn("exited with code 3", refused.message)
             wait = refused.details["retry_after_ms"]
             self.assertTrue(0 < wait <= 1000, wait)
             await asyncio.sleep(wait / 1000)
             self.assertFalse((await hostler.call("dies_well")).failed)
             again = await hostler.call("dies_always")
             self.assertIsNotNone(again.worker, "the row has ended")
-            for words in ("the next one waits a little", "calls are refused for a while", "trying one call", "a call was answered again"):
+            for words in ("the next start is delayed", "calls are refused for a while", "trying one call", "calls are answered again"):
                 self.assertIn(words, hostler.stderr())
 
 

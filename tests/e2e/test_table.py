@@ -37,7 +37,7 @@ DEATHS = [
     ("aborts", {}, "TOOL_CRASHED", ["crashed with SIGABRT during the call at table.py:", "in aborts"], NEW),
     ("segfaults", {}, "TOOL_CRASHED", ["crashed with SIGSEGV during the call at table.py:", "in segfaults"], NEW),
     ("overflows", {}, "TOOL_CRASHED", ["crashed with SIGSEGV"], NEW),
-    ("tells_secret", {"how": "death"}, "TOOL_CRASHED", ["exit code 3"], NEW),
+    ("tells_secret", {"how": "death"}, "TOOL_CRASHED", ["exited with code 3"], NEW),
     ("eats", {"megabytes": 4000}, "RESOURCE_EXHAUSTED", ["MB of memory", "its limit is 256 MB", "`max_memory`"], NEW),
 ]
 TOO_LONG = [
