@@ -117,8 +117,10 @@ fn measure(wanted: &Wanted) -> Fallible<bool> {
         let watchdog = clock::watchdog(name, PATIENCE);
         match measure(&ground) {
             Ok(rows) => {
-                rows.iter().for_each(|row| println!("{row}"));
-                sound &= rows.iter().all(Measured::holds);
+                for row in &rows {
+                    println!("{row}");
+                    sound &= row.holds();
+                }
             }
             Err(error) => {
                 sound = false;

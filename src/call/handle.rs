@@ -1,4 +1,4 @@
-//! A call that was accepted: who listens to it, how it is cancelled, and its outcome, which is recorded once.
+//! The handle of an accepted call: its listeners, its cancellation, and its outcome, which is recorded once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,59 +15,59 @@ use crate::worker::LogLine;
 /// Events that a slow reader may leave unread before further ones are dropped.
 const MAX_UNREAD_EVENTS: usize = 1024;
 
-/// An accepted call. Dropping the handle detaches from the call, which goes on; [`CallHandle::cancel`] ends it.
+/// An accepted call. Dropping the handle detaches it from the call, which continues; [`CallHandle::cancel`] cancels
+/// the call.
 #[derive(Debug)]
 pub struct CallHandle {
     call: Arc<RunningCall>,
-    /// Whether this handle gave up its interest in the call.
+    /// Whether this handle has cancelled.
     has_cancelled: AtomicBool,
 }
 
-/// Something that happened during a call.
+/// An event of a call.
 #[derive(Debug, Clone)]
 pub enum CallEvent {
-    /// Something happens before the tool runs: an environment is built, a worker starts.
+    /// A preparation before the tool runs: an environment is built, a worker starts.
     Note(String),
-    /// The tool reports its progress.
+    /// Progress reported by the tool.
     Progress(ProgressNote),
-    /// The tool printed something on `stdout` or `stderr`.
+    /// Output of the tool on `stdout` or `stderr`.
     Output {
-        /// Which of the two.
+        /// `stdout` or `stderr`.
         stream: String,
-        /// The text, without the tool's secrets.
+        /// The text, with the tool's secrets redacted.
         text: String,
     },
-    /// The tool logged something.
+    /// A log line of the tool.
     Log(LogLine),
-    /// The call has ended; nothing follows.
+    /// The end of the call; the last event.
     Ended(Arc<Outcome>),
 }
 
 impl CallHandle {
-    /// The call's id: random, not guessable, unique across runs.
+    /// The call's id: random, unguessable, unique across runs.
     pub fn id(&self) -> &str {
         &self.call.id
     }
 
-    /// Who asked for it first.
+    /// The first caller.
     pub fn caller(&self) -> &Caller {
         &self.call.caller
     }
 
-    /// Waits for the end of the call. Can be asked again at any time.
+    /// Waits for the end of the call. Can be awaited repeatedly.
     pub async fn outcome(&self) -> Arc<Outcome> {
         self.call.outcome().await
     }
 
-    /// Ends the call, unless another handle to the same call still wants its outcome.
+    /// Cancels the call, unless another handle to the same call still needs its outcome.
     pub fn cancel(&self, why: Cancelled) {
         if !self.has_cancelled.swap(true, Ordering::Relaxed) && self.call.interest.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.call.cancel(why);
         }
     }
 
-    /// Everything that happens from now on, the outcome last. A reader that falls more than 1,024 events behind misses
-    /// some of them.
+    /// All further events, the outcome last. A reader that falls more than 1,024 events behind misses some.
     pub fn events(&self) -> mpsc::Receiver<CallEvent> {
         let (sender, events) = mpsc::channel(MAX_UNREAD_EVENTS);
         let sender: Arc<dyn Listener> = Arc::new(EventSender(sender));
@@ -76,14 +76,13 @@ impl CallHandle {
     }
 }
 
-/// A call from its acceptance to the end of its listeners.
 pub(super) struct RunningCall {
     pub id: String,
     pub caller: Arc<Caller>,
-    /// Tool and arguments, for a call that others may join.
+    /// Tool and arguments of a call that others may join.
     pub joinable: Option<(String, serde_json::Value)>,
     pub cancellation: Cancellation,
-    /// Held only to add or to copy.
+    /// Locked only to add or to copy.
     listeners: Mutex<Vec<Arc<dyn Listener>>>,
     /// Handles that have not cancelled.
     interest: AtomicUsize,
@@ -106,13 +105,13 @@ impl RunningCall {
         })
     }
 
-    /// Another handle, which counts as a listener of its own.
+    /// Another handle, with its own interest in the outcome.
     pub fn handle(self: &Arc<Self>) -> CallHandle {
         self.interest.fetch_add(1, Ordering::AcqRel);
         CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(false) }
     }
 
-    /// Ends the call, whoever else listens.
+    /// Cancels the call regardless of other handles.
     pub fn cancel(&self, why: Cancelled) {
         self.cancellation.cancel(why);
     }
@@ -128,11 +127,11 @@ impl RunningCall {
         }
     }
 
-    /// Keeps the outcome and passes it to everybody who waits. Later ones are ignored: a call ends once.
+    /// Records the outcome and passes it to every listener. A call ends once: later outcomes are ignored.
     pub fn end(&self, outcome: Outcome) {
         let outcome = Arc::new(outcome);
         let listeners = {
-            // Whoever listens from now on finds the outcome.
+            // Listeners added from here on find the outcome.
             let mut listeners = self.listeners.lock();
             if self.outcome.set(Arc::clone(&outcome)).is_err() {
                 return;
@@ -177,7 +176,7 @@ impl std::fmt::Debug for RunningCall {
     }
 }
 
-/// What happens in the worker reaches everybody who listens.
+/// Forwards what happens in the worker to every listener.
 impl Listener for RunningCall {
     fn note(&self, text: &str) {
         self.each(|listener| listener.note(text));
@@ -196,7 +195,7 @@ impl Listener for RunningCall {
     }
 }
 
-/// A listener that is a channel.
+/// A listener that writes to a channel.
 struct EventSender(mpsc::Sender<CallEvent>);
 
 impl Listener for EventSender {
@@ -219,13 +218,13 @@ impl Listener for EventSender {
     fn ended(&self, outcome: &Arc<Outcome>) {
         let (sender, outcome) = (self.0.clone(), Arc::clone(outcome));
         if let Err(mpsc::error::TrySendError::Full(last)) = sender.try_send(CallEvent::Ended(outcome)) {
-            // The outcome is never dropped, however far behind the reader is.
+            // The outcome is never dropped, however far the reader is behind.
             tokio::spawn(async move { sender.send(last).await });
         }
     }
 }
 
-/// Cancels a call whose caller stops waiting for it.
+/// Cancels a call when its caller stops waiting.
 pub(super) struct CancelOnDrop(pub CallHandle);
 
 impl Drop for CancelOnDrop {

@@ -1,4 +1,4 @@
-//! What a tool with access to hostler gets when it asks: other tools, the catalogue, the configuration, the client's model.
+//! Host access: a tool's requests for other tools, the catalogue, the configuration and the client's model.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,16 +17,16 @@ use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, HostAccess};
 
-/// A question for the client's language model.
+/// A request to the client's language model.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LlmRequest {
-    /// What is asked.
+    /// The prompt.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// A conversation so far, instead of a prompt.
+    /// A conversation, instead of a prompt.
     #[serde(default)]
     pub messages: Vec<LlmMessage>,
-    /// How the model is to behave.
+    /// The system prompt.
     #[serde(default)]
     pub system: Option<String>,
     /// The longest answer.
@@ -34,31 +34,31 @@ pub struct LlmRequest {
     pub max_tokens: Option<u32>,
 }
 
-/// What one side of a conversation said.
+/// One message of a conversation.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LlmMessage {
-    /// Who said it.
+    /// The speaker.
     pub role: LlmRole,
-    /// What was said.
+    /// The text.
     pub content: String,
 }
 
-/// A side of a conversation.
+/// The role of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LlmRole {
-    /// Who asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// A boxed answer.
+/// The boxed future of an answer.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
 /// The client's language model.
 pub trait Llm: Send + Sync {
-    /// Asks it; the error is a sentence for the tool's author.
+    /// Sends the request; the error is a sentence for the tool's author.
     fn ask(&self, request: LlmRequest) -> Answer<'_, String, String>;
 }
 
@@ -70,7 +70,7 @@ struct CallHost {
     caller: Arc<Caller>,
 }
 
-/// The access that one call of a tool has.
+/// The host access of one call.
 pub(super) fn access(service: &Arc<CallService>, call: &CallContext) -> Arc<dyn HostAccess> {
     let mut chain = call.request.chain.clone();
     chain.push(call.tool.name.clone());
@@ -104,7 +104,7 @@ struct CallParams {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
-    /// Whether nothing else of its worker gets on meanwhile.
+    /// Whether this call blocks the other calls of its worker.
     #[serde(default)]
     blocks: bool,
 }
@@ -135,22 +135,22 @@ impl CallHost {
         })
     }
 
-    /// A function that calls itself through others does so without end.
+    /// Refuses recursion through hostler, which would never end.
     fn refuse_cycle(&self, service: &CallService, name: &str) -> Result<(), WireError> {
         let catalogue = service.registry.catalogue();
         let Ok(tool) = catalogue.resolve(name) else { return Ok(()) };
         if !self.chain.contains(&tool.name) {
             return Ok(());
         }
-        Err(refused(&format!("a cycle of calls: {}. Let one of them do without the next", self.cycle(&tool.name))))
+        Err(refused(&format!("a cycle of calls: {}; remove one of these calls", self.cycle(&tool.name))))
     }
 
     fn cycle(&self, name: &str) -> String {
         self.chain.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" → ")
     }
 
-    /// Notes that the running call of this file waits for another file. Files that wait for each other with all they have
-    /// would do so until their time is over, and every other caller behind them.
+    /// Records that this call's file waits for another file. Files that wait for each other with all their capacity
+    /// would block until the timeout, and every later caller behind them.
     fn wait_for(&self, service: &Arc<CallService>, params: &CallParams) -> Result<Option<Waiting>, WireError> {
         let catalogue = service.registry.catalogue();
         let outer = self.chain.last().and_then(|outer| catalogue.resolve(outer).ok());
@@ -158,23 +158,23 @@ impl CallHost {
         let settings = &outer.entry.settings;
         let (workers, each) = (settings.max_workers.value.max(1), settings.concurrency.value.max(1));
         let (from, to) = (outer.entry.file.pack.clone(), tool.entry.file.pack.clone());
-        let takes = if params.blocks { each } else { 1 };
-        let wait = Wait { from, to, takes, places: workers.saturating_mul(each) };
+        let uses = if params.blocks { each } else { 1 };
+        let wait = Wait { from, to, uses, capacity: workers.saturating_mul(each) };
         let entered = service.waits.lock().enter(wait.clone());
         let Err(way) = entered else { return Ok(Some(Waiting { service: Arc::clone(service), wait })) };
         let Wait { from, to, .. } = wait;
         let is_within = self.chain.iter().any(|outer| pack_of(outer) == to);
         Err(refused(&if is_within {
             format!(
-                "a cycle of calls: {}. All that {to} may run at once are busy with such calls, so this one would never \
-                 begin; call the function directly instead of through hostler, or give {to} more `max_workers`",
+                "a cycle of calls: {}. All workers of {to} are busy with calls of this cycle, so this call would never \
+                 start; call the function directly instead of through hostler, or raise `max_workers` of {to}",
                 self.cycle(&tool.name)
             )
         } else {
             let files = std::iter::once(&from).chain(&way).map(String::as_str).collect::<Vec<_>>().join(" → ");
             format!(
-                "{to} is busy with calls that wait for {from} themselves ({files}), so this call would never begin; try \
-                 again later, let one of the files do without the other, or give one more `max_workers`"
+                "all workers of {to} wait for {from} ({files}), so this call would never start; try \
+                 again later, remove one of the calls between the files, or raise `max_workers` of one of them"
             )
         }))
     }
@@ -183,10 +183,10 @@ impl CallHost {
         let request: LlmRequest = read(params)?;
         if request.prompt.is_none() && request.messages.is_empty() {
             return Err(refused(
-                "nothing is asked: give a text, or a list like [{\"role\": \"user\", \"content\": \"…\"}]",
+                "the prompt is empty: pass a string, or a list like [{\"role\": \"user\", \"content\": \"…\"}]",
             ));
         }
-        let none = "the caller of this tool lends no language model (an MCP client does if it supports sampling)";
+        let none = "the caller of this tool has no language model; an MCP client has one if it supports sampling";
         let llm = self.llm.as_ref().ok_or_else(|| refused(none))?;
         let text = llm.ask(request).await.map_err(|reason| refused(&reason))?;
         raw(&json!(text))
@@ -197,7 +197,7 @@ fn pack_of(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// Taken back when the inner call is over, however it is over.
+/// Removes the wait when the inner call ends.
 struct Waiting {
     service: Arc<CallService>,
     wait: Wait,
@@ -209,7 +209,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A call made by a tool: its notes and logs are its caller's to hear, its progress is not the outer call's.
+/// The listener of a call made by a tool: forwards notes and logs to the outer caller, but not progress.
 struct Within(Arc<dyn Listener>);
 
 impl Listener for Within {
@@ -225,16 +225,16 @@ impl Listener for Within {
 fn tools(service: &CallService) -> Value {
     let catalogue = service.registry.catalogue();
     let list = catalogue.ready().map(|tool| {
-        let mut told = tool.settings.policy.as_json();
-        told.insert("name".to_owned(), json!(tool.name));
-        told.insert("description".to_owned(), json!(tool.description()));
-        told.insert("input_schema".to_owned(), json!(tool.function().input_schema));
-        Value::Object(told)
+        let mut described = tool.settings.policy.as_json();
+        described.insert("name".to_owned(), json!(tool.name));
+        described.insert("description".to_owned(), json!(tool.description()));
+        described.insert("input_schema".to_owned(), json!(tool.function().input_schema));
+        Value::Object(described)
     });
     list.collect()
 }
 
-/// The configuration without anything private: values of `[secrets]`, `env` and other tools' `config` stay out.
+/// The configuration without private values: `[secrets]`, `env` and the `config` of other tools are left out.
 fn config(service: &CallService) -> Value {
     let config = &service.config;
     json!({
@@ -246,7 +246,7 @@ fn config(service: &CallService) -> Value {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(params: &RawValue) -> Result<T, WireError> {
-    serde_json::from_str(params.get()).map_err(|error| refused(&format!("this request is not understood: {error}")))
+    serde_json::from_str(params.get()).map_err(|error| refused(&format!("invalid request: {error}")))
 }
 
 fn raw(value: &Value) -> Result<Box<RawValue>, WireError> {

@@ -1,5 +1,4 @@
-//! Steps around the execution of a call, beside each other: policy, rates, journal, metrics. Today there are two: the
-//! log of outcomes, and their count.
+//! Layers around the execution of a call. There are two: the log of outcomes, and their count.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,36 +14,38 @@ use crate::outcome::{Code, Outcome};
 use crate::pool::Settled;
 use crate::registry::Tool;
 
-/// What a layer gives back.
+/// The result of a layer.
 pub type LayerFuture<'a> = Pin<Box<dyn Future<Output = Settled> + Send + 'a>>;
 
-/// A step that every call passes on its way to the executor, and its end on the way back.
+/// A step that every call passes on its way to the executor and back.
 pub trait Layer: Send + Sync {
-    /// Lets the call go on with [`Next::run`], or answers in its place. Passed once for each version of a tool file that
-    /// is tried: a file whose newest version does not start falls back to its last good one ([`CallContext::version`]).
+    /// Continues the call with [`Next::run`], or answers in its place. Runs once per attempted version of a tool
+    /// file: when the newest version does not start, hostler falls back to the last good one
+    /// ([`CallContext::version`]).
     fn call<'a>(&'a self, call: &'a CallContext, next: Next<'a>) -> LayerFuture<'a> {
         let _ = call;
         next.run()
     }
 
-    /// The final outcome of a call, once for each, also of calls that never reached an executor. Must not block.
+    /// Receives the final outcome of a call, once per call, including calls that never reached an executor. Must
+    /// not block.
     fn recorded(&self, caller: &Caller, outcome: &Outcome) {
         let _ = (caller, outcome);
     }
 }
 
-/// One try of a call, as the layers see it.
+/// One attempt of a call, as the layers see it.
 pub struct CallContext {
-    /// The tool, in the version that is to run.
+    /// The tool, in the version of this attempt.
     pub(crate) tool: Arc<Tool>,
-    /// 1 for the first version of the tool that is tried, 2 for the fall-back.
+    /// 1 for the first attempted version of the tool, 2 for the fallback.
     pub version: u32,
     pub(super) running: Arc<RunningCall>,
     pub(super) request: Arc<CallRequest>,
 }
 
 impl CallContext {
-    /// The call's id, the same for every try.
+    /// The call's id, the same for every attempt.
     pub fn id(&self) -> &str {
         &self.running.id
     }
@@ -54,13 +55,13 @@ impl CallContext {
         &self.tool.name
     }
 
-    /// Who asks.
+    /// The caller.
     pub fn caller(&self) -> &Caller {
         &self.running.caller
     }
 }
 
-/// The layers that are left, and the executor behind them.
+/// The remaining layers, and the executor behind them.
 pub struct Next<'a> {
     pub(super) layers: &'a [Arc<dyn Layer>],
     pub(super) service: &'a Arc<CallService>,
@@ -69,12 +70,12 @@ pub struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// The arguments as they will reach the tool, a JSON object.
+    /// The arguments as sent to the tool, a JSON object.
     pub fn arguments(&self) -> &RawValue {
         &self.arguments
     }
 
-    /// Goes on.
+    /// Runs the next layer, or the executor after the last.
     pub fn run(self) -> LayerFuture<'a> {
         match self.layers.split_first() {
             Some((first, rest)) => first.call(self.call, Self { layers: rest, ..self }),
@@ -83,7 +84,7 @@ impl<'a> Next<'a> {
     }
 }
 
-/// Writes one line of the log for each call that ended without a result.
+/// Logs one line for each call that ended without a result.
 pub(super) struct LogLayer;
 
 impl Layer for LogLayer {
@@ -102,18 +103,18 @@ impl Layer for LogLayer {
     }
 }
 
-/// Calls that ended, since hostler started.
+/// Calls that have ended since hostler started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CallCounts {
     /// All of them.
     pub ended: u64,
-    /// Those without a result, cancelled ones not included.
+    /// Calls without a result, except cancelled ones.
     pub failed: u64,
-    /// Those that were cancelled.
+    /// Cancelled calls.
     pub cancelled: u64,
 }
 
-/// Counts calls that ended, each once, however many versions of its tool were tried.
+/// Counts ended calls, each once, however many versions of its tool were attempted.
 #[derive(Debug, Default)]
 pub(super) struct CountLayer {
     ended: AtomicU64,

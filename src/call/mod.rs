@@ -1,4 +1,4 @@
-//! Calls: who asks, the handle of a call under way, the pipeline, and what tools may ask of hostler.
+//! Calls: requests, handles, the pipeline, and host access for tools.
 
 mod handle;
 mod host;

@@ -1,19 +1,19 @@
-//! JSON that is nested deeper than its readers go: the words for it, and the argument that it is in.
+//! JSON that is nested too deeply: the wording, and which argument it is in.
 
-/// Readers of JSON stop at 127 levels; what stands around an argument or a result takes some of them.
+/// JSON readers stop at 127 levels; the envelope around an argument or a result takes some of them.
 pub const TOO_DEEP: &str = "nested deeper than about 120 levels";
 
-/// Whether reading stopped because of the depth.
+/// Whether parsing failed because of the depth.
 pub fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit")
 }
 
-/// What is said of an argument that is nested too deep.
+/// The message for an argument that is nested too deeply.
 pub fn deep_argument(name: &str) -> String {
     format!("`{name}` is {TOO_DEEP}; flatten it")
 }
 
-/// The keys that lead to what is deepest, from the outside: those of the first `most` levels.
+/// The keys that lead to the deepest value, outermost first, at most `most`.
 pub fn keys_to_the_depth(json: &[u8], most: usize) -> Vec<String> {
     let mut keys = vec![String::new(); most];
     let (mut depth, mut deepest, mut begin, mut last) = (0_usize, 0_usize, None, 0..0);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_argument_that_is_too_deep_is_found() {
+    fn finds_the_argument_that_is_too_deep() {
         let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
         let text =
             format!(r#"{{"id":{{"a":[1]}},"params":{{"m":{{}},"arguments":{{"y":[],"x\"":{deep},"z":[[1]]}}}}}}"#);

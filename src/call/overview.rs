@@ -1,4 +1,4 @@
-//! hostler as a whole: how it stands, and the tools looked at anew.
+//! The status of hostler as a whole, and the refresh of its tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use super::{CallCounts, CallService};
 use crate::executor::Status;
 use crate::registry::Asking;
 
-/// hostler at a moment.
+/// A snapshot of hostler.
 #[derive(Debug, Clone, Serialize)]
 pub struct Overview {
-    /// How many tools can be called.
+    /// Tools that can be called.
     pub tools: usize,
-    /// How many tool files cannot be served.
+    /// Tool files that cannot be served.
     pub broken: usize,
-    /// How far executables have been asked what they are.
+    /// Progress of describing executables.
     pub asking: Asking,
-    /// Calls that ended.
+    /// Calls that have ended.
     pub calls: CallCounts,
     /// Running calls and workers.
     #[serde(flatten)]
     pub status: Status,
 }
 
-/// That all tools were looked at anew.
+/// The result of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refreshed {
-    /// How many can be called.
+    /// Tools that can be called.
     pub tools: usize,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Refreshed {
 }
 
 impl CallService {
-    /// How everything stands.
+    /// The current status.
     pub async fn status(&self) -> Overview {
         let status = self.pools.status().await;
         let catalogue = self.registry.catalogue();
@@ -52,10 +52,10 @@ impl CallService {
         }
     }
 
-    /// Reads all tool files anew and asks every executable again. Calls that run notice nothing.
+    /// Reads all tool files again and describes every executable again. Running calls are not affected.
     pub async fn refresh(&self) -> Refreshed {
         let registry = Arc::clone(&self.registry);
-        // Files are read for it, which may take a while.
+        // Reads files, which can block.
         let _ = tokio::task::spawn_blocking(move || registry.forget_answers()).await;
         self.registry.asked().await;
         Refreshed { tools: self.registry.catalogue().ready().count() }

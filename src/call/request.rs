@@ -1,4 +1,4 @@
-//! What a face asks for, and on whose behalf.
+//! A call request and its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,51 +8,51 @@ use serde_json::{Map, Value};
 use super::host::Llm;
 use crate::pool::{Listener, NoopListener};
 
-/// Arguments as every face gives them.
+/// Call arguments, a JSON object.
 pub type Arguments = Map<String, Value>;
 
-/// One client's connection, unique within a process.
+/// One client connection, unique within a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
-/// Who asks for a call.
+/// The caller of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The session; the default one belongs to the program itself.
     pub session: SessionId,
-    /// The client as it calls itself: `claude-code 2.1`.
+    /// The client's own name and version: `claude-code 2.1`.
     pub client: Option<String>,
-    /// The client's own tags, for the log and the journal.
+    /// The client's tags, for the log and the journal.
     pub tags: Vec<String>,
-    /// A W3C trace context (`traceparent`), passed on unread.
+    /// A W3C trace context (`traceparent`), forwarded unparsed.
     pub trace: Option<String>,
 }
 
-/// A call as it comes in.
+/// A request for a call.
 #[derive(Clone)]
 pub struct CallRequest {
-    /// Either name of the tool.
+    /// The tool's full or short name.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Arguments,
-    /// The caller's own limit, instead of the tool's.
+    /// The caller's time limit, instead of the tool's.
     pub timeout: Option<Duration>,
-    /// Who asks.
+    /// The caller.
     pub caller: Arc<Caller>,
-    /// The same key in the same session joins the call that is running instead of starting another.
+    /// A request with the key of a running call in the same session joins that call instead of starting another.
     pub key: Option<String>,
-    /// Hears what happens during the call, and its outcome.
+    /// Receives the call's events and its outcome.
     pub listener: Arc<dyn Listener>,
-    /// The caller's language model, where it lends one.
+    /// The caller's language model, if it has one.
     pub llm: Option<Arc<dyn Llm>>,
-    /// How much time the call that waits for this one has left.
+    /// The time left to the outer call that waits for this one.
     pub(crate) at_most: Option<Duration>,
-    /// The tools whose calls this one is made within, outermost first.
+    /// The tools of the outer calls, outermost first.
     pub(crate) chain: Vec<String>,
 }
 
 impl CallRequest {
-    /// A call without a listener.
+    /// A request without a listener.
     pub fn new(tool: impl Into<String>, arguments: Arguments) -> Self {
         Self {
             tool: tool.into(),

@@ -1,4 +1,4 @@
-//! Results before they reach a caller: JSON that every ordinary reader can read, and what the function's annotation promises.
+//! Checks of results: valid JSON for common parsers, and a match with the function's annotation.
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::value::RawValue;
@@ -9,21 +9,21 @@ use super::validate::{place, types};
 use crate::outcome::{Code, Fault, each_file, may_hold_files, without_bytes};
 use crate::registry::Tool;
 
-/// Passes a result on, unchanged, when every ordinary reader of JSON can read it and it is what the tool's output schema says.
+/// Returns the result unchanged if common JSON parsers accept it and it matches the tool's output schema.
 pub(super) fn check(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
-    readable(&tool.name, raw).and_then(|raw| as_promised(tool, raw))
+    readable(&tool.name, raw).and_then(|raw| matches_annotation(tool, raw))
 }
 
-fn as_promised(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
+fn matches_annotation(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
     let Some(promised) = tool.promised_schema() else { return Ok(raw) };
     let wrapped = promised.get("properties").and_then(|all| all.get("result"));
-    if wrapped.is_some_and(|schema| is_plainly(schema, raw.get())) {
+    if wrapped.is_some_and(|schema| has_plain_type(schema, raw.get())) {
         return Ok(raw);
     }
     let Some(validator) = tool.result_validator() else { return Ok(raw) };
     let Ok(mut result) = serde_json::from_str::<Value>(raw.get()) else { return Ok(raw) };
     if may_hold_files(raw.get()) {
-        // As clients get it.
+        // As clients receive it.
         each_file(&mut result, &mut |object| without_bytes(object, 1));
     }
     let structured = if result.is_object() { result } else { json!({ "result": result }) };
@@ -36,55 +36,55 @@ fn as_promised(tool: &Tool, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> 
     let at = if at.is_empty() { "result" } else { &at };
     let wrong = match error.kind() {
         ValidationErrorKind::Type { kind } => {
-            format!("is to be {}, and {} came", types(kind), kind_of(error.instance()))
+            format!("expected {}, got {}", types(kind), kind_of(error.instance()))
         }
-        ValidationErrorKind::Required { property } => format!("has no {property}"),
-        ValidationErrorKind::Enum { options } => format!("is none of {options}"),
-        kind => broken(kind, error.instance()),
+        ValidationErrorKind::Required { property } => format!("missing {property}"),
+        ValidationErrorKind::Enum { options } => format!("expected one of {options}"),
+        kind => violated(kind, error.instance()),
     };
     let message = format!(
-        "{} returned something else than its annotation says: `{at}` {wrong}; return what the annotation says, or correct \
+        "the result of {} does not match its annotation: `{at}`: {wrong}; return what the annotation says, or correct \
          or remove the annotation",
         tool.name
     );
     Err(Fault::new(Code::InvalidOutput, message))
 }
 
-/// A limit that a result breaks, in plain words.
-fn broken(kind: &ValidationErrorKind, came: &Value) -> String {
+/// The limit that a result violates, without the value.
+fn violated(kind: &ValidationErrorKind, got: &Value) -> String {
     use ValidationErrorKind as Kind;
-    let items = came.as_array().map_or(0, Vec::len);
-    let length = came.as_str().map_or(0, |text| text.chars().count());
-    let entries = came.as_object().map_or(0, serde_json::Map::len);
-    let is = |limit: u64| if limit == 1 { "is" } else { "are" };
+    let items = got.as_array().map_or(0, Vec::len);
+    let length = got.as_str().map_or(0, |text| text.chars().count());
+    let entries = got.as_object().map_or(0, serde_json::Map::len);
+
     match kind {
         Kind::MaxItems { limit } | Kind::MinItems { limit } => {
-            format!("has {items} items where {limit} {} promised", is(*limit))
+            format!("expected {limit} items, got {items}")
         }
-        Kind::AdditionalItems { limit } => format!("has {items} items where {limit} {} promised", is(*limit as u64)),
-        Kind::UniqueItems => "holds an item twice where each is to be there once".to_owned(),
-        Kind::MaxLength { limit } => format!("is {length} characters long where {limit} are the most"),
-        Kind::MinLength { limit } => format!("is {length} characters long where {limit} are the least"),
-        Kind::MaxProperties { limit } => format!("has {entries} entries where {limit} are the most"),
-        Kind::MinProperties { limit } => format!("has {entries} entries where {limit} are the least"),
-        Kind::Maximum { limit } => format!("is more than {limit}"),
-        Kind::ExclusiveMaximum { limit } => format!("is not less than {limit}"),
-        Kind::Minimum { limit } => format!("is less than {limit}"),
-        Kind::ExclusiveMinimum { limit } => format!("is not more than {limit}"),
-        Kind::MultipleOf { multiple_of } => format!("is no multiple of {multiple_of}"),
-        Kind::Pattern { pattern } => format!("does not have the form `{pattern}`"),
-        Kind::Format { format } => format!("is no {format}"),
-        Kind::Constant { expected_value } => format!("is not {expected_value}"),
-        // Keys are data as well, and not for a log.
-        Kind::AdditionalProperties { .. } => "has entries that no annotation names".to_owned(),
+        Kind::AdditionalItems { limit } => format!("expected {limit} items, got {items}"),
+        Kind::UniqueItems => "duplicate items; each must be unique".to_owned(),
+        Kind::MaxLength { limit } => format!("expected at most {limit} characters, got {length}"),
+        Kind::MinLength { limit } => format!("expected at least {limit} characters, got {length}"),
+        Kind::MaxProperties { limit } => format!("expected at most {limit} entries, got {entries}"),
+        Kind::MinProperties { limit } => format!("expected at least {limit} entries, got {entries}"),
+        Kind::Maximum { limit } => format!("expected at most {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("expected less than {limit}"),
+        Kind::Minimum { limit } => format!("expected at least {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("expected more than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("expected a multiple of {multiple_of}"),
+        Kind::Pattern { pattern } => format!("expected a match of `{pattern}`"),
+        Kind::Format { format } => format!("expected the format {format}"),
+        Kind::Constant { expected_value } => format!("expected {expected_value}"),
+        // Keys may be secret too: keep them out of logs.
+        Kind::AdditionalProperties { .. } => "entries that the annotation does not name".to_owned(),
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
-            format!("is of none of the types that are promised: {} came", kind_of(came))
+            format!("no type of the annotation matches {}", kind_of(got))
         }
         kind => format!("breaks `{}`", kind.keyword()),
     }
 }
 
-/// What came, without saying it: a fault goes to logs, and a result may hold what must not.
+/// The kind of a value without its content: faults go to logs, and a result may hold secrets.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -97,8 +97,8 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a glance at the text is enough: most results are of one plain type, and need not be read.
-fn is_plainly(schema: &Value, text: &str) -> bool {
+/// Whether the first bytes prove the type: most results have one plain type and need no parsing.
+fn has_plain_type(schema: &Value, text: &str) -> bool {
     let Some(kind) = schema.get("type").and_then(Value::as_str) else { return false };
     let is_bare = schema.as_object().is_some_and(|all| all.keys().all(|key| PLAIN_KEYS.contains(&key.as_str())));
     let first = text.bytes().next().unwrap_or_default();
@@ -117,7 +117,7 @@ fn is_plainly(schema: &Value, text: &str) -> bool {
 /// Keywords that do not narrow a type.
 const PLAIN_KEYS: [&str; 5] = ["type", "description", "format", "contentEncoding", "title"];
 
-/// Passes a result on, unchanged, when its callers can read it.
+/// Returns the result unchanged if its callers can read it.
 fn readable(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
     if is_readable(raw.get()) {
         return Ok(raw);
@@ -126,10 +126,10 @@ fn readable(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
         Ok(_) => Ok(raw),
         Err(error) => {
             let message = if is_too_deep(&error) {
-                format!("what {tool} returned is {TOO_DEEP}, which is as deep as callers read; flatten it")
+                format!("the result of {tool} is {TOO_DEEP}, more than callers can read; flatten it")
             } else {
                 format!(
-                    "what {tool} returned is JSON that its callers cannot read: {error}; return it in a simpler shape"
+                    "the result of {tool} is JSON that its callers cannot read: {error}; return a simpler structure"
                 )
             };
             Err(Fault::new(Code::InvalidOutput, message))
@@ -137,8 +137,8 @@ fn readable(tool: &str, raw: Box<RawValue>) -> Result<Box<RawValue>, Fault> {
     }
 }
 
-/// Whether JSON can be told at a glance to be what everybody can read: not deep, no exponents, no number beyond every
-/// type, no escapes of half a character. What cannot is looked at closely.
+/// Whether a scan proves that every parser accepts the JSON: shallow, no exponents, no overlong numbers, no `\u`
+/// escapes. Everything else is parsed.
 fn is_readable(json: &str) -> bool {
     let (mut depth, mut in_string, mut escaped, mut last, mut digits) = (0_usize, false, false, 0_u8, 0_usize);
     for byte in json.bytes() {
@@ -166,10 +166,10 @@ fn is_readable(json: &str) -> bool {
     true
 }
 
-/// Readers of JSON stop somewhere beyond a hundred levels.
+/// JSON parsers stop somewhere beyond a hundred levels.
 const DEEPEST: usize = 100;
 
-/// Numbers of more digits may be beyond 1.8e308, which many readers refuse, and with it the whole answer.
+/// Longer numbers may exceed 1.8e308, where many parsers refuse the whole answer.
 const LONGEST: usize = 300;
 
 #[cfg(test)]
@@ -178,35 +178,35 @@ mod tests {
     use crate::protocol::{Incoming, parse};
 
     #[test]
-    fn a_limit_that_is_broken_is_told_in_plain_words() {
-        let told = |schema: Value, result: Value| {
+    fn a_violated_limit_names_the_limit_and_not_the_value() {
+        let violation = |schema: Value, result: Value| {
             let error = jsonschema::validate(&schema, &result).unwrap_err();
-            broken(error.kind(), error.instance())
+            violated(error.kind(), error.instance())
         };
         let tuple =
             json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}], "additionalItems": false});
         for (schema, result, words) in [
-            (json!({"maxItems": 2}), json!([1, 2, 3]), "has 3 items where 2 are promised"),
-            (json!({"minItems": 2}), json!([1]), "has 1 items where 2 are promised"),
-            (json!({"minItems": 1}), json!([]), "has 0 items where 1 is promised"),
-            (tuple, json!([1, 2]), "has 2 items where 1 is promised"),
-            (json!({"uniqueItems": true}), json!([1, 1]), "holds an item twice where each is to be there once"),
-            (json!({"maxLength": 1}), json!("secret"), "is 6 characters long where 1 are the most"),
-            (json!({"minLength": 3}), json!("ü"), "is 1 characters long where 3 are the least"),
-            (json!({"maxProperties": 1}), json!({"a": 1, "b": 2}), "has 2 entries where 1 are the most"),
-            (json!({"minProperties": 2}), json!({"a": 1}), "has 1 entries where 2 are the least"),
-            (json!({"maximum": 2}), json!(3), "is more than 2"),
-            (json!({"exclusiveMaximum": 2}), json!(2), "is not less than 2"),
-            (json!({"minimum": 2}), json!(1), "is less than 2"),
-            (json!({"exclusiveMinimum": 2}), json!(2), "is not more than 2"),
-            (json!({"multipleOf": 2}), json!(3), "is no multiple of 2"),
-            (json!({"pattern": "^a+$"}), json!("b"), "does not have the form `^a+$`"),
-            (json!({"const": 7}), json!(8), "is not 7"),
+            (json!({"maxItems": 2}), json!([1, 2, 3]), "expected 2 items, got 3"),
+            (json!({"minItems": 2}), json!([1]), "expected 2 items, got 1"),
+            (json!({"minItems": 1}), json!([]), "expected 1 items, got 0"),
+            (tuple, json!([1, 2]), "expected 1 items, got 2"),
+            (json!({"uniqueItems": true}), json!([1, 1]), "duplicate items; each must be unique"),
+            (json!({"maxLength": 1}), json!("secret"), "expected at most 1 characters, got 6"),
+            (json!({"minLength": 3}), json!("ü"), "expected at least 3 characters, got 1"),
+            (json!({"maxProperties": 1}), json!({"a": 1, "b": 2}), "expected at most 1 entries, got 2"),
+            (json!({"minProperties": 2}), json!({"a": 1}), "expected at least 2 entries, got 1"),
+            (json!({"maximum": 2}), json!(3), "expected at most 2"),
+            (json!({"exclusiveMaximum": 2}), json!(2), "expected less than 2"),
+            (json!({"minimum": 2}), json!(1), "expected at least 2"),
+            (json!({"exclusiveMinimum": 2}), json!(2), "expected more than 2"),
+            (json!({"multipleOf": 2}), json!(3), "expected a multiple of 2"),
+            (json!({"pattern": "^a+$"}), json!("b"), "expected a match of `^a+$`"),
+            (json!({"const": 7}), json!(8), "expected 7"),
             (json!({"not": {"type": "string"}}), json!("x"), "breaks `not`"),
         ] {
-            assert_eq!(told(schema, result), words);
+            assert_eq!(violation(schema, result), words);
         }
-        for (result, came) in [
+        for (result, got) in [
             (json!(null), "null"),
             (json!(true), "a boolean"),
             (json!(1.5), "a number with a fraction"),
@@ -215,16 +215,16 @@ mod tests {
             (json!(["hunter2"]), "a list"),
             (json!({"hunter2": 1}), "an object"),
         ] {
-            let words = format!("is of none of the types that are promised: {came} came");
-            assert_eq!(told(json!({"anyOf": [{"const": "a"}, {"const": "b"}]}), result), words);
+            let words = format!("no type of the annotation matches {got}");
+            assert_eq!(violation(json!({"anyOf": [{"const": "a"}, {"const": "b"}]}), result), words);
         }
-        let secret = told(json!({"properties": {}, "additionalProperties": false}), json!({"hunter2": 1}));
-        assert_eq!(secret, "has entries that no annotation names");
+        let secret = violation(json!({"properties": {}, "additionalProperties": false}), json!({"hunter2": 1}));
+        assert_eq!(secret, "entries that the annotation does not name");
     }
 
     #[test]
-    fn a_glance_tells_plain_results_and_never_lets_another_pass() {
-        let plain = |schema: Value, text: &str| is_plainly(&schema, text);
+    fn the_quick_type_check_accepts_plain_results_only() {
+        let plain = |schema: Value, text: &str| has_plain_type(&schema, text);
         assert!(plain(json!({"type": "integer", "description": "n"}), "-12"));
         assert!(plain(json!({"type": "string"}), "\"x\"") && plain(json!({"type": "array"}), "[1]"));
         assert!(plain(json!({"type": "number"}), "1.5") && plain(json!({"type": "null"}), "null"));
@@ -234,13 +234,13 @@ mod tests {
     }
 
     #[test]
-    fn a_glance_lets_nothing_pass_that_a_reader_may_refuse() {
+    fn the_quick_scan_rejects_whatever_a_parser_may_refuse() {
         assert!(is_readable("{\"e\": \"1e9 [[[ \\\" \", \"b\": true}"));
         assert!(!is_readable("[1e9]") && !is_readable("\"\\u0041\""));
     }
 
     #[test]
-    fn what_ordinary_readers_refuse_is_refused_and_everything_else_passes() {
+    fn results_that_common_parsers_refuse_are_refused_and_others_pass() {
         let levels = |many: usize| format!("{}{}", "[".repeat(many), "]".repeat(many));
         let refused = ["\"\\ud800\"", "[\"\\udc00\\ud800\"]", "1e400", "-1E400", &"9".repeat(400), &levels(100_000)];
         let passed = ["{\"a\":1,\"a\":2}", "1e-400", "\"\\ud83d\\ude82\"", &"9".repeat(299), &levels(100)];
@@ -251,7 +251,7 @@ mod tests {
             };
             let checked = readable("a.b", raw);
             assert_eq!(checked.as_ref().err().map(|fault| fault.code), (!is_fine).then_some(Code::InvalidOutput));
-            // Whatever is passed on can be read where it will stand.
+            // Every accepted result can be read inside its envelope.
             let stands = checked.map(|raw| format!("{{\"result\":{{\"structuredContent\":{{\"result\":{raw}}}}}}}"));
             assert!(stands.is_err() || serde_json::from_str::<Value>(&stands.unwrap()).is_ok(), "{text}");
         }

@@ -1,5 +1,5 @@
-//! The way of a call, the same for every face and every kind of tool: resolve, validate, layers, execute, check the
-//! result, record the outcome.
+//! The call pipeline, the same for every client interface and every kind of tool: resolve, validate, layers,
+//! execute, check the result, record the outcome.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -19,37 +19,37 @@ use super::request::{CallRequest, SessionId};
 use super::{host, results, validate, waits};
 use crate::config::Config;
 use crate::discovery::Status;
-use crate::executor::{BuiltIns, OneShots, Pools, Prepared};
+use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, Settled};
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
 
-/// Takes calls from the faces.
+/// Accepts and runs calls.
 pub struct CallService {
-    /// The catalogue.
+    /// The catalogue of tools.
     pub registry: Arc<Registry>,
-    /// The workers.
+    /// The pools of workers.
     pub pools: Pools,
     one_shots: OneShots,
     built_ins: BuiltIns,
     pub(crate) config: Arc<Config>,
     layers: Vec<Arc<dyn Layer>>,
     counts: Arc<CountLayer>,
-    /// Files whose running calls wait for other files. Held only to look or to change it.
+    /// Files whose running calls wait for other files. Locked only briefly.
     pub(super) waits: Mutex<waits::Waits>,
-    /// Whether the workers that should always be there were started.
+    /// Whether the minimum workers were started.
     is_warm: AtomicBool,
     ids: CallIds,
-    /// Every accepted call that has no outcome yet. Held only to look or to change it.
+    /// Accepted calls without an outcome. Locked only briefly.
     running: Mutex<HashMap<String, Arc<RunningCall>>>,
-    /// Those that others may join. Held only to look or to change it.
+    /// Running calls that others may join. Locked only briefly.
     keyed: Mutex<HashMap<(SessionId, String), Weak<RunningCall>>>,
-    /// Told whenever a call has ended.
+    /// Notified when a call has ended.
     ended: Notify,
 }
 
 impl CallService {
-    /// Puts the parts together. `layers` come within those of hostler itself.
+    /// A service over these parts. `layers` run inside those of hostler itself.
     pub fn new(
         config: Arc<Config>,
         registry: Arc<Registry>,
@@ -79,15 +79,15 @@ impl CallService {
         })
     }
 
-    /// Starts the workers that should always be there. To be called with the first real request of a client: some clients
-    /// start a server only to look at it, and then another.
+    /// Starts the minimum workers. Runs with a client's first real request: some clients start a server only to
+    /// inspect it, and then start another.
     pub fn keep_ready(&self) {
         if !self.is_warm.swap(true, Ordering::Relaxed) {
             self.start_minimum(&self.registry.catalogue());
         }
     }
 
-    /// The tool files changed: workers of those that are gone leave, new ones may need some.
+    /// Adapts to changed tool files: workers of removed files leave, new files may start their minimum.
     pub fn changed(&self, catalogue: &Catalogue) {
         self.pools.close_without(catalogue);
         self.one_shots.keep_those_of(catalogue);
@@ -105,7 +105,7 @@ impl CallService {
         has_minimum.filter(|entry| entry.broken().is_none()).for_each(|entry| self.pools.keep_ready(entry));
     }
 
-    /// Accepts a call. It ends with an outcome that is recorded once, whoever still listens by then.
+    /// Accepts a call. Its outcome is recorded once, even if no listener is left.
     pub fn start(self: &Arc<Self>, request: CallRequest) -> CallHandle {
         let joined = request.key.as_ref().and_then(|key| self.join(key, &request));
         if let Some(handle) = joined {
@@ -124,13 +124,13 @@ impl CallService {
         handle
     }
 
-    /// Makes a call and waits for its end. Dropping the future cancels the call.
+    /// Runs a call to its end. Dropping the future cancels the call.
     pub async fn call(self: &Arc<Self>, request: CallRequest) -> Arc<Outcome> {
         let handle = CancelOnDrop(self.start(request));
         handle.0.outcome().await
     }
 
-    /// The running call of the same key, tool and arguments in the same session.
+    /// A running call with the same key, tool and arguments in the same session.
     fn join(&self, key: &str, request: &CallRequest) -> Option<CallHandle> {
         let found = self.keyed.lock().get(&(request.caller.session, key.to_owned()))?.upgrade()?;
         let (tool, arguments) = found.joinable.as_ref()?;
@@ -143,12 +143,12 @@ impl CallService {
         Some(handle)
     }
 
-    /// How many calls of a session have no outcome yet.
+    /// The number of a session's calls without an outcome.
     pub fn running_of(&self, session: SessionId) -> usize {
         self.running.lock().values().filter(|call| call.caller.session == session).count()
     }
 
-    /// Waits until no call of a session is running.
+    /// Waits until a session has no running call.
     pub async fn idle(&self, session: SessionId) {
         loop {
             let ended = self.ended.notified();
@@ -159,21 +159,21 @@ impl CallService {
         }
     }
 
-    /// Cancels every call of a session, whoever listens.
+    /// Cancels every call of a session, regardless of other handles.
     pub fn cancel_all_of(&self, session: SessionId, why: &Cancelled) {
         let running: Vec<_> = self.running.lock().values().cloned().collect();
         running.iter().filter(|call| call.caller.session == session).for_each(|call| call.cancel(why.clone()));
     }
 
-    /// How many calls ended, and how.
+    /// Calls that have ended, by how they ended.
     pub fn counts(&self) -> CallCounts {
         self.counts.counts()
     }
 
-    /// The tool of that name. Waits for an executable that may be the one and has not answered yet.
+    /// The tool of that name. Waits while an executable that may provide it is being described.
     async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         match self.find(name) {
-            // Its new version may be something else.
+            // The new version may have other functions.
             Ok(tool) if tool.entry.file.status == Status::Unasked => {
                 self.registry.asked().await;
                 self.find(name)
@@ -186,7 +186,7 @@ impl CallService {
         }
     }
 
-    /// The tool of that name, as its file is now.
+    /// The tool of that name in its file's current version.
     fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         self.registry.find(name).map_err(|missing| match missing {
             NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
@@ -194,7 +194,8 @@ impl CallService {
         })
     }
 
-    /// Every try of a call: the tool as it is now, and its last good version where that one does not start.
+    /// All attempts of a call: the current version of the tool, and its last good version if that one does not
+    /// start.
     async fn attempts(
         self: &Arc<Self>,
         tool: Arc<Tool>,
@@ -202,7 +203,7 @@ impl CallService {
         running: &Arc<RunningCall>,
         request: &Arc<CallRequest>,
     ) -> Settled {
-        // Only a version that never answered may yet permit out not to start.
+        // Only a version that has never answered may fail to start because of its content.
         let spare = (!Registry::is_known_good(&tool.entry)).then(|| arguments.clone());
         let context = |tool: &Arc<Tool>, version| CallContext {
             tool: Arc::clone(tool),
@@ -233,7 +234,7 @@ impl CallService {
         settled
     }
 
-    /// Another version of a tool whose worker did not start, and the arguments as that one takes them.
+    /// The last good version of a tool whose worker did not start, and the arguments checked against it.
     async fn fall_back(
         self: &Arc<Self>,
         tool: &Arc<Tool>,
@@ -241,7 +242,7 @@ impl CallService {
         arguments: &RawValue,
     ) -> Option<(Arc<Tool>, Box<RawValue>)> {
         let (registry, failed, name) = (Arc::clone(&self.registry), Arc::clone(tool), tool.name.clone());
-        // Reads files, which may take a while.
+        // Reads files, which can block.
         let look = move || {
             registry.failed(&failed.entry, &reason);
             registry.find(&name).ok()
@@ -255,13 +256,13 @@ impl CallService {
         Some((other, arguments))
     }
 
-    /// Behind the last layer: the executor of the tool's kind.
+    /// After the last layer: the executor for the tool's kind.
     pub(super) async fn execute(self: &Arc<Self>, call: &CallContext, kwargs: Box<RawValue>) -> Settled {
         let (tool, request, running) = (&call.tool, &call.request, &call.running);
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
-        // The call that waits for this one has so much time left.
+        // Bounded by the time left to the outer call.
         let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
-        let prepared = Prepared {
+        let invocation = Invocation {
             call_id: running.id.clone(),
             kwargs,
             timeout,
@@ -271,9 +272,9 @@ impl CallService {
             cancellation: running.cancellation.clone(),
         };
         match tool.entry.serving() {
-            Serving::EachCall => self.one_shots.call(tool, prepared).await,
-            Serving::Inside => self.built_ins.call(tool, prepared).await,
-            Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, prepared).await,
+            Serving::EachCall => self.one_shots.call(tool, invocation).await,
+            Serving::Inside => self.built_ins.call(tool, invocation).await,
+            Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, invocation).await,
         }
     }
 
@@ -290,7 +291,7 @@ impl CallService {
     }
 }
 
-/// Sees to it that an accepted call ends with an outcome, also when its task panics or the runtime goes.
+/// Guarantees an outcome for an accepted call, also when its task panics or the runtime shuts down.
 struct Finish {
     service: Arc<CallService>,
     running: Arc<RunningCall>,
@@ -308,7 +309,7 @@ impl Finish {
         if let Ok(tool) = &found {
             self.tool.clone_from(&tool.name);
         }
-        // The validator wants a Value. Moved into one, large arguments are not copied.
+        // The validator needs a Value; moving avoids a copy of large arguments.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
         let request = Arc::new(request);
         let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
@@ -340,20 +341,21 @@ impl Drop for Finish {
             return;
         }
         let fault = if std::thread::panicking() {
-            let message = format!("hostler failed during the call of {}; please report it, with the log", self.tool);
+            let message =
+                format!("hostler failed during the call of {}; please report this bug with the log", self.tool);
             Fault::new(Code::SystemError, message)
         } else {
-            Fault::new(Code::ShuttingDown, format!("hostler ended before the call of {} did", self.tool))
+            Fault::new(Code::ShuttingDown, format!("hostler shut down before the call of {} ended", self.tool))
         };
         self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
     }
 }
 
-/// Random ids: with several sessions an id is what keeps a call from others.
+/// Random ids: one session must not guess the ids of another.
 #[derive(Debug, Default)]
 struct CallIds {
     counter: AtomicU64,
-    /// Two keys from the system's randomness; who sees some ids cannot compute another.
+    /// Two keys from the system's randomness, so that seen ids do not reveal others.
     keys: [RandomState; 2],
 }
 
@@ -365,12 +367,12 @@ impl CallIds {
     }
 }
 
-/// Whether a call failed because no worker could be started for it, for a reason that may lie in this version.
+/// Whether no worker started for the call, for a reason that may lie in this version.
 fn did_not_start(settled: &Settled, fault: &Fault) -> bool {
     settled.metadata.worker.is_none() && matches!(fault.code, Code::StartupFailed | Code::EnvironmentFailed)
 }
 
-/// Everything that can be said of a call before it runs, and its arguments as they will be sent.
+/// Checks a call before it runs, and serializes its arguments.
 fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
     if let Some(reason) = tool.entry.broken() {
         return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));

@@ -1,4 +1,4 @@
-//! One client of one workspace: its running calls. Its end ends them, and nothing else.
+//! The session of one client. Closing it cancels its calls and no others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use super::request::{CallRequest, Caller, SessionId};
 use super::service::CallService;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 
-/// The last id that was given. 0 is the program itself.
+/// The last id in use. 0 is the program itself.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// A client's place in a workspace. Dropping it cancels the calls that it started.
+/// A client's session in a workspace. Dropping it cancels the calls that it started.
 pub struct Session {
     id: SessionId,
     service: Arc<CallService>,
@@ -28,12 +28,12 @@ impl Session {
         self.id
     }
 
-    /// What it calls.
+    /// The service that runs its calls.
     pub fn service(&self) -> &Arc<CallService> {
         &self.service
     }
 
-    /// Accepts a call of this session.
+    /// Accepts a call in this session.
     pub fn start(&self, mut request: CallRequest) -> CallHandle {
         if request.caller.session != self.id {
             request.caller = Arc::new(Caller { session: self.id, ..(*request.caller).clone() });
@@ -41,23 +41,23 @@ impl Session {
         self.service.start(request)
     }
 
-    /// Makes a call and waits for its end. Dropping the future cancels the call.
+    /// Runs a call to its end. Dropping the future cancels the call.
     pub async fn call(&self, request: CallRequest) -> Arc<Outcome> {
         let handle = super::handle::CancelOnDrop(self.start(request));
         handle.0.outcome().await
     }
 
-    /// How many of its calls have no outcome yet.
+    /// The number of the session's calls without an outcome.
     pub fn running(&self) -> usize {
         self.service.running_of(self.id)
     }
 
-    /// Waits until none of its calls is running.
+    /// Waits until none of the session's calls is running.
     pub async fn idle(&self) {
         self.service.idle(self.id).await;
     }
 
-    /// Cancels every call of the session, whoever listens to it.
+    /// Cancels every call of the session, regardless of other handles.
     pub fn cancel_all(&self, why: &Cancelled) {
         self.service.cancel_all_of(self.id, why);
     }

@@ -1,4 +1,4 @@
-//! What is said of a call before any worker is asked: names that are none, arguments that do not fit.
+//! Faults found before a worker runs: unknown names, and arguments that do not match the schema.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::config::{Config, ConfigOptions};
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, PoolStore, Pools, caps};
 use crate::outcome::{Code, Fault};
-use crate::pool::Shared;
+use crate::pool::BrokerHandle;
 use crate::process::EnvFilter;
 use crate::registry::Registry;
 use crate::worker::{Shims, Sources};
@@ -42,7 +42,7 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let env_filter = EnvFilter::default();
     let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None };
-    let store = PoolStore::new(Arc::new(Shared::new(caps(&config))));
+    let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))));
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
     let built_ins =
@@ -67,54 +67,50 @@ async fn mistake(tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_told_with_what_would() {
+async fn a_mismatched_argument_names_what_the_schema_expects() {
     let long = "x".repeat(59);
-    for (tool, arguments, told) in [
-        (
-            "engine.f",
-            json!({"mode": "quick"}),
-            "`mode` must be one of [\"fast\",\"slow\"], and the string \"quick\" came",
-        ),
-        ("engine.f", json!({"size": "big"}), "`size` must be integer or boolean or null, and the string \"big\" came"),
-        ("engine.f", json!({"count": null}), "`count` must be integer, and null came"),
+    for (tool, arguments, expected) in [
+        ("engine.f", json!({"mode": "quick"}), "`mode`: expected one of [\"fast\",\"slow\"], got the string \"quick\""),
+        ("engine.f", json!({"size": "big"}), "`size`: expected integer or boolean or null, got the string \"big\""),
+        ("engine.f", json!({"count": null}), "`count`: expected integer, got null"),
         (
             "engine.f",
             json!({"count": "x".repeat(100)}),
-            &format!("`count` must be integer, and the string \"{long}… came"),
+            &format!("`count`: expected integer, got the string \"{long}…"),
         ),
-        ("engine.f", json!({"qqq": 1}), "unknown argument `qqq`, it takes mode, size, spots, spot, count"),
-        ("engine.nothing", json!({"x": 1}), "unknown argument `x`, it takes none"),
+        ("engine.f", json!({"qqq": 1}), "unknown argument `qqq`, expected mode, size, spots, spot, count"),
+        ("engine.nothing", json!({"x": 1}), "unknown argument `x`, expected none"),
         (
             "engine.need",
             json!({"spot": {"y": 1}}),
             "missing argument `name` (string); missing field `spot.name` (integer)",
         ),
     ] {
-        assert_eq!(mistake(tool, arguments).await, told);
+        assert_eq!(mistake(tool, arguments).await, expected);
     }
     let large = mistake("engine.need", json!({"spot": {"name": 1e300}, "name": ""})).await;
-    assert!(large.starts_with("`spot.name` must be an integer, and one this large does not arrive exactly"), "{large}");
+    assert!(large.starts_with("`spot.name`: expected an exact integer"), "{large}");
 }
 
 #[tokio::test]
-async fn what_may_be_missing_is_told_by_what_is_wrong_within_it() {
-    for (arguments, told) in [
-        (json!({"spots": [{"name": 1}, {"name": "y"}]}), "`spots[1].name` must be integer, and the string \"y\" came"),
+async fn a_mismatch_inside_an_optional_value_is_located() {
+    for (arguments, expected) in [
+        (json!({"spots": [{"name": 1}, {"name": "y"}]}), "`spots[1].name`: expected integer, got the string \"y\""),
         (json!({"spot": {}}), "missing field `spot.name` (integer)"),
-        (json!({"spots": 7}), "`spots` must be array or null, and the number 7 came"),
+        (json!({"spots": 7}), "`spots`: expected array or null, got the number 7"),
         (
             json!({"spots": "[1]"}),
-            "`spots` must be array or null, and the string \"[1]\" came; that string holds JSON: leave out the quotes \
-             around it, and send the list itself",
+            "`spots`: expected array or null, got the string \"[1]\"; the string contains JSON: remove the quotes \
+             around it to send a list",
         ),
-        (json!({"spots": "{}"}), "`spots` must be array or null, and the string \"{}\" came"),
+        (json!({"spots": "{}"}), "`spots`: expected array or null, got the string \"{}\""),
     ] {
-        assert_eq!(mistake("engine.f", arguments).await, told);
+        assert_eq!(mistake("engine.f", arguments).await, expected);
     }
 }
 
 #[tokio::test]
-async fn where_no_file_has_a_function_the_files_are_named() {
+async fn an_unknown_tool_lists_files_without_a_public_function() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join("tools").join(name), text).unwrap();
@@ -123,11 +119,11 @@ async fn where_no_file_has_a_function_the_files_are_named() {
     assert_eq!(
         none().await,
         "there is no tool engine.f; `hostler list` shows every tool",
-        "what is broken is told as that"
+        "what is broken is expected as that"
     );
     let silent = |files: &str| {
-        let told = format!("no file has a public function ({files}); see `hostler check`");
-        format!("there is no tool engine.f; there are no tools: {told}")
+        let expected = format!("no file has a public function ({files}); see `hostler check`");
+        format!("there is no tool engine.f; there are no tools: {expected}")
     };
     write("a.py", "def _one(): ...\n");
     assert_eq!(none().await, silent("a.py"));
@@ -136,14 +132,14 @@ async fn where_no_file_has_a_function_the_files_are_named() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_answered_with_what_to_do() {
+async fn an_unknown_name_suggests_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let none = fault(folder.path(), "engine.f", json!({})).await;
     assert_eq!(none.code, Code::ToolNotFound);
     assert!(none.message.contains("--tools DIR"), "{}", none.message);
     for (name, own) in [("write_file", "write_file"), ("file_write", "write_file"), ("web", "web")] {
-        let told = fault(folder.path(), name, json!({})).await.message;
-        assert!(told.contains(&format!("add \"{own}\" to `enable` under [builtin]")), "{told}");
+        let expected = fault(folder.path(), name, json!({})).await.message;
+        assert!(expected.contains(&format!("add \"{own}\" to `enable` under [builtin]")), "{expected}");
     }
     std::fs::create_dir(folder.path().join("tools")).unwrap();
     std::fs::write(folder.path().join("tools/engine.py"), TOOL).unwrap();
@@ -152,9 +148,9 @@ async fn a_name_that_is_none_is_answered_with_what_to_do() {
     let bare = fault(folder.path(), "nede", json!({})).await;
     assert_eq!(bare.message, "there is no tool nede; did you mean engine.need?");
     for path in ["tools/engine.py", "./engine.py", "engine.py"] {
-        let told = fault(folder.path(), path, json!({})).await.message;
+        let expected = fault(folder.path(), path, json!({})).await.message;
         let right = "use the name of a tool, FILE.FUNCTION: engine.f (it has engine.f, engine.need, engine.nothing)";
-        assert_eq!(told, format!("there is no tool {path}; {right}"));
+        assert_eq!(expected, format!("there is no tool {path}; {right}"));
     }
     std::fs::write(folder.path().join("tools/my-tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
         .unwrap();

@@ -1,4 +1,4 @@
-//! Arguments against the tool's schema, before any worker is asked: what is wrong, where, what was expected, what came.
+//! Validates arguments against the tool's schema before a worker runs: where, what was expected, what was received.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -8,27 +8,27 @@ use crate::config::section::nearest;
 use crate::outcome::{Code, Fault};
 use crate::registry::Tool;
 
-/// How many mistakes are told at once.
-const MOST: usize = 5;
+/// The most mistakes that one message lists.
+const MAX_MISTAKES: usize = 5;
 
-/// Checks a call's arguments, an object, and makes integers of its whole numbers where the schema wants them.
+/// Validates a call's arguments, and converts whole floats to integers where the schema has integers.
 pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
     let Some(validator) = tool.validator() else { return Ok(()) };
     if validator.is_valid(arguments) {
         return whole(arguments, tool.input_schema()).map_err(|Inexact(at)| inexact(tool, &place(&at)));
     }
     if tool.entry.is_only_remembered() {
-        return Ok(()); // the worker knows
+        return Ok(()); // the worker validates
     }
     let mistakes: Vec<String> =
-        validator.iter_errors(arguments).take(MOST).map(|error| sentence(tool, &error)).collect();
+        validator.iter_errors(arguments).take(MAX_MISTAKES).map(|error| sentence(tool, &error)).collect();
     let message = format!("{} was not called: {}", tool.name, mistakes.join("; "));
     Err(Fault::new(Code::InvalidParams, message))
 }
 
 fn inexact(tool: &Tool, place: &str) -> Fault {
     let message = format!(
-        "{} was not called: `{place}` must be an integer, and one this large does not arrive exactly; let the tool take \
+        "{} was not called: `{place}`: expected an exact integer, got a float too large to be exact; let the tool take \
          it as a string",
         tool.name
     );
@@ -44,8 +44,8 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
             let what = if place.is_empty() { "argument" } else { "field" };
             let one = |name: &String| match nearest(name, known.iter().copied()) {
                 Some(near) => format!("unknown {what} {}, did you mean `{near}`?", of(name)),
-                None if known.is_empty() => format!("unknown {what} {}, it takes none", of(name)),
-                None => format!("unknown {what} {}, it takes {}", of(name), known.join(", ")),
+                None if known.is_empty() => format!("unknown {what} {}, expected none", of(name)),
+                None => format!("unknown {what} {}, expected {}", of(name), known.join(", ")),
             };
             unexpected.iter().map(one).collect::<Vec<_>>().join("; ")
         }
@@ -60,14 +60,14 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Type { kind } => {
             let of = |one: &str| types(kind).split(" or ").any(|kind| kind == one);
             format!(
-                "`{place}` must be {}, and {} came{}",
+                "`{place}`: expected {}, got {}{}",
                 types(kind),
-                came(error.instance()),
-                held(error.instance(), of)
+                described(error.instance()),
+                json_hint(error.instance(), of)
             )
         }
         ValidationErrorKind::Enum { options } => {
-            format!("`{place}` must be one of {options}, and {} came", came(error.instance()))
+            format!("`{place}`: expected one of {options}, got {}", described(error.instance()))
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             any_of(tool, error, context)
@@ -76,16 +76,16 @@ fn sentence(tool: &Tool, error: &ValidationError<'_>) -> String {
     }
 }
 
-/// A value that fits none of several branches. Where it is of the kind that one of them wants, what is wrong within it is
-/// told; else which kinds are wanted.
+/// A value that matches no branch of a union. If it has the type of one branch, describes the mistake inside that
+/// branch; otherwise lists the expected types.
 fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'_>>]) -> String {
     let here = error.instance_path();
-    let kind_of = |inner: &ValidationError<'_>| (inner.instance_path() == here).then(|| wanted(inner)).flatten();
+    let kind_of = |inner: &ValidationError<'_>| (inner.instance_path() == here).then(|| expected(inner)).flatten();
     let is_of_its_kind = |branch: &&Vec<ValidationError<'_>>| branch.iter().all(|inner| kind_of(inner).is_none());
     if let Some(branch) = branches.iter().find(is_of_its_kind) {
-        return branch.iter().take(MOST).map(|inner| sentence(tool, inner)).collect::<Vec<_>>().join("; ");
+        return branch.iter().take(MAX_MISTAKES).map(|inner| sentence(tool, inner)).collect::<Vec<_>>().join("; ");
     }
-    // Of a branch that wants one value, its type is of no use.
+    // A branch with exact values is described by those, not by its type.
     let is_exact = |inner: &&ValidationError<'_>| {
         matches!(inner.kind(), ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. })
     };
@@ -96,27 +96,27 @@ fn any_of(tool: &Tool, error: &ValidationError<'_>, branches: &[Vec<ValidationEr
         .collect();
     let mut seen = std::collections::BTreeSet::new();
     kinds.retain(|kind| seen.insert(kind.clone()));
-    let held = held(error.instance(), |kind| kinds.iter().any(|one| one == kind));
-    let came = came(error.instance());
-    format!("`{}` must be {}, and {came} came{held}", place(&here.to_string()), kinds.join(" or "))
+    let hint = json_hint(error.instance(), |kind| kinds.iter().any(|one| one == kind));
+    let got = described(error.instance());
+    format!("`{}`: expected {}, got {got}{hint}", place(&here.to_string()), kinds.join(" or "))
 }
 
-/// What is said of a string that holds, as JSON, what was wanted.
-fn held(value: &Value, is_wanted: impl Fn(&str) -> bool) -> &'static str {
+/// A hint for a string that contains the expected value as JSON.
+fn json_hint(value: &Value, is_expected: impl Fn(&str) -> bool) -> &'static str {
     let inner = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     match inner {
-        Some(Value::Array(_)) if is_wanted("array") => {
-            "; that string holds JSON: leave out the quotes around it, and send the list itself"
+        Some(Value::Array(_)) if is_expected("array") => {
+            "; the string contains JSON: remove the quotes around it to send a list"
         }
-        Some(Value::Object(_)) if is_wanted("object") => {
-            "; that string holds JSON: leave out the quotes around it, and send the object itself"
+        Some(Value::Object(_)) if is_expected("object") => {
+            "; the string contains JSON: remove the quotes around it to send an object"
         }
         _ => "",
     }
 }
 
-/// What one branch of an `anyOf` asked for.
-fn wanted(error: &ValidationError<'_>) -> Option<String> {
+/// What one branch of an `anyOf` expects.
+fn expected(error: &ValidationError<'_>) -> Option<String> {
     match error.kind() {
         ValidationErrorKind::Type { kind } => Some(types(kind)),
         ValidationErrorKind::Enum { options } => Some(format!("one of {options}")),
@@ -132,11 +132,11 @@ pub(super) fn types(kind: &TypeKind) -> String {
     }
 }
 
-/// The properties that the object knows an error is about: the tool's arguments, or the fields of a class within.
+/// The properties of the object that an error is about: the tool's arguments, or the fields of a nested class.
 fn properties<'t>(tool: &'t Tool, error: &ValidationError<'_>) -> impl Iterator<Item = (&'t String, &'t Value)> {
     let path = error.schema_path().to_string();
     let mut steps: Vec<&str> = path.split('/').skip(1).collect();
-    // The last step is the rule that was broken; the object stands before it.
+    // The last step is the violated keyword; the object precedes it.
     steps.pop();
     let mut object = None;
     for step in steps {
@@ -152,21 +152,21 @@ fn properties<'t>(tool: &'t Tool, error: &ValidationError<'_>) -> impl Iterator<
 
 fn below<'v>(value: &'v Value, step: &str) -> Option<&'v Value> {
     match (value, step) {
-        // A reference was followed already.
+        // The reference is already resolved.
         (value, "$ref") => Some(value),
         (Value::Array(items), step) => items.get(step.parse::<usize>().ok()?),
         (value, step) => value.get(step),
     }
 }
 
-/// A schema, or the definition that it refers to.
+/// A schema, or the definition that it references.
 fn referred<'t>(tool: &'t Tool, schema: &'t Value) -> &'t Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix("#/$defs/"));
     let definition = name.and_then(|name| tool.input_schema().get("$defs")?.get(name));
     definition.unwrap_or(schema)
 }
 
-/// A JSON pointer as people write it: `items[2].name`.
+/// A JSON pointer in dotted form: `items[2].name`.
 pub(super) fn place(pointer: &str) -> String {
     let mut text = String::new();
     for step in pointer.split('/').skip(1) {
@@ -185,8 +185,8 @@ pub(super) fn place(pointer: &str) -> String {
     text
 }
 
-/// A value as a person would name it, shortened.
-fn came(value: &Value) -> String {
+/// A value and its kind, shortened.
+fn described(value: &Value) -> String {
     let text = value.to_string();
     let short: String = text.chars().take(60).collect();
     let cut = if short.len() < text.len() { "…" } else { "" };
@@ -200,13 +200,13 @@ fn came(value: &Value) -> String {
     }
 }
 
-/// From here on, numbers that were written with a point or an exponent, or with more than 64 bits, are no longer exact.
+/// Floats from 2^53 on do not represent every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// An integer that was too large to be read exactly, and where it stands, as a JSON pointer.
+/// The JSON pointer of an integer that is too large to be exact.
 pub(super) struct Inexact(pub String);
 
-/// Makes integers of the numbers that the schema calls integers.
+/// Converts whole floats to integers where the schema has integers.
 pub(super) fn whole(arguments: &mut Value, root: &Map<String, Value>) -> Result<(), Inexact> {
     members(arguments, root, root)
 }
@@ -233,7 +233,10 @@ fn within(value: &mut Value, schema: &Value, root: &Map<String, Value>) -> Resul
             if float.abs() >= EXACT {
                 return Err(Inexact(String::new()));
             }
-            #[expect(clippy::cast_possible_truncation, reason = "the schema has found it whole, and it is below 2^53")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the schema accepted it as whole, and it is below 2^53"
+            )]
             let integer = float as i64;
             *value = integer.into();
         }
@@ -262,8 +265,8 @@ fn behind<'s>(schema: &'s Value, root: &'s Map<String, Value>) -> &'s Value {
     reference.and_then(|name| root.get("$defs")?.get(name)).unwrap_or(schema)
 }
 
-/// What a schema says of a value: itself, or the branch for its kind and, of objects, for the names that are there. Where
-/// several could be meant nothing is changed.
+/// The schema that applies to a value: itself, or the only union branch that fits its kind and, for objects, its
+/// names.
 fn branch<'s>(schema: &'s Value, root: &'s Map<String, Value>, value: &Value) -> Option<&'s Value> {
     let Some(branches) = schema.get("anyOf").and_then(Value::as_array) else { return Some(schema) };
     let kind = if value.is_array() { "array" } else { "object" };
@@ -276,7 +279,7 @@ fn branch<'s>(schema: &'s Value, root: &'s Map<String, Value>, value: &Value) ->
     fitting.next().filter(|_| fitting.next().is_none())
 }
 
-/// Integer and no other number, perhaps or null or text; or one of a few values, and that one an integer.
+/// Whether the schema accepts an integer here and no other number.
 fn says_integer(schema: &Value, value: f64, root: &Map<String, Value>) -> bool {
     let branches = schema.get("anyOf").and_then(Value::as_array);
     let kinds = branches.map_or_else(|| vec![schema], |branches| branches.iter().map(|it| behind(it, root)).collect());
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_is_an_integer_where_the_schema_says_so_and_only_there() {
+    fn a_whole_float_becomes_an_integer_only_where_the_schema_has_one() {
         let given = json!({"count": 2.0, "maybe": -3.0, "rows": [[1.0], [2]], "ratio": 2.0, "either": 2.0, "any": 2.0, "more": 2.0});
         let wanted = r#"{"count":2,"maybe":-3,"rows":[[1],[2]],"ratio":2.0,"either":2.0,"any":2.0,"more":2.0}"#;
         assert_eq!(made(given).unwrap().to_string(), wanted);
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_may_be_another_number_by_now_is_refused() {
+    fn an_integer_too_large_to_be_exact_is_refused() {
         assert_eq!(made(json!({"count": 1e16})).unwrap_err(), "/count");
         assert_eq!(made(json!({"rows": [[1], [2, 1e300]]})).unwrap_err(), "/rows/1/1");
         assert_eq!(made(json!({"count": u64::MAX})).unwrap(), json!({"count": u64::MAX}));

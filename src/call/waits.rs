@@ -1,56 +1,56 @@
-//! Which files' running calls wait for other files, and whether that could go on for ever.
+//! Which files' running calls wait for other files, and whether that is a deadlock. Pure.
 //!
-//! A file runs so many calls at once. One all of whose places are taken by calls that wait for such files can begin nothing
-//! until one of them ends, and none of them does: whoever would make it so is refused instead. Pure.
+//! A file runs a limited number of calls at once. If all of them wait for files in the same situation, none ever ends;
+//! the
+//! call that would complete such a cycle is refused.
 
 use std::collections::BTreeMap;
 
 /// A running call of one file that waits for a call of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wait {
-    /// The pack of the call that runs.
+    /// The pack of the running call.
     pub from: String,
     /// The pack it waits for.
     pub to: String,
-    /// How many of its file's places it takes: all of a worker's where it holds up the event loop.
-    pub takes: usize,
-    /// How many places its file has.
-    pub places: usize,
+    /// How much of its file's capacity it uses: all of its worker's when it blocks the event loop.
+    pub uses: usize,
+    /// The capacity of its file.
+    pub capacity: usize,
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Vec<Wait>);
 
 impl Waits {
-    /// Notes one, unless what it waits for could never begin. Then it tells the files from the one that is waited for to the
-    /// one that waits, each of which waits for the next.
+    /// Adds a wait, unless it would be a deadlock. The error lists the files of the cycle, from the one waited for
+    /// to the waiting one.
     pub fn enter(&mut self, wait: Wait) -> Result<(), Vec<String>> {
         self.0.push(wait);
         let stuck = self.stuck();
         let Some(wait) = self.0.last().filter(|wait| stuck.contains_key(wait.to.as_str())) else { return Ok(()) };
-        let way = self.way(&wait.to, &wait.from, &stuck);
+        let path = self.path(&wait.to, &wait.from, &stuck);
         self.0.pop();
-        Err(way)
+        Err(path)
     }
 
-    /// One is over.
+    /// Removes a wait.
     pub fn leave(&mut self, wait: &Wait) {
-        if let Some(place) = self.0.iter().position(|other| other == wait) {
-            self.0.swap_remove(place);
+        if let Some(index) = self.0.iter().position(|other| other == wait) {
+            self.0.swap_remove(index);
         }
     }
 
-    /// The files all of whose places wait for such files: the largest set of which that is true.
+    /// The largest set of files whose whole capacity waits for files in the set.
     fn stuck(&self) -> BTreeMap<&str, usize> {
-        let mut stuck: BTreeMap<&str, usize> = self.0.iter().map(|wait| (wait.from.as_str(), wait.places)).collect();
+        let mut stuck: BTreeMap<&str, usize> = self.0.iter().map(|wait| (wait.from.as_str(), wait.capacity)).collect();
         loop {
             let taken = |file: &str| -> usize {
                 let waits = self.0.iter().filter(|wait| wait.from == file && stuck.contains_key(wait.to.as_str()));
-                waits.map(|wait| wait.takes).sum()
+                waits.map(|wait| wait.uses).sum()
             };
             let free: Vec<&str> =
-                stuck.iter().filter(|(file, places)| taken(file) < **places).map(|(file, _)| *file).collect();
+                stuck.iter().filter(|(file, capacity)| taken(file) < **capacity).map(|(file, _)| *file).collect();
             if free.is_empty() {
                 return stuck;
             }
@@ -60,19 +60,19 @@ impl Waits {
         }
     }
 
-    /// The files from one to another along who waits for whom, both included; as far as there is such a way.
-    fn way(&self, from: &str, to: &str, among: &BTreeMap<&str, usize>) -> Vec<String> {
-        let mut ways = vec![vec![from]];
+    /// The shortest-known path of waits from one file to another, both included.
+    fn path(&self, from: &str, to: &str, among: &BTreeMap<&str, usize>) -> Vec<String> {
+        let mut paths = vec![vec![from]];
         let mut seen = vec![from];
-        while let Some(way) = ways.pop() {
-            let last = way.last().copied().unwrap_or_default();
+        while let Some(path) = paths.pop() {
+            let last = path.last().copied().unwrap_or_default();
             if last == to {
-                return way.into_iter().map(str::to_owned).collect();
+                return path.into_iter().map(str::to_owned).collect();
             }
             for wait in self.0.iter().filter(|wait| wait.from == last && among.contains_key(wait.to.as_str())) {
                 if !seen.contains(&wait.to.as_str()) {
                     seen.push(&wait.to);
-                    ways.push([&way[..], &[wait.to.as_str()]].concat());
+                    paths.push([&path[..], &[wait.to.as_str()]].concat());
                 }
             }
         }
@@ -84,31 +84,31 @@ impl Waits {
 mod tests {
     use super::*;
 
-    fn wait(from: &str, to: &str, takes: usize, places: usize) -> Wait {
-        Wait { from: from.to_owned(), to: to.to_owned(), takes, places }
+    fn wait(from: &str, to: &str, uses: usize, capacity: usize) -> Wait {
+        Wait { from: from.to_owned(), to: to.to_owned(), uses, capacity }
     }
 
     #[test]
-    fn two_files_of_one_place_each_may_not_wait_for_each_other() {
+    fn two_files_with_capacity_for_one_call_may_not_wait_for_each_other() {
         let mut waits = Waits::default();
         assert_eq!(waits.enter(wait("a", "b", 1, 1)), Ok(()));
         assert_eq!(waits.enter(wait("b", "a", 1, 1)), Err(vec!["a".to_owned(), "b".to_owned()]));
         waits.leave(&wait("a", "b", 1, 1));
-        assert_eq!(waits.enter(wait("b", "a", 1, 1)), Ok(()), "the other is over");
+        assert_eq!(waits.enter(wait("b", "a", 1, 1)), Ok(()), "the other wait has ended");
     }
 
     #[test]
-    fn places_that_are_left_let_a_call_begin() {
+    fn spare_capacity_lets_a_call_start() {
         let mut waits = Waits::default();
         for _ in 0..2 {
             assert_eq!(waits.enter(wait("a", "b", 1, 2)), Ok(()));
         }
-        assert_eq!(waits.enter(wait("b", "a", 1, 2)), Ok(()), "b has a place left, so those of a go on");
-        assert!(waits.enter(wait("b", "a", 1, 2)).is_err(), "and now it would have none");
+        assert_eq!(waits.enter(wait("b", "a", 1, 2)), Ok(()), "b has capacity left, so the calls of a continue");
+        assert!(waits.enter(wait("b", "a", 1, 2)).is_err(), "b would have no capacity left");
     }
 
     #[test]
-    fn a_call_that_holds_up_the_loop_takes_all_places_of_its_worker() {
+    fn a_call_that_blocks_the_loop_uses_the_whole_capacity_of_its_worker() {
         let mut waits = Waits::default();
         assert_eq!(waits.enter(wait("a", "b", 4, 4)), Ok(()));
         assert!(waits.enter(wait("b", "a", 4, 4)).is_err());
@@ -116,11 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn a_way_through_files_that_are_not_full_is_none() {
+    fn a_path_through_files_with_spare_capacity_is_no_cycle() {
         let mut waits = Waits::default();
         assert_eq!(waits.enter(wait("a", "b", 1, 1)), Ok(()));
         assert_eq!(waits.enter(wait("b", "c", 1, 2)), Ok(()));
-        assert_eq!(waits.enter(wait("c", "a", 1, 1)), Ok(()), "b may take another");
+        assert_eq!(waits.enter(wait("c", "a", 1, 1)), Ok(()), "b has capacity for another");
         assert_eq!(waits.enter(wait("b", "c", 1, 2)).unwrap_err(), ["c", "a", "b"]);
     }
 }

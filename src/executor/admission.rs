@@ -1,4 +1,4 @@
-//! Admission of calls that need no worker of a pool: by tool file, among all that run.
+//! Admission of calls that use no pooled worker: queues per tool file, under the common limit on running calls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,45 +7,45 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::advice;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
-use crate::pool::{AdmissionQueue, RunPermit, Settled, Shared, busy};
+use crate::pool::{AdmissionQueue, BrokerHandle, RunPermit, Settled, busy};
 use crate::registry::{Catalogue, Tool};
 
-/// When a caller that found no place may try again: nobody knows how long the calls before it take.
+/// The retry hint for a full queue; the duration of earlier calls is unknown.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// The queues of everything that is not pooled.
+/// The queues of all tool files without a pool.
 pub(super) struct Admission {
-    shared: Arc<Shared>,
-    /// Held only to look one up.
+    shared: Arc<BrokerHandle>,
+    /// Locked only to look up a queue.
     queues: Mutex<HashMap<SourceId, Arc<AdmissionQueue>>>,
 }
 
 impl Admission {
-    pub fn new(shared: Arc<Shared>) -> Self {
+    pub fn new(shared: Arc<BrokerHandle>) -> Self {
         Self { shared, queues: Mutex::default() }
     }
 
-    /// Does the work of a call when it is its permit, and says how long both took.
+    /// Runs a call once it has a permit, and records both durations.
     pub async fn settled<W: Future<Output = Settled>>(
         &self,
         tool: &Tool,
-        prepared: Prepared,
+        invocation: Invocation,
         config: &Config,
-        work: impl FnOnce(Prepared) -> W,
+        work: impl FnOnce(Invocation) -> W,
     ) -> Settled {
-        let (came, timeout) = (Instant::now(), prepared.timeout);
-        let cancellation = prepared.cancellation.clone();
-        let permit = cancellation.or(&tool.name, self.permit(tool, &prepared)).await.and_then(|permit| permit);
+        let (came, timeout) = (Instant::now(), invocation.timeout);
+        let cancellation = invocation.cancellation.clone();
+        let permit = cancellation.or(&tool.name, self.permit(tool, &invocation)).await.and_then(|permit| permit);
         let queue_ms = milliseconds(came.elapsed());
         let began = Instant::now();
         let mut settled = match permit {
             Ok(permit) => {
                 let _turn = permit;
-                let ended = cancellation.or(&tool.name, work(prepared)).await;
+                let ended = cancellation.or(&tool.name, work(invocation)).await;
                 ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },
@@ -58,16 +58,16 @@ impl Admission {
         settled
     }
 
-    /// Waits until a call may run. One that a running call makes needs no permit: its caller holds one.
-    async fn permit(&self, tool: &Tool, prepared: &Prepared) -> Result<Option<RunPermit>, Fault> {
-        if prepared.nested {
+    /// Waits until a call may run. A nested call needs no permit: its caller holds one.
+    async fn permit(&self, tool: &Tool, invocation: &Invocation) -> Result<Option<RunPermit>, Fault> {
+        if invocation.nested {
             return Ok(None);
         }
         let permit = self.queue(tool).permit(tool.entry.settings.max_queue.value).await;
         permit.map(Some).map_err(|full| busy(&tool.name, full, AGAIN))
     }
 
-    /// Forgets the queues of tool files that are gone.
+    /// Removes the queues of deleted tool files.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
         let there: HashSet<SourceId> = catalogue.files.iter().map(|entry| entry.file.source()).collect();
         self.queues.lock().retain(|source, _| there.contains(source));

@@ -1,5 +1,4 @@
-//! The last sentence of faults whose mending is a setting: which one is in force, and where it stands. A reader who is told
-//! to raise a limit that another place overrules would try in vain.
+//! The last sentence of faults that a setting can fix: it names the setting in force and where it is set.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -13,32 +12,32 @@ use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
 use crate::config::section::is_typo_of;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
-use crate::outcome::{Code, Fault, Lack};
+use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
 use crate::registry::{FileEntry, Registry, Tool};
 
-/// Completes a fault of a call that was allowed this time.
+/// Completes the fault of a call.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
     let advice = match fault.code {
         Code::ToolTimeout if timeout != tool.settings.timeout.value => {
-            "The caller set this limit: allow it more time, or make it do less".to_owned()
+            "The caller set this limit: allow more time, or reduce the work".to_owned()
         }
         Code::ToolTimeout => {
             let place = where_to_set_for(&tool.entry, &tool.settings.timeout.origin);
-            format!("Raise its `timeout` {place}, or make it do less")
+            format!("Raise its `timeout` {place}, or reduce the work")
         }
         _ => {
-            let told = match &fault.details.lack {
-                Some(Lack::Secret(name)) => Some(why_missing(name, config)),
-                Some(Lack::Module(name)) => missing_module(name, &tool.entry.file),
-                Some(Lack::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
-                    "Let it ask for that with `\"secrets\": [\"{name}\"]` in what `--schema` prints, or write \
+            let told = match &fault.details.missing {
+                Some(Missing::Secret(name)) => Some(why_missing(name, config)),
+                Some(Missing::Module(name)) => missing_module(name, &tool.entry.file),
+                Some(Missing::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
+                    "Declare it with `\"secrets\": [\"{name}\"]` in the output of `--schema`, or write \
                      `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml",
                     tool.entry.file.pack
                 )),
-                Some(Lack::Declaration(name)) => Some(undeclared(name, tool)),
-                Some(Lack::Variable(name)) => Some(missing_variable(name, tool)),
-                Some(Lack::Memory) => memory(tool),
+                Some(Missing::Declaration(name)) => Some(undeclared(name, tool)),
+                Some(Missing::Variable(name)) => Some(missing_variable(name, tool)),
+                Some(Missing::Memory) => memory(tool),
                 None if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&tool.entry.file),
                 None => None,
             };
@@ -53,14 +52,13 @@ pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config
     fault.message.push_str(&advice);
 }
 
-/// What is most likely wrong where one line is waited for that never came.
-const NO_ANSWER: &str =
-    ". No result has come from it yet: an answer is one line, `{\"result\": …, \"error\": null}`, flushed";
+/// The likely cause when a bare worker never answered.
+const NO_ANSWER: &str = ". It has never answered: an answer is one line, `{\"result\": …, \"error\": null}`, flushed";
 
-/// Where a reader raises a limit of this file.
+/// Where to set a limit of this file.
 pub(super) fn where_to_set_for(entry: &FileEntry, origin: &Origin) -> String {
     match origin {
-        // There is no header to write it into.
+        // The file has no header.
         Origin::Default | Origin::Tool if !entry.serving().has_environment() => {
             format!("under [tool.{}] in hostler.toml", entry.file.pack)
         }
@@ -68,7 +66,7 @@ pub(super) fn where_to_set_for(entry: &FileEntry, origin: &Origin) -> String {
     }
 }
 
-/// Where a reader raises a limit.
+/// Where to set a limit.
 pub(super) fn where_to_set(origin: &Origin) -> String {
     match origin {
         Origin::Default | Origin::Tool => {
@@ -80,7 +78,7 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
     }
 }
 
-/// What a declaration of a secret takes.
+/// How to declare a secret.
 fn declaration(name: &str, header: Option<&Metadata>) -> String {
     match header {
         Some(header) => format!("in the header, {}", header.declaring_secret(name)),
@@ -91,7 +89,7 @@ fn declaration(name: &str, header: Option<&Metadata>) -> String {
     }
 }
 
-/// A secret that is read and not declared; perhaps under another name than the one that is.
+/// An undeclared secret, perhaps a misspelled declared one.
 fn undeclared(name: &str, tool: &Tool) -> String {
     let declaration = declaration(name, tool.entry.file.header.as_ref());
     let declared = &tool.entry.settings.secrets.value;
@@ -106,11 +104,11 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Whoever sees a variable in their shell does not see why a worker has none.
+/// A variable that is set in the user's shell but not passed to workers.
 fn missing_variable(name: &str, tool: &Tool) -> String {
     if tool.entry.settings.secrets.value.iter().any(|secret| secret == name) {
         return format!(
-            "{name} is a declared secret and not in the environment: `import hostler`, and read it inside the function that \
+            "{name} is a declared secret, which is not in the environment: `import hostler` and read it inside the function that \
              needs it, during a call, with `hostler.secret(\"{name}\")`"
         );
     }
@@ -118,18 +116,18 @@ fn missing_variable(name: &str, tool: &Tool) -> String {
     let pack = &tool.entry.file.pack;
     format!(
         "Workers get few variables of hostler's environment. If {name} is a secret, declare it: {declaration}; \
-         then `import hostler`, and read it inside the function that needs it, during a call, with `hostler.secret(\"{name}\")`. \
-         Else let it through with `pass_env = [\"{name}\"]` under \
+         then `import hostler` and read it inside the function that needs it, during a call, with `hostler.secret(\"{name}\")`. \
+         Otherwise pass it with `pass_env = [\"{name}\"]` under \
          [tool.{pack}] in hostler.toml"
     )
 }
 
 fn memory(tool: &Tool) -> Option<String> {
     let limit = tool.entry.settings.max_memory.as_ref()?;
-    Some(format!("Give it less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
+    Some(format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
 }
 
-/// Why a secret is not set, and what to do: as calls tell it.
+/// Why a secret is not set, and what to do.
 pub(super) fn why_missing(name: &str, config: &Config) -> String {
     let secrets = &config.layer.secrets;
     let near = secrets.keys().find(|other| is_typo_of(other, name));
@@ -140,24 +138,24 @@ fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&Strin
     match source {
         Some(SecretSource::File(path)) => {
             let why = lack_of(path);
-            format!("[secrets] in hostler.toml looks for it in {}, which {why}: {}", path.display(), how_to_fill(path))
+            format!("[secrets] in hostler.toml reads it from {}, which {why}: {}", path.display(), how_to_fill(path))
         }
         Some(SecretSource::Environment(variable)) => format!(
-            "[secrets] in hostler.toml looks for it in the variable {variable} of hostler's environment, which is not set \
+            "[secrets] in hostler.toml reads it from the variable {variable} of hostler's environment, which is not set \
              or empty"
         ),
         Some(SecretSource::Command(words)) => {
-            format!("[secrets] in hostler.toml looks for it in what `{}` prints, which is nothing", words.join(" "))
+            format!("[secrets] in hostler.toml reads it from the output of `{}`, which is empty", words.join(" "))
         }
         None => {
             let place = format!("{name} = {{ file = \"/path/to/it\" }}");
             let otherwise = format!(
-                "ut it into hostler's environment as {name}, or into a file that nobody else may read (`chmod 600`), and write under \
+                "ut it into hostler's environment as {name}, or into a file that only you can read (`chmod 600`), and write under \
                  [secrets] in hostler.toml: {place}"
             );
             match near {
                 Some(near) => format!(
-                    "[secrets] in hostler.toml says where {near} is: if {name} was meant there, write it so. If not, p{otherwise}"
+                    "[secrets] in hostler.toml has {near}: rename it if you meant {name}. Otherwise p{otherwise}"
                 ),
                 None => format!("P{otherwise}"),
             }
@@ -165,10 +163,10 @@ fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&Strin
     }
 }
 
-/// The advice after a `SyntaxError`, or nothing where the file is not the cause.
+/// The advice after a `SyntaxError`; `None` if another Python version would not help.
 pub(super) fn newer_syntax(file: &ToolFile) -> Option<String> {
     let source = pep723::decode(&std::fs::read(&file.path).ok()?).ok()?;
-    // What nests too deeply is not parsed again.
+    // Deeply nested code is not parsed again.
     syntax_tree(&source)?;
     syntax_advice(&source, file.header.as_ref())
 }
@@ -186,15 +184,15 @@ fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
             None => format!("write the line `{line}` after line {}", header.first_line - 1),
         },
     };
-    // The parser's words end with the version that was assumed, which need not be the one that ran.
+    // The parser's message ends with its assumed version, which need not be the one that ran.
     let what = error.to_string();
     let what = what.split(" on Python ").next().unwrap_or_default();
     let (first, rest) = what.split_at(what.chars().next().map_or(0, char::len_utf8));
     let what = first.to_lowercase() + rest;
-    Some(format!("The file needs Python 3.{enough} (before it, {what}): {how}, or write it otherwise"))
+    Some(format!("The file needs Python 3.{enough} (before it, {what}): {how}, or avoid the newer syntax"))
 }
 
-/// The advice, or nothing where the file declares the package already or has the module beside it.
+/// The advice for a missing module; `None` if the file declares its package or has the module beside it.
 pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let folder = file.path.parent().unwrap_or(Path::new("."));
     let top = module.split('.').next().unwrap_or(module);
@@ -204,8 +202,8 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     }
     if let (true, Some((_, part))) = (is_standard(top), module.split_once('.')) {
         return Some(format!(
-            "`{top}` is Python's own, and `{part}` is not in it: correct the name, or, if a newer Python has it, set \
-             `requires-python` in the header to one that does"
+            "`{top}` is in the standard library, but has no `{part}`: correct the name, or, if a newer Python has it, set \
+             `requires-python` in the header to that version"
         ));
     }
     let told = module_advice(top, file.header.as_ref())?;
@@ -220,8 +218,8 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
 fn module_advice(module: &str, header: Option<&Metadata>) -> Option<String> {
     if is_standard(module) {
         return Some(format!(
-            "`{module}` belongs to Python itself, but not to the version that runs this file: set `requires-python` in the \
-             header to one that has it, or do without it"
+            "`{module}` is in the standard library, but not in the Python version of this file: set `requires-python` in the \
+             header to a version that has it, or avoid it"
         ));
     }
     let declared = header.map(|header| header.dependencies.as_slice()).unwrap_or_default();
@@ -252,7 +250,7 @@ mod tests {
     use crate::config::origin::Place;
 
     #[test]
-    fn the_place_that_is_in_force_is_named() {
+    fn the_setting_in_force_is_named() {
         let place = Place { file: Arc::new(PathBuf::from("/etc/hostler.toml")), line: 3 };
         assert_eq!(where_to_set(&Origin::File(place.clone())), "at /etc/hostler.toml:3, which is in force");
         assert_eq!(where_to_set(&Origin::Header(place)), "in its header (/etc/hostler.toml:3)");
@@ -260,38 +258,40 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_secret_is_told_by_where_it_was_looked_for() {
+    fn a_missing_secret_names_where_it_was_looked_up() {
         assert!(missing_secret("KEY", None, None).contains("under [secrets] in hostler.toml: KEY = {"));
         let file = SecretSource::File("/run/key".into());
         assert!(missing_secret("KEY", Some(&file), None).contains("/run/key, which does not exist"));
         let variable = SecretSource::Environment("OTHER".to_owned());
         assert!(missing_secret("KEY", Some(&variable), None).contains("the variable OTHER"));
         let near = missing_secret("API_KEY", None, Some(&"API_KEYS".to_owned()));
-        assert!(near.contains("says where API_KEYS is: if API_KEY was meant there, write it so"), "{near}");
+        assert!(near.contains("has API_KEYS: rename it if you meant API_KEY"), "{near}");
         let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
         assert!(missing_secret("KEY", Some(&command), None).contains("`pass show`"));
     }
 
     #[test]
-    fn the_version_that_is_enough_is_named_with_the_line() {
+    fn the_required_python_version_is_named_with_the_line() {
         let header = |toml: &str| Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
         let except = "try:\n    pass\nexcept ValueError, KeyError:\n    pass\n";
-        let told = |toml: &str| syntax_advice(except, Some(&header(toml)));
+        let advice = |toml: &str| syntax_advice(except, Some(&header(toml)));
         assert!(
-            told("requires-python = \">=3.9\"\n").unwrap().contains("write line 2 as `# requires-python = \">=3.14\"`")
+            advice("requires-python = \">=3.9\"\n")
+                .unwrap()
+                .contains("write line 2 as `# requires-python = \">=3.14\"`")
         );
-        assert!(told("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
-        assert_eq!(told("requires-python = \">=3.14\"\n"), None);
+        assert!(advice("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
+        assert_eq!(advice("requires-python = \">=3.14\"\n"), None);
         let bare = syntax_advice("type X = int\n", None).unwrap();
         assert!(bare.starts_with("The file needs Python 3.12 (") && bare.contains("three lines"), "{bare}");
         assert_eq!(syntax_advice("x = 1\n", None), None);
     }
 
     #[test]
-    fn what_a_module_of_pythons_own_lacks_is_no_package() {
+    fn a_missing_part_of_the_standard_library_is_no_package() {
         let file = crate::discovery::read_bytes(&PathBuf::from("/nowhere/a.py"), b"import os.pth\n");
         let told = missing_module("os.pth", &file).unwrap();
-        assert!(told.starts_with("`os` is Python's own, and `pth` is not in it: correct the name"), "{told}");
+        assert!(told.starts_with("`os` is in the standard library, but has no `pth`: correct the name"), "{told}");
         let told = missing_module("lib", &file).unwrap();
         assert!(told.ends_with("If it is yours, put the file lib.py or the folder lib into /nowhere"), "{told}");
         for known in ["yaml", "tomllib"] {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_package_and_the_line_are_named() {
+    fn the_package_and_the_header_line_are_named() {
         let toml = "dependencies = [\"ruamel.yaml\"]\n";
         let header = Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
         assert_eq!(
@@ -315,6 +315,6 @@ mod tests {
              `# /// script`, `# dependencies = [\"httpx\"]` and `# ///`"
         );
         assert!(module_advice("tomllib", None).unwrap().contains("`requires-python`"));
-        assert_eq!(module_advice("ruamel", Some(&header)), None, "a part that a declared package lacks");
+        assert_eq!(module_advice("ruamel", Some(&header)), None, "a missing part of a declared package");
     }
 }

@@ -1,4 +1,4 @@
-//! Tools that are part of this program: run on its own runtime, each in a task, so that one that panics ends nobody else.
+//! Built-in tools: they run in hostler's own runtime, each in a task of its own, so that a panic fails only its call.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,16 +7,16 @@ use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
 use super::admission::Admission;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use super::secrets::look_up;
 use crate::builtin::{Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
-use crate::pool::{Settled, Shared};
+use crate::pool::{BrokerHandle, Settled};
 use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
 
-/// The built-in tools that are on.
+/// The enabled built-in tools.
 pub struct BuiltIns {
     config: Arc<Config>,
     tools: Builtins,
@@ -25,19 +25,19 @@ pub struct BuiltIns {
 }
 
 impl BuiltIns {
-    /// These. `env_filter` is what programs that they start do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<Shared>, env_filter: EnvFilter) -> Self {
+    /// An executor for these tools. Programs that they start do not inherit the variables in `env_filter`.
+    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
         Self { config, tools, admission: Admission::new(shared), env_filter }
     }
 
-    /// Makes a call. Dropping the future cancels it.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
+    /// Runs a call. Dropping the future cancels it.
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
         let work =
-            |prepared| async { Settled { ended: self.run(tool, prepared).await, metadata: Metadata::default() } };
-        self.admission.settled(tool, prepared, &self.config, work).await
+            |invocation| async { Settled { ended: self.run(tool, invocation).await, metadata: Metadata::default() } };
+        self.admission.settled(tool, invocation, &self.config, work).await
     }
 
-    /// Forgets tool files that are gone.
+    /// Removes deleted tool files.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
         self.admission.keep_those_of(catalogue);
     }
@@ -51,8 +51,8 @@ impl BuiltIns {
         })
     }
 
-    async fn run(&self, tool: &Tool, prepared: Prepared) -> Result<Box<RawValue>, Fault> {
-        let Prepared { call_id, kwargs, timeout, listener, host, .. } = prepared;
+    async fn run(&self, tool: &Tool, invocation: Invocation) -> Result<Box<RawValue>, Fault> {
+        let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
         let most = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
@@ -64,13 +64,13 @@ impl BuiltIns {
         };
         let ended = tokio::time::timeout(timeout, &mut task.0).await.map_err(|_| late())?;
         ended.unwrap_or_else(|error| {
-            let message = format!("{} failed within hostler ({error}); please report it", tool.name);
+            let message = format!("{} failed inside hostler ({error}); please report this bug", tool.name);
             Err(Fault::new(Code::SystemError, message))
         })
     }
 }
 
-/// A task that ends with whoever waits for it.
+/// A task that is aborted on drop.
 struct Aborts<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborts<T> {

@@ -1,4 +1,4 @@
-//! What the workers of a tool file are made of, by how its calls are made.
+//! Builds the launcher and the rules of a tool file's workers, by the kind of tool.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,22 +20,22 @@ use crate::process::{EnvFilter, worker_environment};
 use crate::registry::{FileEntry, Registry, Serving};
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
-/// Where workers come from.
+/// What workers are started with.
 pub struct Makers {
     /// Environments of Python files.
     pub environments: Arc<Environments>,
     /// The shim that loads them.
     pub shims: Shims,
-    /// Their texts.
+    /// Copies of their source texts.
     pub sources: Sources,
-    /// What executables do not get of hostler's own environment.
+    /// The variables that executables do not inherit.
     pub env_filter: EnvFilter,
-    /// The working directory of workers, where it is not that of the process.
+    /// The working directory of workers, if it is not hostler's own.
     pub directory: Option<PathBuf>,
 }
 
 impl Makers {
-    /// Everything that workers of an entry are made of besides its version, as one hash.
+    /// A hash of everything but the version that a file's workers are made of.
     pub(super) fn identity(&self, entry: &FileEntry, config: &Config) -> [u8; 32] {
         let (settings, spec) = (&entry.settings, worker_spec(entry));
         let mut identity = Identity::default();
@@ -64,7 +64,7 @@ impl Makers {
         identity.finish()
     }
 
-    /// The variables that workers of an entry get.
+    /// The variables that a file's workers get.
     fn variables(&self, entry: &FileEntry) -> BTreeMap<OsString, OsString> {
         let settings = &entry.settings;
         let mut variables = match entry.serving() {
@@ -134,7 +134,7 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
     }
 }
 
-/// Hands on what a worker of a version told of its types. A file is read again for it, which takes a moment.
+/// Passes the type descriptions of a version's worker to the registry, which reads the file again.
 pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
     let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
     Arc::new(move |told| {
@@ -158,7 +158,7 @@ pub(super) fn rules(entry: &FileEntry) -> Rules {
         IdleTimeout::Never => None,
     };
     let (settings, usual) = (&entry.settings, Rules::default());
-    // The shim looks, before each call, whether that was cancelled meanwhile. Others need not be able to.
+    // The shim checks for a cancellation before each call; other workers need not.
     let (write_ahead, concurrency) = match entry.serving() {
         Serving::Shim => (usual.write_ahead, settings.concurrency.value),
         Serving::Program(Protocol::V1) => (1, settings.concurrency.value),
@@ -174,7 +174,7 @@ pub(super) fn rules(entry: &FileEntry) -> Rules {
         max_calls: settings.max_calls.as_ref().map(|most| most.value as u64),
         max_lifetime: settings.max_lifetime.as_ref().map(|most| most.value),
         max_rss: settings.max_rss.as_ref().map(|most| most.value.0),
-        // Tools that fail together are not tried together.
+        // Tools that fail together do not retry together.
         seed: entry.version.iter().fold(0, |seed, byte| (seed << 5) ^ (seed >> 3) ^ u64::from(*byte)),
         ..usual
     }

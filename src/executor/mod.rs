@@ -1,5 +1,5 @@
-//! Which kind of tool runs a call, and with what: Python files and executables that stay in pooled workers, other executables
-//! in a process for each call, built-in ones right here.
+//! The executors, by kind of tool: pooled workers for Python files and persistent executables, one process per call for
+//! other executables, and built-in tools inside hostler.
 
 mod advice;
 mod built_in;
@@ -14,6 +14,6 @@ pub use built_in::BuiltIns;
 pub use makers::Makers;
 pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
-pub use pooled::{Pools, Prepared, caps};
+pub use pooled::{Invocation, Pools, caps};
 pub use secrets::{named_itself, trouble_of_secret};
 pub use store::PoolStore;

@@ -1,4 +1,4 @@
-//! Executables: a process for each call, arguments on its standard input, the result on its standard output.
+//! Executables with one process per call: arguments on standard input, the result on standard output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,63 +7,68 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::admission::Admission;
-use super::pooled::Prepared;
+use super::pooled::Invocation;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
-use crate::pool::{Settled, Shared};
+use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
-/// How an executable whose time is over is stopped: TERM, and KILL soon after.
+/// How an executable is stopped at its time limit: TERM, then KILL.
 const GRACE: Grace = Grace { to_leave: Duration::ZERO, to_obey: Duration::from_millis(500) };
 
-/// Says which tool of several is meant.
+/// Names the tool, for executables with several.
 const WHICH: &str = "HOSTLER_TOOL";
 
-/// Everything that is run once for each call.
+/// All executables with one process per call.
 pub struct OneShots {
     config: Arc<Config>,
-    /// The working directory of programs, where it is not that of the process.
+    /// The working directory of programs, if it is not hostler's own.
     directory: Option<PathBuf>,
     admission: Admission,
     env_filter: EnvFilter,
 }
 
 impl OneShots {
-    /// `env_filter` is what executables do not get of hostler's own environment.
-    pub fn new(config: Arc<Config>, shared: Arc<Shared>, env_filter: EnvFilter, directory: Option<PathBuf>) -> Self {
+    /// `env_filter` holds the variables that executables do not inherit.
+    pub fn new(
+        config: Arc<Config>,
+        shared: Arc<BrokerHandle>,
+        env_filter: EnvFilter,
+        directory: Option<PathBuf>,
+    ) -> Self {
         Self { config, directory, admission: Admission::new(shared), env_filter }
     }
 
-    /// Makes a call. Dropping the future kills the process with its group.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let work = |prepared| async {
+    /// Runs a call. Dropping the future kills the process group.
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
+        let work = |invocation| async {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };
-            Settled { ended: self.run(tool, prepared, &mut metadata).await, metadata }
+            Settled { ended: self.run(tool, invocation, &mut metadata).await, metadata }
         };
-        self.admission.settled(tool, prepared, &self.config, work).await
+        self.admission.settled(tool, invocation, &self.config, work).await
     }
 
-    /// Forgets tool files that are gone.
+    /// Removes deleted tool files.
     pub fn keep_those_of(&self, catalogue: &Catalogue) {
         self.admission.keep_those_of(catalogue);
     }
 
-    async fn run(&self, tool: &Tool, prepared: Prepared, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
+    async fn run(&self, tool: &Tool, invocation: Invocation, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
         let file = &tool.entry.file;
         let most = self.config.limits.max_output.value.0;
         let program = Once {
             launch: self.launch(tool),
-            input: prepared.kwargs.get().as_bytes().to_vec(),
-            limit: prepared.timeout,
+            input: invocation.kwargs.get().as_bytes().to_vec(),
+            limit: invocation.timeout,
             most,
             tail: USUAL_TAIL,
             grace: GRACE,
         };
-        // What it writes to standard output is its result, and nobody's to hear.
+        // Standard output is the result and is not forwarded.
         let hear = |stream: Stream, line: &str| match stream {
-            Stream::Errors => prepared.listener.output(stream.word(), line),
+            Stream::Errors => invocation.listener.output(stream.word(), line),
             Stream::Output => {}
         };
         let done = once(program, hear).await.map_err(|error| {
@@ -79,7 +84,7 @@ impl OneShots {
         match done.end {
             End::Exit(Exit::Code(0)) => result(&tool.name, &done),
             End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
-            End::TimeOver => Err(too_long(&tool.name, prepared.timeout, &done)),
+            End::TimeOver => Err(too_long(&tool.name, invocation.timeout, &done)),
             End::TooMuch => Err(too_much(&tool.name, most, &done)),
         }
     }
@@ -90,7 +95,7 @@ impl OneShots {
         let start = Launch { directory: self.directory.clone(), ..Launch::new(&tool.entry.file.path) };
         let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {
-            // Its name goes as a word too, for programs that look at those.
+            // The name is also an argument, for programs that prefer arguments.
             launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);
         }
         launch
@@ -100,19 +105,19 @@ impl OneShots {
 fn result(tool: &str, done: &Done) -> Result<Box<RawValue>, Fault> {
     let wrong = |what: String| {
         let message = format!(
-            "what {tool} printed {what}; a tool prints one JSON value on its standard output (a text in quotation marks), and \
+            "the output of {tool} {what}; a tool prints one JSON value on its standard output (a string in quotation marks), and \
              everything else on standard error"
         );
         Err(Fault::new(Code::InvalidOutput, message).with(details(done)))
     };
     let Ok(text) = std::str::from_utf8(&done.stdout) else { return wrong("is not UTF-8".to_owned()) };
     if text.trim().is_empty() {
-        return wrong("is nothing".to_owned());
+        return wrong("is empty".to_owned());
     }
     match serde_json::from_str::<Box<RawValue>>(text.trim()) {
         Ok(value) => Ok(value),
         Err(error) if error.to_string().starts_with("trailing characters") => {
-            wrong(format!("goes on after its JSON value, at line {} column {}", error.line(), error.column()))
+            wrong(format!("continues after its JSON value, at line {} column {}", error.line(), error.column()))
         }
         Err(error) => wrong(format!("is not JSON: {error}")),
     }
@@ -129,10 +134,10 @@ fn ended(tool: &str, exit: Exit, done: &Done) -> Fault {
     let fault = match (exit, signal) {
         (Exit::Code(code), _) => Fault::new(Code::ToolCrashed, format!("{tool} crashed with exit code {code}")),
         (_, Some(signal)) if is_sent(&signal) => {
-            Fault::new(Code::ProcessKilled, format!("the process of {tool} was killed from outside with {signal}"))
+            Fault::new(Code::ProcessKilled, format!("{tool} was killed with {signal} by another process"))
         }
         (_, Some(signal)) => Fault::new(Code::ToolCrashed, format!("{tool} crashed with {signal}")),
-        _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died")),
+        _ => Fault::new(Code::ToolCrashed, format!("{tool} died")),
     };
     fault.with(details)
 }
@@ -144,7 +149,7 @@ fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {
 
 fn too_much(tool: &str, most: usize, done: &Done) -> Fault {
     let message = format!(
-        "{tool} printed more than {} kB and was stopped; let it print a part, or write to a file and print the path, or raise \
+        "{tool} printed more than {} kB and was stopped; print less, or write to a file and print the path, or raise \
          `max_output` under [limits] in hostler.toml",
         most / 1000
     );

@@ -1,5 +1,5 @@
-//! One pool for each version of a tool file. A changed file gets a new pool; the old one finishes what it has,
-//! and leaves once the new one has a worker.
+//! One pool for each version of a tool file. A changed file gets a new pool; the old pool finishes its calls, and stops
+//! once the new one has a worker.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,21 +24,21 @@ use crate::pool::{Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, 
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
-/// A call that is ready to run.
-pub struct Prepared {
+/// A validated call for an executor.
+pub struct Invocation {
     /// The call's id.
     pub call_id: String,
     /// The arguments, a JSON object.
     pub kwargs: Box<RawValue>,
-    /// How long it may run.
+    /// The time limit.
     pub timeout: Duration,
     /// Whether a running call waits for it.
     pub nested: bool,
-    /// Who hears of it.
+    /// Receives its events.
     pub listener: Arc<dyn Listener>,
-    /// What it may ask.
+    /// Answers its requests, if the file has host access.
     pub host: Option<Arc<dyn HostAccess>>,
-    /// Says when it is to end.
+    /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }
 
@@ -46,22 +46,22 @@ pub struct Prepared {
 pub struct Pools {
     config: Arc<Config>,
     makers: Makers,
-    /// Who learns what live types tell.
+    /// Receives type descriptions.
     registry: Arc<Registry>,
     /// Every pool of the process.
     pub(super) store: Arc<PoolStore>,
-    /// Held only to look up or replace an entry.
+    /// Locked only to look up or replace an entry.
     pub(super) open: Mutex<Open>,
     nothing: Arc<RawValue>,
-    /// What was sent last to each file that declares secrets. Held only to look up or replace an entry.
+    /// The last secrets sent to each file. Locked only to look up or replace an entry.
     secrets: Mutex<HashMap<SourceId, Secrets>>,
 }
 
-/// The secrets of a call as JSON, and what takes them out of what is told of it.
+/// The secrets of a call as JSON, and their redactor.
 type Secrets = (Arc<RawValue>, Option<Arc<Redactor>>);
 
 impl Pools {
-    /// No pools yet; they start with the first call of their tool file.
+    /// No pools yet; each starts with the first call of its tool file.
     pub fn new(config: Arc<Config>, registry: Arc<Registry>, makers: Makers, store: Arc<PoolStore>) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self {
@@ -75,32 +75,33 @@ impl Pools {
         }
     }
 
-    /// Makes a call in a worker of the tool's file.
-    pub async fn call(&self, tool: &Tool, prepared: Prepared) -> Settled {
-        let secrets = prepared.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
+    /// Runs a call in a worker of the tool's file.
+    pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
+        let secrets = invocation.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
         let (secrets, redactor) = match secrets.and_then(|found| found) {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
         };
         let Some((pool, config)) = self.pool(&tool.entry) else {
-            let fault = Fault::new(Code::ShuttingDown, format!("hostler is ending and did not call {}", tool.name));
+            let fault =
+                Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));
             return Settled { ended: Err(fault), metadata: Metadata::default() };
         };
         let job = Job {
-            call_id: prepared.call_id,
+            call_id: invocation.call_id,
             tool: tool.name.clone(),
             function: tool.function().name.clone(),
-            kwargs: prepared.kwargs,
+            kwargs: invocation.kwargs,
             config,
             secrets,
-            timeout: prepared.timeout,
+            timeout: invocation.timeout,
             redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
-            nested: prepared.nested,
+            nested: invocation.nested,
             output_limit: self.config.limits.max_output.value.0,
-            listener: prepared.listener,
-            host: prepared.host,
-            cancellation: prepared.cancellation,
+            listener: invocation.listener,
+            host: invocation.host,
+            cancellation: invocation.cancellation,
         };
         let timeout = job.timeout;
         let mut settled = pool.call(job).await;
@@ -115,7 +116,7 @@ impl Pools {
         self.makers.environments.ensure(&environment_spec(entry), said).await
     }
 
-    /// Lets the workers of files leave that are no more, once they have finished what they have.
+    /// Closes the pools of deleted files once their calls are finished.
     pub fn close_without(&self, catalogue: &Catalogue) {
         let is_gone = |entry: &FileEntry| matches!(entry.file.status, discovery::Status::Missing { .. });
         let there: HashSet<SourceId> =
@@ -123,14 +124,14 @@ impl Pools {
         self.open.lock().close_without(|source| there.contains(source));
     }
 
-    /// Starts the workers of a tool file that should always be there.
+    /// Starts the minimum workers of a tool file.
     pub fn keep_ready(&self, entry: &FileEntry) {
         if let Some((pool, _)) = self.pool(entry) {
             pool.warm();
         }
     }
 
-    /// A secret as a tool would get it; `None` when it is not set.
+    /// A secret as a tool would get it; `None` if it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
         let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
         look_up(name, source, &self.config.environment).await
@@ -141,22 +142,22 @@ impl Pools {
         advice::why_missing(name, &self.config)
     }
 
-    /// The environments these pools build.
+    /// The environments that these pools build.
     pub fn environments(&self) -> &Environments {
         &self.makers.environments
     }
 
-    /// Lets every call inside finish and every worker leave.
+    /// Finishes all calls, then stops the workers.
     pub fn close(&self) {
         self.each(PoolLease::close);
     }
 
-    /// Answers every call inside with `SHUTTING_DOWN` and kills every worker.
+    /// Answers all calls with `SHUTTING_DOWN` and kills the workers.
     pub fn end(&self) {
         self.each(PoolLease::end);
     }
 
-    /// Waits until closed or ended pools are empty. They stay known, so that whoever loses patience can end them.
+    /// Waits until closed or ended pools are empty. They stay registered so that they can still be ended.
     pub async fn emptied(&self) {
         let pools: Vec<Arc<PoolLease>> = {
             let open = self.open.lock();
@@ -224,7 +225,7 @@ impl Pools {
             }
         }
         let values = to_raw_value(&found).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        // Looked up for every call, and hardly ever another.
+        // Cached, because it rarely differs between calls.
         let source = entry.file.source();
         let mut known = self.secrets.lock();
         if let Some(secrets) = known.get(&source).filter(|(known, _)| known.get() == values.get()) {
@@ -248,12 +249,12 @@ pub fn caps(config: &Config) -> Caps {
     }
 }
 
-/// hostler at a moment.
+/// The status of all pools.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// Of what all tools share.
+    /// The use of the shared resources.
     pub usage: Usage,
-    /// Every pool there is, by pack; a changed file has two for a while.
+    /// All pools by pack; a changed file has two for a while.
     pub pools: Vec<FileStatus>,
 }
 
@@ -264,15 +265,15 @@ pub struct FileStatus {
     pub pack: String,
     /// The tool file.
     pub file: PathBuf,
-    /// Whether new calls go to it; an older version only finishes what it has.
+    /// Whether new calls go to it; an older version only finishes its calls.
     pub current: bool,
-    /// The rest.
+    /// The pool's status.
     #[serde(flatten)]
     pub pool: PoolStatus,
 }
 
 impl Pools {
-    /// How everything stands. Tool files that were never called have no pool.
+    /// The current status. A tool file without calls has no pool.
     pub async fn status(&self) -> Status {
         let known: Vec<(String, SourceId, bool, Arc<PoolLease>)> = {
             let open = self.open.lock();

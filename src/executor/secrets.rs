@@ -1,5 +1,4 @@
-//! Secrets are looked up at the moment of a call, so that a person who sets one need not restart anything. Values go into
-//! the call's request and nowhere else.
+//! Secrets are read at each call, so that a changed secret needs no restart. Values go into the call's request only.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,12 +9,12 @@ use crate::config::secrets::SecretSource;
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, run, shell_word};
 
-/// The longest a secret's file may take.
+/// The time limit for reading a secret's file.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
-/// The longest a secret's command may take.
+/// The time limit for a secret's command.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
-/// Looks a secret up; `None` when it is not set.
+/// Reads a secret; `None` if it is not set.
 pub(super) async fn look_up(
     name: &str,
     source: Option<&SecretSource>,
@@ -31,13 +30,16 @@ pub(super) async fn look_up(
     }
 }
 
-/// A file may lie on a disk that does not answer: it is read by a thread, and not waited for without end.
+/// A disk may not answer, so a thread reads the file, with a time limit.
 async fn read_file(path: PathBuf) -> Result<Option<String>, String> {
     let shown = path.display().to_string();
     let reading = tokio::task::spawn_blocking(move || read_now(&path));
     match tokio::time::timeout(FILE_LIMIT, reading).await {
         Ok(Ok(read)) => read,
-        _ => Err(format!("{shown} was not read within {} s; is its disk there?", FILE_LIMIT.as_secs())),
+        _ => Err(format!(
+            "reading {shown} took longer than {} s; check that its disk is available",
+            FILE_LIMIT.as_secs()
+        )),
     }
 }
 
@@ -48,17 +50,17 @@ fn read_now(path: &Path) -> Result<Option<String>, String> {
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
     if !metadata.is_file() {
-        return Err(format!("{} is no regular file; put the secret into one", path.display()));
+        return Err(format!("{} is not a regular file; put the secret into one", path.display()));
     }
     if metadata.mode() & 0o077 != 0 {
-        return Err(format!("others may read {}; run {}", path.display(), chmod(path)));
+        return Err(format!("{} is readable by other users; run {}", path.display(), chmod(path)));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    // An empty one is a placeholder that nobody filled.
+    // An empty file is an unfilled placeholder.
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// What keeps a tool from a secret in a file, and what to do about it.
+/// The problem with a secret's file, and the next step.
 pub fn trouble_of_secret(name: &str, path: &Path) -> Option<(String, String)> {
     match read_now(path) {
         Err(reason) => Some(reason.rsplit_once("; ").map_or_else(
@@ -66,15 +68,15 @@ pub fn trouble_of_secret(name: &str, path: &Path) -> Option<(String, String)> {
             |(what, fix)| (what.to_owned(), fix.to_owned()),
         )),
         Ok(None) => {
-            Some((format!("{name} is looked for in {}, which {}", path.display(), lack_of(path)), how_to_fill(path)))
+            Some((format!("{name} is read from {}, which {}", path.display(), lack_of(path)), how_to_fill(path)))
         }
         Ok(Some(text)) => named_itself(name, &text),
     }
 }
 
-/// What to do about a file that holds none. Whoever writes it anew is not to be told of its mode after that.
+/// How to fill a missing or empty file, including its mode.
 pub(super) fn how_to_fill(path: &Path) -> String {
-    format!("write the value alone into it, and run {}", chmod(path))
+    format!("write only the value into it, and run {}", chmod(path))
 }
 
 fn chmod(path: &Path) -> String {
@@ -86,13 +88,13 @@ pub(super) fn lack_of(path: &Path) -> &'static str {
     if path.exists() { "is empty" } else { "does not exist" }
 }
 
-/// A line of an `.env` file where the value alone belongs.
+/// A line of an `.env` file instead of the value alone.
 pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
     let line = value.strip_prefix("export ").unwrap_or(value);
     let is_named = line.strip_prefix(name)?.trim_start().starts_with('=');
-    let what = format!("the value of {name} begins with `{name}=`, and tools get that as a part of it");
+    let what = format!("the value of {name} begins with `{name}=`, which tools receive as part of it");
     let fix = format!(
-        "leave `{}{name}=` out: only the value itself stands there, without quotes",
+        "remove `{}{name}=`: the file holds only the value, without quotes",
         &value[..value.len() - line.len()]
     );
     is_named.then_some((what, fix))
@@ -122,13 +124,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_a_tool_from_a_secret_is_told() {
+    fn problems_with_a_secret_file_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("my key");
         let shown = path.display();
         let told = || trouble_of_secret("KEY", &path).map(|(what, fix)| format!("{what}; {fix}"));
-        let fill = format!("write the value alone into it, and run `chmod 600 '{shown}'`");
-        let looked = format!("KEY is looked for in {shown}, which ");
+        let fill = format!("write only the value into it, and run `chmod 600 '{shown}'`");
+        let looked = format!("KEY is read from {shown}, which ");
         assert_eq!(told(), Some(format!("{looked}does not exist; {fill}")));
         let write = |text: &str, mode| {
             std::fs::write(&path, text).unwrap();
@@ -137,13 +139,13 @@ mod tests {
         write("\n", 0o600);
         assert_eq!(told(), Some(format!("{looked}is empty; {fill}")));
         write("k-1\n", 0o644);
-        assert_eq!(told(), Some(format!("others may read {shown}; run `chmod 600 '{shown}'`")));
+        assert_eq!(told(), Some(format!("{shown} is readable by other users; run `chmod 600 '{shown}'`")));
         write("k-1\n", 0o600);
         assert_eq!(told(), None);
         for (text, head) in [("KEY=k-1\n", "KEY="), ("export KEY=k-1", "export KEY=")] {
             write(text, 0o600);
             let told = told().unwrap();
-            assert!(told.contains(&format!("leave `{head}` out")) && !told.contains("k-1"), "{told}");
+            assert!(told.contains(&format!("remove `{head}`")) && !told.contains("k-1"), "{told}");
         }
         assert_eq!((named_itself("KEY", "KEYS=1"), named_itself("KEY", "KEY1")), (None, None));
     }

@@ -1,4 +1,4 @@
-//! The pools of a process, shared by whatever would start the same workers: by identity, not by path.
+//! The pools of a process, keyed by identity: callers that would start the same workers share a pool.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -10,21 +10,22 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::discovery::SourceId;
-use crate::pool::{Pool, Shared};
+use crate::pool::{BrokerHandle, Pool};
 use crate::registry::FileEntry;
 
-/// What decides whether two callers may share a worker.
+/// The identity that callers must have in common to share a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PoolKey {
-    /// What offers the tools.
+    /// The source of the tools.
     pub source: SourceId,
-    /// Its bytes, and those of the neighbours it imports.
+    /// The hash of its bytes and of the neighbours that it imports.
     pub version: [u8; 32],
-    /// Everything its workers are made of besides: environment variables, directory, secrets' identities, launcher, limits.
+    /// The hash of everything else that its workers are made of: environment variables, directory, secrets' identities,
+    /// launcher, limits.
     pub effective: [u8; 32],
 }
 
-/// Hashes named parts, so that neither order nor borders can be mistaken.
+/// Hashes named parts; order and boundaries are part of the hash.
 #[derive(Default)]
 pub(super) struct Identity(Sha256);
 
@@ -43,32 +44,32 @@ impl Identity {
 
 /// Every pool of a process.
 pub struct PoolStore {
-    /// What they share: places for workers, admission to run, memory.
-    pub broker: Arc<Shared>,
-    /// Held only to look one up or to add it.
+    /// The shared resources: worker permits, run permits, memory.
+    pub broker: Arc<BrokerHandle>,
+    /// Locked only to look up or to add a pool.
     pools: Mutex<HashMap<PoolKey, Weak<SharedPool>>>,
 }
 
-/// A pool, whoever uses it.
+/// A pool and its users.
 struct SharedPool {
     pool: Pool,
     users: AtomicUsize,
-    /// Catalogues that learn what its workers told of their types. Held only to add or to copy.
+    /// Receivers of type descriptions. Locked only to add or to copy.
     catalogues: Mutex<Vec<Describe>>,
-    /// What a worker told of its types, for catalogues that come later.
+    /// The type descriptions of a worker, for receivers added later.
     told: OnceLock<Box<RawValue>>,
 }
 
-/// Takes what a worker told of its types, as JSON text.
+/// Receives a worker's type descriptions as JSON text.
 pub(super) type Describe = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
 impl PoolStore {
-    /// No pools yet.
-    pub fn new(broker: Arc<Shared>) -> Arc<Self> {
+    /// An empty store.
+    pub fn new(broker: Arc<BrokerHandle>) -> Arc<Self> {
         Arc::new(Self { broker, pools: Mutex::default() })
     }
 
-    /// The pool of a key: the one there is, or a new one. `start` gets where its workers tell of their types.
+    /// The pool of a key, created if needed. `start` receives the callback for type descriptions.
     pub(super) fn lease(&self, key: PoolKey, describe: Describe, start: impl FnOnce(Describe) -> Pool) -> PoolLease {
         let mut pools = self.pools.lock();
         pools.retain(|_, pool| pool.strong_count() > 0);
@@ -102,47 +103,47 @@ impl PoolStore {
     }
 }
 
-/// The use of a pool by one workspace. The last one to let go ends it.
+/// One workspace's use of a pool. The last user ends the pool.
 pub(super) struct PoolLease {
     shared: Arc<SharedPool>,
     is_released: AtomicBool,
 }
 
 impl PoolLease {
-    /// Lets go of the pool. With the last user its calls are finished and its workers leave.
+    /// Releases the pool. After the last user, its calls are finished and its workers stop.
     pub fn close(&self) {
         if self.is_last() {
             self.shared.pool.close();
         }
     }
 
-    /// Lets go of the pool. With the last user its calls end with `SHUTTING_DOWN` and its workers are killed.
+    /// Releases the pool. After the last user, its calls end with `SHUTTING_DOWN` and its workers are killed.
     pub fn end(&self) {
         if self.is_last() {
             self.shared.pool.end();
         }
     }
 
-    /// Whether this use of the pool is over.
+    /// Whether this lease is released.
     pub fn is_told(&self) -> bool {
         self.is_released.load(Ordering::Acquire) || self.shared.pool.is_told()
     }
 
-    /// Waits until a pool that nobody uses any more is empty.
+    /// Waits until a pool without users is empty.
     pub async fn emptied(&self) {
         if self.shared.users.load(Ordering::Acquire) == 0 {
             self.shared.pool.emptied().await;
         }
     }
 
-    /// Whether nothing of it is left for this user to wait for.
+    /// Whether this user has nothing left to wait for.
     pub fn is_empty(&self) -> bool {
         self.shared.pool.is_empty()
             || self.is_released.load(Ordering::Acquire) && self.shared.users.load(Ordering::Acquire) > 0
     }
 
-    /// Whether this was, or is with this, the last user. A second word of one that let go still counts, so that who closed
-    /// a pool can end it.
+    /// Whether this was, or now is, the last user. A second release of one lease still counts, so that the user who
+    /// closed a pool can end it.
     fn is_last(&self) -> bool {
         if self.is_released.swap(true, Ordering::AcqRel) {
             return self.shared.users.load(Ordering::Acquire) == 0;
@@ -168,7 +169,7 @@ impl Drop for PoolLease {
 #[derive(Default)]
 pub(super) struct Open {
     pub current: HashMap<SourceId, Current>,
-    /// Those of older versions: some have calls inside, some may be called again should the newer one not start.
+    /// Older versions: some hold calls, some may be called again if the newer one does not start.
     pub older: Vec<(SourceId, Current)>,
     pub ended: bool,
 }
@@ -178,13 +179,13 @@ pub(super) struct Current {
     pub version: [u8; 32],
     pub pool: Arc<PoolLease>,
     pub config: Arc<RawValue>,
-    /// Whether another version took its place. It may be taken back.
+    /// Whether another version has replaced it. It can be restored.
     pub is_older: Arc<AtomicBool>,
 }
 
 impl Current {
     pub fn serves(&self, entry: &FileEntry) -> bool {
-        // One that is gone without having been told to is a bug of ours, and not to last.
+        // A pool that ended without being closed is a bug; drop it.
         self.version == entry.version && !self.pool.is_told() && !self.pool.is_empty()
     }
 }
@@ -194,12 +195,12 @@ impl Open {
         self.current.values().chain(self.older.iter().map(|(_, older)| older)).map(|one| &one.pool)
     }
 
-    /// Closes the pools of files that are no more.
+    /// Closes the pools of deleted files.
     pub fn close_without(&mut self, is_there: impl Fn(&SourceId) -> bool) {
         let gone: Vec<SourceId> = self.current.keys().filter(|source| !is_there(source)).cloned().collect();
         for source in gone {
             if let Some(current) = self.current.remove(&source) {
-                tracing::debug!(%source, "the file is gone, and its workers leave");
+                tracing::debug!(%source, "the file was deleted; its workers stop");
                 current.is_older.store(true, Ordering::Relaxed);
                 current.pool.close();
                 self.older.push((source, current));
@@ -211,12 +212,12 @@ impl Open {
         self.older.retain(|(_, older)| !older.pool.is_empty());
     }
 
-    /// Has new calls of a file go to another pool. The one before finishes what it has. Where it has proven itself, it is
-    /// kept until the new one has a worker: should that not start, it is taken back.
+    /// Directs new calls of a file to another pool. The previous pool finishes its calls. If it has answered calls, it
+    /// stays until the new pool has a worker, and is restored if the new one does not start.
     pub fn replace(&mut self, source: &SourceId, fresh: Current) {
         let new = Arc::clone(&fresh.pool);
         if let Some(old) = self.current.insert(source.clone(), fresh) {
-            tracing::debug!(%source, "new calls go to another version's worker");
+            tracing::debug!(%source, "new calls go to another version's workers");
             old.is_older.store(true, Ordering::Relaxed);
             if !old.pool.has_started() {
                 old.pool.close();
@@ -229,7 +230,7 @@ impl Open {
         if !kept.is_empty() {
             tokio::spawn(async move {
                 if new.started().await {
-                    // One that was taken back meanwhile serves again.
+                    // It was restored in the meantime.
                     for (pool, _) in kept.iter().filter(|(_, is_older)| is_older.load(Ordering::Relaxed)) {
                         pool.close();
                     }

@@ -1,4 +1,4 @@
-//! Who or what ended a call before its tool answered.
+//! Why a call was cancelled, and by whom.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use super::{Code, Fault};
 /// Why a call was cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancelled {
-    /// Who cancelled it.
+    /// The canceller.
     pub by: Canceller,
-    /// The reason as it was given, in the words of whoever gave it.
+    /// The reason in the canceller's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -20,19 +20,19 @@ pub struct Cancelled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Canceller {
-    /// The client asked for it: MCP's `notifications/cancelled`.
+    /// The client: MCP's `notifications/cancelled`.
     Client,
     /// The client closed its connection.
     ClientGone,
-    /// The program that made the call, or dropped the future of it.
+    /// The program that made the call, or it dropped the future.
     Caller,
     /// A signal to the process that made the call, such as Ctrl-C.
     Signal,
-    /// The session of the call ended.
+    /// The call's session ended.
     SessionEnd,
     /// hostler shuts down.
     Shutdown,
-    /// A value that a newer hostler wrote.
+    /// An unknown value, from a newer hostler.
     #[serde(other)]
     Other,
 }
@@ -48,7 +48,7 @@ impl Cancelled {
         Self { by, reason: Some(reason.into()) }
     }
 
-    /// What the call's listeners get.
+    /// The fault that the call's listeners receive.
     pub fn fault(&self, tool: &str) -> Fault {
         let code = if self.by == Canceller::Shutdown { Code::ShuttingDown } else { Code::Cancelled };
         Fault::new(code, format!("the call of {tool} was cancelled: {self}"))

@@ -1,4 +1,4 @@
-//! The codes of faults, and what each means to a program: whether to repeat, and how the command line exits.
+//! Fault codes, and what each means to a program: whether to retry, and the exit status.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -8,41 +8,41 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub enum Code {
     /// No tool has this name.
     ToolNotFound,
-    /// The arguments do not fit the tool's schema.
+    /// The arguments do not match the tool's schema.
     InvalidParams,
-    /// The tool may not do that here.
+    /// The tool is not permitted to do this.
     PermissionDenied,
     /// The queue is full.
     Busy,
-    /// The tool did not answer within its time.
+    /// The tool exceeded its time limit.
     ToolTimeout,
-    /// The caller withdrew the call.
+    /// The caller cancelled the call.
     Cancelled,
     /// The tool raised an exception.
     ToolError,
     /// The tool's process died by itself.
     ToolCrashed,
-    /// Somebody killed the tool's process.
+    /// Another process killed the tool's process.
     ProcessKilled,
-    /// What the tool returned cannot be passed on.
+    /// The tool's result is invalid.
     InvalidOutput,
-    /// A program that is needed is not there.
+    /// A required program is missing.
     CommandNotFound,
     /// The tool's environment could not be built.
     EnvironmentFailed,
-    /// The tool file cannot be started: broken header, import error, no hello.
+    /// The tool file cannot be started: invalid header, import error, no hello.
     StartupFailed,
-    /// Memory, descriptors or disk ran out.
+    /// Memory, descriptors or disk space ran out.
     ResourceExhausted,
-    /// A declared secret was read and is not set.
+    /// A declared secret is not set.
     MissingCredentials,
-    /// hostler is ending.
+    /// hostler is shutting down.
     ShuttingDown,
-    /// A fault of hostler or of the machine.
+    /// A failure of hostler or of the machine.
     SystemError,
 }
 
-/// A code that this version does not know, as a newer one may write, reads as [`Code::SystemError`]; the message stays.
+/// An unknown code, from a newer hostler, reads as [`Code::SystemError`]; the message stays.
 impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Code {
 }
 
 impl Code {
-    /// Every code there is.
+    /// All codes.
     pub const ALL: [Self; 17] = [
         Self::ToolNotFound,
         Self::InvalidParams,
@@ -72,7 +72,7 @@ impl Code {
         Self::SystemError,
     ];
 
-    /// The code as it stands in every envelope: `TOOL_TIMEOUT`.
+    /// The code as written in envelopes: `TOOL_TIMEOUT`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::ToolNotFound => "TOOL_NOT_FOUND",
@@ -114,7 +114,7 @@ impl Code {
         }
     }
 
-    /// Whether the same call may well succeed if it is made again unchanged.
+    /// Whether the same call may succeed when retried unchanged.
     pub const fn retryable(self) -> bool {
         matches!(
             self,
@@ -153,9 +153,9 @@ mod tests {
         (Code::SystemError, "SYSTEM_ERROR", 70, false),
     ];
 
-    /// Programs rely on these three; some codes are reached by no test from outside.
+    /// Programs rely on these three values; some codes cannot be reached by tests from outside.
     #[test]
-    fn each_code_has_its_word_its_exit_status_and_whether_to_try_again() {
+    fn each_code_has_its_word_exit_status_and_retry() {
         assert_eq!(EVERY.map(|(code, ..)| code), Code::ALL);
         for (code, word, status, retryable) in EVERY {
             assert_eq!((code.word(), code.exit_status(), code.retryable()), (word, status, retryable));

@@ -1,11 +1,11 @@
-//! The same outcome in the dress that some hosts expect: whether the tool ran, and what it gave, in one object.
+//! The outcome as an object with `tool_success`, for hosts that expect that form.
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Code, Fault};
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Serialize)]
 struct Worn<'a> {
     tool_success: bool,
@@ -17,7 +17,7 @@ struct Worn<'a> {
     error_code: Option<Code>,
 }
 
-/// A result in its envelope. An operation that failed is still a result: the tool ran.
+/// A result in its envelope. A reported failure of the operation is still a result: the tool ran.
 pub fn in_envelope(result: &RawValue) -> Box<RawValue> {
     written(&Worn { tool_success: true, result: Some(result), error: None, error_code: None })
 }
@@ -28,12 +28,12 @@ pub fn fault_in_envelope(fault: &Fault) -> Box<RawValue> {
 }
 
 fn written(worn: &Worn<'_>) -> Box<RawValue> {
-    // Texts and JSON that is JSON already can always be written.
+    // Serializing strings and existing JSON cannot fail.
     to_raw_value(worn).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The output schema of a tool that answers in envelopes. `promised` is that of its structured results, in which what is no
-/// object stands under `result`.
+/// The output schema of a tool that answers in envelopes. `promised` is the schema of its structured results, which
+/// wraps non-objects in `result`.
 pub fn envelope_schema(promised: Option<&str>) -> String {
     let result = promised.map_or_else(|| "{}".to_owned(), inner);
     format!(
@@ -47,15 +47,15 @@ pub fn envelope_schema(promised: Option<&str>) -> String {
     )
 }
 
-/// The schema of a result as it stands in an envelope: not wrapped. Whether an object with the one field `result` is a wrapped
-/// value or is the value cannot be told, so it may be either. What the schema defines goes along.
+/// The schema of a result inside an envelope, unwrapped. An object with the single field `result` may be a wrapped
+/// value or the value itself, so both are allowed. Definitions are kept.
 fn inner(promised: &str) -> String {
     let Ok(mut schema) = serde_json::from_str::<serde_json::Value>(promised) else { return "{}".to_owned() };
     let definitions = schema.get("$defs").cloned();
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
     let wrapped = properties.filter(|all| all.len() == 1).and_then(|all| all.get("result")).cloned();
     match (wrapped, definitions) {
-        // References are from the root, which is another one here: nothing is promised rather than something wrong.
+        // References start at the root, which differs here: an open schema is better than a wrong one.
         (_, Some(_)) => "{}".to_owned(),
         (Some(value), None) => serde_json::json!({"anyOf": [value, schema.take()]}).to_string(),
         (None, None) => promised.to_owned(),
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_is_the_same_whatever_happens() {
+    fn every_outcome_has_the_same_shape() {
         let result = RawValue::from_string("{\"exit_code\":127}".to_owned()).unwrap();
         assert_eq!(read(&in_envelope(&result)), json!({"tool_success": true, "result": {"exit_code": 127}}));
         let null = RawValue::from_string("null".to_owned()).unwrap();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advertised_is_what_comes() {
+    fn the_advertised_schema_matches_the_results() {
         let fits = |promised: Option<Value>, raw: &str| {
             let promised = promised.map(|schema| schema.to_string());
             let schema: Value = serde_json::from_str(&envelope_schema(promised.as_deref())).unwrap();

@@ -1,4 +1,4 @@
-//! A fault: a code, a sentence for people and models, and the details a program can use.
+//! A fault: a code, a message for people and models, and details for programs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use super::Code;
 /// Why a call has no result, and what to do about it.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// The kind of fault.
+    /// The code.
     pub code: Code,
     /// What happened and what to do next, in one or two sentences.
     pub message: String,
-    /// What a program or a person with a debugger wants to know.
+    /// Details for programs and for debugging.
     pub details: Box<Details>,
-    /// What the fault came from, for programs that embed hostler. Not part of the outcome.
+    /// The source error, for programs that embed hostler. Not part of the outcome.
     pub source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// The known particulars of a fault; all optional.
+/// The known details of a fault; all optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Details {
@@ -30,32 +30,32 @@ pub struct Details {
     /// The signal that ended a process: `SIGKILL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The most memory a process that died ever held, in bytes.
+    /// The peak memory of a process that died, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<usize>,
-    /// The last lines on the process's standard error.
+    /// The last lines of stderr.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// The tool's own frames.
+    /// The stack frames of the tool's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
     /// The exception's type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// Names near to the one that was asked for.
+    /// Names similar to the requested one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<String>,
-    /// For BUSY: when a place is likely free.
+    /// For BUSY: when capacity is likely free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// What was not there, for whoever knows where it comes from and completes the sentence. Not part of the outcome.
+    /// The missing resource, from which advice is derived. Not part of the outcome.
     #[serde(skip)]
-    pub lack: Option<Lack>,
+    pub missing: Option<Missing>,
 }
 
-/// Something that a tool needed and did not find.
+/// A resource that a tool needed and did not find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lack {
+pub enum Missing {
     /// A declared secret, by name.
     Secret(String),
     /// A module, by its full name.
@@ -64,24 +64,24 @@ pub enum Lack {
     Declaration(String),
     /// A variable of its environment.
     Variable(String),
-    /// As much memory as it wanted.
+    /// Memory.
     Memory,
 }
 
 impl Fault {
-    /// A fault without particulars.
+    /// A fault without details.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: Box::default(), source: None }
     }
 
-    /// The same fault with the error that it came from.
+    /// The same fault with its source error.
     #[must_use]
     pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// The same fault with particulars.
+    /// The same fault with details.
     #[must_use]
     pub fn with(mut self, details: Details) -> Self {
         self.details = Box::new(details);

@@ -1,24 +1,24 @@
-//! Files within results: objects with `mime_type` and `base64`, and maybe a `name`.
+//! Files within results: objects with `mime_type` and `base64`, and optionally a `name`.
 
 use serde_json::{Map, Value};
 
-/// A file as it stands in a result.
+/// A file in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File<'a> {
-    /// What it is: `image/png`.
+    /// Its MIME type: `image/png`.
     pub mime_type: &'a str,
     /// Its bytes, as base64.
     pub base64: &'a str,
-    /// What it is called, where it has a name.
+    /// Its name, if it has one.
     pub name: Option<&'a str>,
 }
 
-/// Whether a JSON text may hold a file. Most results do not, and are then not parsed to find out.
+/// Whether a JSON text may hold a file. Most results do not, and are not parsed.
 pub fn may_hold_files(json: &str) -> bool {
     json.contains("\"base64\"") && json.contains("\"mime_type\"")
 }
 
-/// Shows the object of every file within a value, in the order they stand there.
+/// Visits the object of every file within a value, in document order.
 pub fn each_file(value: &mut Value, shown: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each_file(item, shown)),
@@ -28,7 +28,7 @@ pub fn each_file(value: &mut Value, shown: &mut impl FnMut(&mut Map<String, Valu
     }
 }
 
-/// Puts a size, and a place in the list of content, where a file's bytes stood.
+/// Replaces a file's bytes with their size and their index in the content list.
 pub fn without_bytes(object: &mut Map<String, Value>, place: usize) {
     let size = File::of(object).map(|file| file.size());
     object.remove("base64");
@@ -36,7 +36,7 @@ pub fn without_bytes(object: &mut Map<String, Value>, place: usize) {
 }
 
 impl<'a> File<'a> {
-    /// The file that an object is. One with other members is no file, but somebody's own.
+    /// The file that an object represents. An object with other members is not a file.
     pub fn of(object: &'a Map<String, Value>) -> Option<Self> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let file = Self { mime_type: text("mime_type")?, base64: text("base64")?, name: text("name") };
@@ -45,14 +45,14 @@ impl<'a> File<'a> {
         (is_kind && object.len() == members && is_base64(file.base64)).then_some(file)
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     pub fn size(&self) -> usize {
         let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.base64.len() / 4 * 3).saturating_sub(padding)
     }
 }
 
-/// Whether a text is base64 that any reader accepts: the standard alphabet, padded.
+/// Whether a string is standard base64 with padding.
 fn is_base64(text: &str) -> bool {
     let bare = text.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_from_objects_that_look_like_them() {
+    fn files_differ_from_similar_objects() {
         let is_file = |value: Value| File::of(value.as_object().unwrap()).map(|file| file.size());
         assert_eq!(is_file(json!({"mime_type": "image/png", "base64": "aGk="})), Some(2));
         assert_eq!(is_file(json!({"mime_type": "text/plain", "base64": "", "name": "x"})), Some(0));

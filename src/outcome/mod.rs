@@ -1,4 +1,5 @@
-//! What every call ends with: a result, or a fault with a code. Shapes only; sentences are written where a fault is raised.
+//! The outcome of a call: a result, or a fault with a code. Data types only; modules that raise faults write the
+//! messages.
 
 mod cancelled;
 mod code;
@@ -10,7 +11,7 @@ mod redactor;
 pub use cancelled::{Cancelled, Canceller};
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
-pub use fault::{Details, Fault, Lack};
+pub use fault::{Details, Fault, Missing};
 pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use redactor::Redactor;
 
@@ -19,30 +20,30 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// How a call went, whatever it ended with.
+/// How a call went, regardless of its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
-    /// Whether the call had to wait for a worker to start.
+    /// Whether the call waited for a worker to start.
     pub cold: bool,
-    /// Milliseconds spent waiting behind other calls.
+    /// Milliseconds in the queue.
     pub queue_ms: f64,
-    /// Milliseconds spent on building the environment and starting the worker.
+    /// Milliseconds to build the environment and start the worker.
     pub start_ms: f64,
-    /// Milliseconds in the worker, from the writing of the request to its answer.
+    /// Milliseconds in the worker, from the request to its answer.
     pub run_ms: f64,
     /// The worker's process id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
-    /// 1 for the first try.
+    /// 1 for the first attempt.
     pub attempt: u32,
-    /// Why an earlier version of the tool file answered, and not the one on disk.
+    /// Why an earlier version of the tool file answered instead of the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
-    /// Who ended the call before its tool answered.
+    /// Who cancelled the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Cancelled>,
-    /// What the tool printed during the call; its end is marked when it was cut at the limit.
+    /// What the tool printed during the call; a truncated text ends with a marker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
@@ -68,11 +69,11 @@ impl Default for Metadata {
 pub struct Outcome {
     /// The call's id, unique across runs.
     pub call_id: String,
-    /// The tool's full name, `pack.function`, or the name as asked for when there is no such tool.
+    /// The tool's full name, `pack.function`, or the requested name if there is no such tool.
     pub tool: String,
-    /// The result as the JSON text that the tool gave, or the fault.
+    /// The result as the tool's JSON text, or the fault.
     pub ended: Result<Box<RawValue>, Fault>,
-    /// From the face to the face.
+    /// The time from the request to the outcome.
     pub latency: Duration,
     /// How it went.
     pub metadata: Metadata,
@@ -105,14 +106,14 @@ impl Serialize for Outcome {
     }
 }
 
-/// Reads what [`Outcome`] writes, in this version or another: unknown members are passed over.
+/// Reads what [`Outcome`] writes, in this or another version: unknown members are ignored.
 impl<'de> Deserialize<'de> for Outcome {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Shape {
             call_id: String,
             tool: String,
-            /// As it stands: an `Option` would make nothing of the result `null`.
+            /// Raw: an `Option` would read the result `null` as absent.
             #[serde(default = "null")]
             result: Box<RawValue>,
             #[serde(default)]
@@ -131,7 +132,7 @@ impl<'de> Deserialize<'de> for Outcome {
     }
 }
 
-/// A duration as the envelope shows it: milliseconds with three decimals.
+/// A duration in milliseconds with three decimals.
 pub fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_reads_back_as_it_was_written() {
+    fn an_outcome_round_trips() {
         let details = Details { exit_code: Some(3), near: vec!["a.b".to_owned()], ..Details::default() };
         let cancelled = Some(Cancelled::because(Canceller::Client, "no longer needed"));
         for ended in [
@@ -169,9 +170,9 @@ mod tests {
         }
     }
 
-    /// Written by a newer hostler: members, a code and a canceller that this one does not know.
+    /// Written by a newer hostler: with unknown members, an unknown code and an unknown canceller.
     #[test]
-    fn what_a_newer_version_adds_is_passed_over() {
+    fn unknown_members_of_a_newer_version_are_ignored() {
         let newer = json!({
             "call_id": "c", "tool": "a.b", "success": false, "result": null, "new": {"x": 1}, "latency_ms": 2.5,
             "error": {"code": "NEVER_HEARD_OF", "message": "oh", "retryable": true, "details": {"new": 1, "exit_code": 3}},
@@ -184,9 +185,9 @@ mod tests {
         assert_eq!(read.metadata.cancelled, Some(Cancelled::because(Canceller::Other, "why")));
     }
 
-    /// Written before `metadata.cancelled` existed, and with the least that an outcome holds.
+    /// Written before `metadata.cancelled` existed, with the minimum of members.
     #[test]
-    fn what_an_older_version_lacks_has_its_default() {
+    fn missing_members_of_an_older_version_have_defaults() {
         let older = json!({"call_id": "c", "tool": "a.b", "success": true, "result": [1]});
         let read: Outcome = serde_json::from_value(older).unwrap();
         assert_eq!(serde_json::from_str::<Value>(read.ended.unwrap().get()).unwrap(), json!([1]));

@@ -1,4 +1,4 @@
-//! Secrets taken out of what is told: faults, output, logs. A tool's result is its own and is not touched.
+//! Redacts secrets from faults, output and logs. A tool's result is not changed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::Fault;
 
-/// Shorter secrets would be found in every second word.
+/// Shorter secrets would match ordinary words.
 const SHORTEST: usize = 4;
-/// Base64 of fewer characters is found by chance.
+/// Shorter base64 would match by chance.
 const SHORTEST_BASE64: usize = 8;
 
-/// Knows a tool's secrets in every form they are likely to show up in.
+/// Finds a tool's secrets in every likely form.
 #[derive(Debug)]
 pub struct Redactor {
     forms: AhoCorasick,
@@ -23,7 +23,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Something that finds these secrets, given as names and values; `None` when there is nothing to find.
+    /// A redactor for these names and values; `None` if there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in secrets {
@@ -36,12 +36,12 @@ impl Redactor {
         (!patterns.is_empty()).then(|| Arc::new(Self { forms, patterns, marks }))
     }
 
-    /// A text without secrets.
+    /// The text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.forms.is_match(text) { self.forms.replace_all(text, &self.marks).into() } else { text.into() }
     }
 
-    /// How many bytes at the end of a text may be the beginning of a secret that goes on in the next piece.
+    /// The number of bytes at the end of a text that may begin a secret continued in the next piece.
     pub fn held_back(&self, text: &str) -> usize {
         let begins = |pattern: &String| {
             let longest = text.len().min(pattern.len() - 1);
@@ -50,7 +50,7 @@ impl Redactor {
         self.patterns.iter().filter_map(begins).max().unwrap_or(0)
     }
 
-    /// Takes the secrets out of everything a fault says.
+    /// Redacts a whole fault.
     pub fn fault(&self, fault: &mut Fault) {
         let details = &mut fault.details;
         let texts = [&mut details.stderr, &mut details.traceback].into_iter().flatten();
@@ -61,7 +61,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of an object, its keys included.
+    /// Redacts an object, including its keys.
     pub fn members(&self, members: &mut Map<String, Value>) {
         for (key, mut item) in std::mem::take(members) {
             self.value(&mut item);
@@ -69,7 +69,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of every string, number and key within a value.
+    /// Redacts every string, number and key within a value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -89,8 +89,8 @@ impl Redactor {
     }
 }
 
-/// The forms of a secret: as it is, each line of it, escaped as JSON and Python write strings, as part of a URL, and in
-/// base64 wherever in the encoded bytes it begins.
+/// The forms of a secret: plain, each of its lines, escaped as in JSON and Python strings, URL-encoded, and in base64
+/// at any offset of the encoded bytes.
 fn forms(value: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |form: String, least: usize| {
@@ -114,7 +114,7 @@ fn forms(value: &str) -> Vec<String> {
         add(percent(true).replace("%20", "+"), SHORTEST);
         for offset in 0..3 {
             let bytes = [vec![0; offset], value.as_bytes().to_vec()].concat();
-            // The first and the last character also hold bits of what stands before and after.
+            // The first and the last character also encode adjacent bits.
             let (begin, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
             for text in [BASE64_NOPAD.encode(&bytes), BASE64URL_NOPAD.encode(&bytes)] {
                 add(text[begin..end].to_owned(), SHORTEST_BASE64);
@@ -124,7 +124,7 @@ fn forms(value: &str) -> Vec<String> {
     found
 }
 
-/// A character as Python's `json` writes it by default: `\u00e4`, halves of pairs beyond the first plane.
+/// A character as Python's `json` writes it by default: `\u00e4`, surrogate pairs beyond the first plane.
 fn ascii_escaped(c: char) -> String {
     if c.is_ascii() {
         return c.to_string();
@@ -179,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_long_secret_are_found_alone() {
+    fn each_line_of_a_long_secret_is_found() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASC\n-----END PRIVATE KEY-----\n";
         let redactor = Redactor::of([("PEM", key)]).unwrap();
         assert_eq!(redactor.text("line: MIIEvQIBADANBgkqhkiG9w0B"), "line: [secret PEM]");
     }
 
     #[test]
-    fn a_fault_tells_nothing_anywhere() {
+    fn every_part_of_a_fault_is_redacted() {
         let told = || Some(format!("… {KEY} …"));
         let details = Details { stderr: told(), traceback: told(), ..Details::default() };
         let mut fault = Fault::new(Code::ToolError, format!("ValueError: {KEY}")).with(details);
@@ -196,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_beyond_ascii_is_found_as_pythons_json_writes_it() {
+    fn a_non_ascii_secret_is_found_as_pythons_json_writes_it() {
         let redactor = Redactor::of([("KEY", "Größe\u{1F682}1")]).unwrap();
         assert_eq!(redactor.text("{\"k\": \"Gr\\u00f6\\u00dfe\\ud83d\\ude821\"}"), "{\"k\": \"[secret KEY]\"}");
     }
 
     #[test]
-    fn keys_and_numbers_tell_nothing_either() {
+    fn keys_and_numbers_are_redacted() {
         let redactor = Redactor::of([("PIN", "271828"), ("KEY", KEY)]).unwrap();
         let mut value = serde_json::json!({"pin": 271_828, KEY: [1, {"deep": KEY}]});
         redactor.value(&mut value);
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_border_between_pieces_lets_a_secret_through(before in "[ps@ ]{0,6}", after in "[ps@ ]{0,6}", cuts in prop::collection::vec(0_usize..30, 0..4)) {
+        fn a_secret_across_pieces_is_found(before in "[ps@ ]{0,6}", after in "[ps@ ]{0,6}", cuts in prop::collection::vec(0_usize..30, 0..4)) {
             let (redactor, whole) = (redactor(), format!("{before}{KEY}{after}"));
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
             cuts.extend([0, whole.len()]);

@@ -1,6 +1,6 @@
-//! The loop of a pool. It owns the pool's calls and workers; nobody else touches them.
+//! The actor of a pool: the only task that touches the pool's calls and workers.
 //!
-//! What reaches it becomes events here and in `listen`; what the machine answers is done in `perform`.
+//! Input becomes events here and in `listen`; `perform` carries out the machine's effects.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::alarm::Alarm;
 use super::broker::PoolId;
+use super::broker_handle::BrokerHandle;
 use super::event::{CallId, CallSpec, Event, WorkerId};
 use super::job::{Job, Settled};
 use super::machine::Machine;
@@ -18,32 +19,31 @@ use super::open_call;
 use super::open_call::OpenCall;
 use super::perform::PING;
 use super::rules::Rules;
-use super::shared::Shared;
 use super::status::{PoolStatus, Tally};
 use crate::outcome::{Code, Fault, Redactor};
 use crate::process::resident;
 use crate::protocol::{HostMethod, Incoming};
 use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
 
-/// What reaches the loop.
+/// A message to the actor.
 pub(super) enum Message {
     Submit(CallId, Box<Job>, oneshot::Sender<Settled>),
     Cancel(CallId),
     Started(WorkerId, Result<WorkerHandle, Fault>),
     Note(StartNote),
     WorkerEvent(WorkerId, WorkerEvent),
-    /// Something that concerns the machine alone.
-    Heard(Event),
+    /// An event for the machine alone.
+    Event(Event),
     Status(oneshot::Sender<PoolStatus>),
     Close,
     End,
 }
 
-/// A worker as the loop holds it.
-pub(super) enum Held {
+/// A worker as the actor holds it.
+pub(super) enum WorkerProcess {
     Starting(tokio::task::AbortHandle),
     Live(WorkerHandle),
-    /// Told to go, and why. Its orders are kept, so that a harsher one can follow.
+    /// Told to stop, and why. Its order channel stays open so that a harsher order can follow.
     Leaving(u32, &'static str, mpsc::UnboundedSender<Control>),
 }
 
@@ -52,34 +52,34 @@ pub(super) struct Actor {
     pub(super) file: PathBuf,
     pub(super) launcher: Arc<dyn Launcher>,
     pub(super) sender: mpsc::UnboundedSender<Message>,
-    /// How much of what workers say is not looked at yet.
+    /// The events of workers that are not processed yet.
     pub(super) flow: Arc<Backpressure>,
     id: PoolId,
-    shared: Arc<Shared>,
+    shared: Arc<BrokerHandle>,
     pub(super) tally: Tally,
     /// Why the machine is about to stop a worker.
     pub(super) why_stop: Option<&'static str>,
-    /// Why the last worker died that did so by itself.
+    /// The exit of the last worker that died by itself.
     pub(super) death_fault: Option<Fault>,
     pub(super) calls: HashMap<CallId, OpenCall>,
-    pub(super) workers: HashMap<WorkerId, Held>,
-    /// Why a worker is gone, until the machine's verdicts about it have been performed.
+    pub(super) workers: HashMap<WorkerId, WorkerProcess>,
+    /// Why a worker exited, until the machine's verdicts about it have been carried out.
     pub(super) faults: HashMap<WorkerId, Fault>,
     /// Why the last start failed.
     pub(super) start_fault: Option<Fault>,
-    /// Deaths that are being told, and how many calls beside one were under way.
+    /// Deaths being reported, each with the number of calls that ran beside the failed one.
     pub(super) deaths: HashMap<WorkerId, (Death, usize)>,
-    /// Events that came out of performing effects.
+    /// Events caused by effects.
     pub(super) follow_up: VecDeque<Event>,
     pub(super) done: bool,
-    /// Of the last call that had secrets.
+    /// The redactor of the last call that had secrets.
     pub(super) redactor: Option<Arc<Redactor>>,
     has_started: watch::Sender<bool>,
-    /// Somebody wants to know what the workers hold.
+    /// A request for the workers' memory.
     weighs: bool,
 }
 
-/// How often the workers' memory is looked at, where it matters.
+/// How often the workers' memory is measured, if it matters.
 const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Drop for Actor {
@@ -93,7 +93,7 @@ impl Actor {
         rules: &Rules,
         file: PathBuf,
         launcher: Arc<dyn Launcher>,
-        shared: Arc<Shared>,
+        shared: Arc<BrokerHandle>,
         sender: mpsc::UnboundedSender<Message>,
         has_started: watch::Sender<bool>,
     ) -> Self {
@@ -141,7 +141,7 @@ impl Actor {
         }
     }
 
-    /// Looks at what the workers hold.
+    /// Measures the workers' memory.
     fn weigh(&mut self) {
         let live = self.workers.iter().filter_map(|(worker, held)| Some((*worker, held.pid()?)));
         let weights: Vec<_> = live.filter_map(|(worker, pid)| Some((worker, resident(pid)?))).collect();
@@ -153,7 +153,7 @@ impl Actor {
     fn take(&mut self, message: Message) {
         match message {
             Message::Submit(call, job, reply) => {
-                let cold = !self.workers.values().any(|held| matches!(held, Held::Live(_)));
+                let cold = !self.workers.values().any(|held| matches!(held, WorkerProcess::Live(_)));
                 let spec = CallSpec { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
@@ -166,8 +166,8 @@ impl Actor {
                 self.events(worker, events);
                 self.flow.took();
             }
-            Message::Heard(event) => self.step(event),
-            // Who asked may have gone.
+            Message::Event(event) => self.step(event),
+            // The requester may be gone.
             Message::Status(reply) => drop(reply.send(self.status())),
             Message::Close => self.step(Event::Close),
             Message::End => self.step(Event::End),
@@ -194,13 +194,13 @@ impl Actor {
     }
 
     fn started(&mut self, worker: WorkerId, outcome: Result<WorkerHandle, Fault>) {
-        if !matches!(self.workers.get(&worker), Some(Held::Starting(_))) {
+        if !matches!(self.workers.get(&worker), Some(WorkerProcess::Starting(_))) {
             return;
         }
         match outcome {
             Ok(handle) => {
                 tracing::info!(file = %self.file.display(), pid = handle.pid, "worker ready");
-                self.workers.insert(worker, Held::Live(handle));
+                self.workers.insert(worker, WorkerProcess::Live(handle));
                 self.has_started.send_replace(true);
                 let ready = StartNote(format!("{} is ready", self.launcher.name()));
                 self.note(&ready);
@@ -214,7 +214,7 @@ impl Actor {
             Err(fault) => {
                 tracing::info!(file = %self.file.display(), %fault, "worker not started");
                 self.workers.remove(&worker);
-                // What uv or the network lacks, somebody may mend at any moment.
+                // The cause may lie outside the file (uv, the network), so it may be gone at any moment.
                 let by_itself = fault.code == Code::StartupFailed;
                 self.start_fault = Some(fault.clone());
                 self.faults.insert(worker, fault);
@@ -245,7 +245,9 @@ impl Actor {
             WorkerEvent::Oversized { id: Some(id), bytes } => {
                 self.answered(worker, CallId(id), false, |tool, _: &Path| Err(worker::oversized_fault(tool, bytes)));
             }
-            WorkerEvent::Oversized { id: None, bytes } => tracing::warn!(bytes, "dropped an overlong line of a worker"),
+            WorkerEvent::Oversized { id: None, bytes } => {
+                tracing::warn!(bytes, "dropped an overlong line from a worker");
+            }
             WorkerEvent::Frame(Incoming::Output(note)) => {
                 let call = self.named(worker, note.id);
                 self.printed(call, &note.stream, &note.text);
@@ -266,19 +268,19 @@ impl Actor {
                 self.ask(worker, call, id, method, params);
             }
             WorkerEvent::Frame(Incoming::UnknownRequest { id, method }) => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     handle.writer.reply(&id, Err(&open_call::unknown(&method)));
                 }
             }
-            // Heard where the worker was started.
+            // Handled where the worker was started.
             WorkerEvent::Frame(Incoming::Described(_)) => {}
             WorkerEvent::Frame(Incoming::Unknown(method)) => {
-                tracing::debug!(method, "unknown notification of a worker");
+                tracing::debug!(method, "unknown notification from a worker");
             }
             WorkerEvent::Died(death) => {
                 let held = self.workers.remove(&worker);
                 let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
-                tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker gone");
+                tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker exited");
                 self.tally.exited(pid.unwrap_or_default(), death.exit.to_string(), why);
                 if why.is_none() && self.machine.begun(worker).next().is_none() {
                     self.death_fault = Some(worker::idle_death_fault(&death));
@@ -299,23 +301,24 @@ impl Actor {
         cancelled: bool,
         answer: impl FnOnce(&str, &Path) -> Result<Box<RawValue>, Fault>,
     ) {
-        // A tool that writes frames of its own may name a call of another worker.
+        // A tool that writes its own frames may name a call of another worker.
         if !self.machine.holds(worker, call) {
-            // Whoever writes a worker looks for this when a call runs out of time.
-            tracing::info!(file = %self.file.display(), id = call.0, "a worker answered a call that it was not given");
+            // Authors of workers look for this line when a call times out.
+            tracing::info!(file = %self.file.display(), id = call.0, "a worker answered a call that it does not hold");
             return;
         }
         if let Some(open) = self.calls.get_mut(&call) {
             open.answer = Some(answer(&open.job.tool, &self.file));
         }
         self.step(Event::Answered { worker, call, cancelled });
-        // The next call in the worker's line begins now.
+        // The worker begins its next call.
         if let Some(open) = self.machine.running(worker).and_then(|call| self.calls.get_mut(&call)) {
             open.begins();
         }
     }
 
-    /// The call that a worker names, if it is one that it runs. Without a name it is the one that runs, if it is alone.
+    /// The call that a worker's message names, if the worker runs it. A message without a name belongs to the only
+    /// running call.
     fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
         match id.map(CallId) {
             Some(call) => self.machine.has_begun(worker, call).then_some(call),
@@ -323,14 +326,14 @@ impl Actor {
         }
     }
 
-    /// Whether what a worker says without a name is its only call's. One that runs several names the call where there is one:
-    /// what has no name comes from a thread of nobody's, or of a call that has ended.
+    /// Whether an unnamed message belongs to the only running call. A worker for several calls names the call if there
+    /// is one; its unnamed messages come from other threads or ended calls.
     fn knows_whose(&self) -> bool {
         self.machine.rules().concurrency == 1
     }
 
-    /// The call that a log line names by the id that callers know, likewise. Other loggers may mean something else by that
-    /// word, which does no harm where only one call runs.
+    /// The call that a log line names by its public id. Other loggers may use the field `call` differently, which is
+    /// harmless while only one call runs.
     fn logging(&self, worker: WorkerId, line: &LogLine) -> Option<CallId> {
         let running = || self.machine.running(worker).filter(|_| self.knows_whose());
         let Some(name) = line.fields.get("call").and_then(|name| name.as_str()) else { return running() };
@@ -343,11 +346,11 @@ impl Actor {
             open.print(stream, text);
         } else {
             let text = self.redactor.as_ref().map_or(text.into(), |redactor| redactor.text(text));
-            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside of a call");
+            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
         }
     }
 
-    /// A question from inside a running call, answered in a task that ends with the call.
+    /// A tool's request during a call, answered in a task that ends with the call.
     fn ask(
         &mut self,
         worker: WorkerId,
@@ -356,14 +359,14 @@ impl Actor {
         method: HostMethod,
         params: Box<RawValue>,
     ) {
-        let Some(Held::Live(handle)) = self.workers.get(&worker) else { return };
+        let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return };
         let writer = handle.writer.clone();
         let asking = call.and_then(|call| self.calls.get_mut(&call));
         match asking.and_then(|open| Some((open.job.host.clone()?, open))) {
             Some((host, open)) => {
                 let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
                 let ask = worker::Ask { method, params, left };
-                // Of those that were answered nobody wants to hear any more.
+                // Drop the tasks of calls that have ended.
                 while open.questions.try_join_next().is_some() {}
                 open.questions.spawn(async move {
                     let answer = host.answer(ask).await;

@@ -1,4 +1,4 @@
-//! Admission for calls that need no worker of a pool: they count among the running ones like all others, and wait with them.
+//! Admission for calls that use no pooled worker: they share the limit on running calls, and queue for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,38 +8,38 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::actor::Message;
 use super::broker::PoolId;
-use super::shared::Shared;
+use super::broker_handle::BrokerHandle;
 
-/// The calls of one tool file that is run once for each.
+/// The queue of one tool file whose calls run outside a pool.
 pub struct AdmissionQueue {
-    shared: Arc<Shared>,
+    shared: Arc<BrokerHandle>,
     id: PoolId,
     waiting: AtomicUsize,
-    /// Held by the one that is next; the others wait behind it in their order.
+    /// Held by the next caller; the others wait behind it in order.
     looks: Mutex<UnboundedReceiver<Message>>,
 }
 
-/// Too many calls wait.
+/// The queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full {
-    /// How many.
+    /// The number of waiting calls.
     pub waiting: usize,
-    /// Whether that is the limit of all tools together.
+    /// Whether the limit of all tools together is reached.
     pub overall: bool,
 }
 
-/// Leave to run, until it is dropped.
+/// A permit to run, released on drop.
 pub struct RunPermit(Arc<AdmissionQueue>);
 
 impl AdmissionQueue {
-    /// Nobody runs yet.
-    pub fn new(shared: Arc<Shared>) -> Arc<Self> {
+    /// An empty queue.
+    pub fn new(shared: Arc<BrokerHandle>) -> Arc<Self> {
         let (way, looks) = unbounded_channel();
         let id = shared.join(way);
         Arc::new(Self { shared, id, waiting: AtomicUsize::new(0), looks: Mutex::new(looks) })
     }
 
-    /// Waits for a permit, behind those that asked before. Dropping the future gives up the place.
+    /// Waits for a permit, in order of arrival. Dropping the future leaves the queue.
     pub async fn permit(self: &Arc<Self>, max_queue: usize) -> Result<RunPermit, Full> {
         if self.waiting.load(Ordering::Relaxed) == 0 && self.take() {
             return Ok(RunPermit(Arc::clone(self)));
@@ -49,14 +49,14 @@ impl AdmissionQueue {
             return Err(Full { waiting, overall: false });
         }
         if let Some(overall) = self.shared.full_of_waiting() {
-            // It asked for a permit above. None is to be kept for it where nobody waits.
+            // This caller requested a permit above; withdraw the request if no one waits.
             self.count(waiting);
             return Err(Full { waiting: overall, overall: true });
         }
         let _waits = Waits::begin(self);
         let mut looks = self.looks.lock().await;
         while !self.take() {
-            // The way stays open for as long as this queue is known.
+            // The channel stays open as long as this queue is registered.
             looks.recv().await;
         }
         Ok(RunPermit(Arc::clone(self)))
@@ -79,7 +79,7 @@ impl Drop for RunPermit {
     }
 }
 
-/// Counted as waiting, until it has its permit or waits no more.
+/// Counts as waiting until it has its permit or is dropped.
 struct Waits<'a>(&'a AdmissionQueue);
 
 impl<'a> Waits<'a> {
@@ -107,19 +107,19 @@ mod tests {
     use super::*;
     use crate::pool::Caps;
 
-    fn queues(running: usize) -> (Arc<Shared>, [Arc<AdmissionQueue>; 2]) {
-        let shared = Arc::new(Shared::new(Caps { running, waiting: 3, ..Caps::default() }));
+    fn queues(running: usize) -> (Arc<BrokerHandle>, [Arc<AdmissionQueue>; 2]) {
+        let shared = Arc::new(BrokerHandle::new(Caps { running, waiting: 3, ..Caps::default() }));
         let queues = [AdmissionQueue::new(Arc::clone(&shared)), AdmissionQueue::new(Arc::clone(&shared))];
         (shared, queues)
     }
 
-    /// Whoever would wait for ever fails, and does not hang.
+    /// Fails instead of hanging.
     async fn soon<T>(what: impl Future<Output = T>) -> T {
-        tokio::time::timeout(std::time::Duration::from_secs(5), what).await.expect("it has its permit")
+        tokio::time::timeout(std::time::Duration::from_secs(5), what).await.expect("a permit within the time limit")
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_run_than_may_and_whoever_waits_gets_the_next_turn() {
+    async fn the_running_limit_holds_and_the_next_waiter_gets_the_permit() {
         let (shared, [one, two]) = queues(1);
         let permit = one.permit(9).await.unwrap();
         let waits = tokio::spawn({
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_overtakes_one_that_waits() {
+    async fn waiters_are_served_in_order() {
         let (_, [one, _]) = queues(1);
         let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let begins = |number: u32| {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_no_more_holds_up_nobody() {
+    async fn a_cancelled_waiter_blocks_no_one() {
         let (shared, [one, two]) = queues(1);
         let permit = one.permit(9).await.unwrap();
         let waits = tokio::spawn({
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn too_many_are_refused() {
+    async fn a_full_queue_refuses_calls() {
         let (_, [one, two]) = queues(1);
         let _turn = one.permit(9).await.unwrap();
         let wait = |queue: &Arc<AdmissionQueue>| {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_turn_is_kept_for_one_that_was_refused() {
+    async fn no_permit_is_kept_for_a_refused_call() {
         let (shared, [one, two]) = queues(1);
         let permit = one.permit(9).await.unwrap();
         let wait = || {

@@ -4,8 +4,7 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// One timer for the whole pool. It is only ever moved to an earlier time; ringing early is harmless and cheaper than
-/// being set anew with every call.
+/// One timer for the whole pool. It only moves earlier: ringing early is harmless, and cheaper than a reset per call.
 pub(super) struct Alarm {
     sleep: Pin<Box<Sleep>>,
     armed: Option<Instant>,

@@ -1,7 +1,7 @@
-//! What went wrong with a pool's workers lately, and how long none is started because of it.
+//! Recent failures of a pool's workers, and how long no worker is started because of them.
 //!
-//! Starts that fail and workers that die are counted apart: the next start after a failed one will most likely fail too,
-//! while a worker that died of one call may well serve the next.
+//! Failed starts and deaths are counted apart: the start after a failed one will probably fail too,
+//! while a worker that died during one call may well serve the next.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::rules::Rules;
 
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
-    /// Starts that failed since the last one that did not.
+    /// Failed starts since the last successful one.
     failures: u32,
-    /// Workers that died since the last answer.
+    /// Deaths since the last answer.
     deaths: u32,
-    /// No start is tried before.
+    /// No start before this time.
     retry_at: Moment,
     /// When the last worker died.
     died_at: Option<Moment>,
-    /// Starts that failed and that no call had asked for, since the last that did not fail.
+    /// Failed starts without a waiting call, since the last successful one.
     failed_additions: u32,
-    /// No worker is added before that no call asks for.
+    /// No start without a waiting call before this time.
     add_at: Moment,
     chance: u64,
 }
@@ -50,22 +50,22 @@ impl CircuitBreaker {
         self.deaths
     }
 
-    /// Whether a start may be tried.
+    /// Whether a start may be attempted.
     pub fn is_over(&self, now: Moment) -> bool {
         now >= self.retry_at
     }
 
-    /// How long nothing is tried yet, where starts fail time and again.
+    /// The rest of the pause after repeated failed starts.
     pub fn failing(&self, now: Moment) -> Option<Duration> {
         (self.failures > 0 && now < self.retry_at).then(|| self.retry_at.saturating_sub(now))
     }
 
-    /// How long calls are refused yet, where workers die time and again.
+    /// How long calls are still refused after repeated deaths.
     pub fn open(&self, now: Moment, rules: &Rules) -> Option<Duration> {
         (self.deaths >= rules.breaker && now < self.retry_at).then(|| self.retry_at.saturating_sub(now))
     }
 
-    /// Whether so many died that the next call is a trial, made alone.
+    /// Whether the next call is a trial that runs alone.
     pub fn on_trial(&self, rules: &Rules) -> bool {
         self.deaths >= rules.breaker
     }
@@ -75,7 +75,7 @@ impl CircuitBreaker {
         self.failed_additions = 0;
     }
 
-    /// Whether a worker may be added that no call asks for.
+    /// Whether a worker may be started without a waiting call.
     pub fn may_add(&self, now: Moment) -> bool {
         now >= self.add_at
     }
@@ -84,14 +84,14 @@ impl CircuitBreaker {
         self.add_at
     }
 
-    /// A start failed that no call had asked for, for whatever reason: nobody would notice that it is tried again and again.
+    /// A start without a waiting call failed, for any reason: nobody would see it repeated endlessly.
     pub fn addition_failed(&mut self, now: Moment, rules: &Rules) {
         let pause = doubled(rules.first_pause, self.failed_additions).min(rules.longest_pause);
         self.failed_additions += 1;
         self.add_at = now + self.about(pause);
     }
 
-    /// A call was answered. Whether that ended a trial.
+    /// A call was answered. Returns whether that ended a trial.
     pub fn went_well(&mut self, rules: &Rules) -> bool {
         std::mem::take(&mut self.deaths) >= rules.breaker
     }
@@ -105,10 +105,10 @@ impl CircuitBreaker {
         }
     }
 
-    /// A worker died by itself that was ready since then, in a call or idle. Says how long none is started now.
+    /// A worker died by itself after its hello. Returns how long no worker is started now.
     pub fn died(&mut self, now: Moment, ready_at: Moment, in_a_call: bool, rules: &Rules) -> Duration {
         let died_before = self.died_at.replace(now);
-        // Several that are killed at once, by a system short of memory for one, are no row of deaths.
+        // Simultaneous deaths, as when the system runs out of memory, count as one.
         if !in_a_call && died_before.is_some_and(|before| ready_at <= before) {
             return Duration::ZERO;
         }
@@ -125,9 +125,9 @@ impl CircuitBreaker {
         pause
     }
 
-    /// Three quarters of it, or more: tools that fail together are not to be tried together.
+    /// Three quarters of the pause or more, so that tools that fail together do not retry together.
     fn about(&mut self, pause: Duration) -> Duration {
-        // xorshift: small, and the same everywhere.
+        // xorshift: small and portable.
         self.chance ^= self.chance << 13;
         self.chance ^= self.chance >> 7;
         self.chance ^= self.chance << 17;

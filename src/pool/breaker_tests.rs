@@ -1,12 +1,12 @@
-//! Stories of workers that die, do not start, or do not end.
+//! Scenarios of workers that die, do not start, or do not stop.
 
 use super::broker::Caps;
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Verdict, WorkerId};
-use super::harness::{PoolHarness, W1, W2, answered, at, call, deeds, died, send, told, up_to};
+use super::harness::{PoolHarness, W1, W2, answered, at, call, decisions, deeds, died, send, up_to};
 use super::rules::Rules;
 
 #[test]
-fn a_start_that_fails_for_growth_is_not_tried_again_at_once() {
+fn a_failed_start_for_growth_is_not_repeated_at_once() {
     let mut harness = PoolHarness::new(Caps::default(), &[up_to(2)]);
     harness.warm(0, at(0));
     let _ = harness.step(0, at(0), Event::Submit(call(1)));
@@ -17,7 +17,7 @@ fn a_start_that_fails_for_growth_is_not_tried_again_at_once() {
 }
 
 #[test]
-fn idle_workers_that_are_killed_together_are_no_row_of_deaths() {
+fn idle_workers_killed_together_count_as_one_death() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules { min_workers: 5, ..up_to(5) }]);
     let _ = harness.step(0, at(0), Event::Warm);
     (1..=5).for_each(|worker| drop(harness.step(0, at(1), Event::Ready(WorkerId(worker)))));
@@ -27,19 +27,19 @@ fn idle_workers_that_are_killed_together_are_no_row_of_deaths() {
 }
 
 #[test]
-fn the_call_that_opens_the_breaker_is_told_of_its_death() {
+fn the_call_that_opens_the_breaker_gets_its_own_death() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules { breaker: 2, ..Rules::default() }]);
     harness.warm(0, at(0));
     let _ = harness.step(0, at(1), Event::Submit(call(1)));
     let _ = harness.step(0, at(2), died(W1));
     let _ = harness.step(0, at(3), Event::Submit(CallSpec { repeatable: true, ..call(2) }));
     let _ = harness.step(0, at(4), Event::Ready(W2));
-    let told = harness.does(0, at(5), died(W2));
-    assert_eq!(told, [Effect::Finish { call: CallId(2), verdict: Verdict::Died(W2) }]);
+    let decisions = harness.does(0, at(5), died(W2));
+    assert_eq!(decisions, [Effect::Finish { call: CallId(2), verdict: Verdict::Died(W2) }]);
 }
 
 #[test]
-fn workers_die_in_a_row_also_beside_calls_that_nobody_wants_any_more() {
+fn deaths_count_also_during_cancelled_calls() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules { concurrency: 2, ..Rules::default() }]);
     harness.warm(0, at(0));
     let _ = harness.step(0, at(1), Event::Submit(call(1)));
@@ -48,17 +48,17 @@ fn workers_die_in_a_row_also_beside_calls_that_nobody_wants_any_more() {
     let _ = harness.step(0, at(3), died(W1));
     let _ = harness.step(0, at(4), Event::Submit(call(3)));
     let _ = harness.step(0, at(5), Event::Ready(W2));
-    let rests = told(&harness.step(0, at(6), died(W2)));
+    let rests = decisions(&harness.step(0, at(6), died(W2)));
     assert!(matches!(rests[..], [Decision::Rest { deaths: 2, .. }]), "{rests:?}");
 }
 
 #[test]
-fn a_call_that_does_no_harm_is_made_once_more_and_another_never() {
+fn an_idempotent_call_is_repeated_once_and_others_never() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules::default()]);
     harness.warm(0, at(0));
     let _ = harness.step(0, at(1), Event::Submit(CallSpec { repeatable: true, ..call(1) }));
     let again = harness.step(0, at(2), died(W1));
-    assert!(told(&again).contains(&Decision::Repeat(CallId(1))));
+    assert!(decisions(&again).contains(&Decision::Repeat(CallId(1))));
     assert_eq!(deeds(again), [Effect::Start(W2)]);
     assert_eq!(harness.does(0, at(3), Event::Ready(W2)), [send(W2, 1)]);
     let over = Effect::Finish { call: CallId(1), verdict: Verdict::Died(W2) };
@@ -66,14 +66,14 @@ fn a_call_that_does_no_harm_is_made_once_more_and_another_never() {
 }
 
 #[test]
-fn after_five_deaths_in_a_row_calls_are_refused_and_then_one_is_tried() {
+fn after_five_deaths_calls_are_refused_and_then_one_is_tried() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules::default()]);
     let mut now = at(0);
     for death in 1..=5 {
         let (number, worker) = (CallId(death), WorkerId(death));
         let mut begun = harness.does(0, now, Event::Submit(call(death)));
         if begun.is_empty() {
-            now = harness.pools[0].next_timer().expect("it rests");
+            now = harness.pools[0].next_timer().expect("a pause");
             begun = harness.does(0, now, Event::Timer);
         }
         assert_eq!(begun, [Effect::Start(worker)]);
@@ -87,17 +87,17 @@ fn after_five_deaths_in_a_row_calls_are_refused_and_then_one_is_tried() {
     };
     now += retry_after;
     let tried = harness.step(0, now, Event::Submit(call(7)));
-    assert_eq!(told(&tried)[0], Decision::Try);
+    assert_eq!(decisions(&tried)[0], Decision::Try);
     assert_eq!(deeds(tried), [Effect::Start(WorkerId(6))]);
     let _ = harness.step(0, now, Event::Submit(call(8)));
-    assert_eq!(harness.does(0, now, Event::Ready(WorkerId(6))), [send(WorkerId(6), 7)], "one alone");
+    assert_eq!(harness.does(0, now, Event::Ready(WorkerId(6))), [send(WorkerId(6), 7)], "one call alone");
     let well = harness.step(0, now, answered(WorkerId(6), 7));
-    assert!(told(&well).contains(&Decision::Recovered));
+    assert!(decisions(&well).contains(&Decision::Recovered));
     assert!(deeds(well).contains(&send(WorkerId(6), 8)));
 }
 
 #[test]
-fn a_worker_that_served_for_long_did_not_die_of_what_killed_the_one_before() {
+fn a_worker_that_served_long_does_not_count_with_the_death_before() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules::default()]);
     let mut now = at(0);
     for round in 1..=9 {
@@ -111,12 +111,12 @@ fn a_worker_that_served_for_long_did_not_die_of_what_killed_the_one_before() {
 }
 
 #[test]
-fn idle_workers_that_die_one_after_the_other_are_a_row_of_deaths() {
+fn idle_workers_dying_one_after_another_count() {
     let mut harness = PoolHarness::new(Caps::default(), &[Rules { min_workers: 1, ..Rules::default() }]);
     let _ = harness.step(0, at(0), Event::Warm);
     let _ = harness.step(0, at(1), Event::Ready(W1));
     assert_eq!(harness.does(0, at(2), died(W1)), [Effect::Start(W2)]);
     let _ = harness.step(0, at(3), Event::Ready(W2));
-    let rests = told(&harness.step(0, at(4), died(W2)));
+    let rests = decisions(&harness.step(0, at(4), died(W2)));
     assert!(matches!(rests[..], [Decision::Rest { deaths: 2, .. }]), "{rests:?}");
 }

@@ -1,26 +1,26 @@
-//! What all pools have in common: permits for workers, permits for running calls, room for waiting ones.
+//! What all pools share: permits for workers, permits for running calls, and capacity for queued calls.
 //!
-//! Pure like the machine, which is given it with each step. What other pools should look at again comes out as wakeups.
+//! Pure like the machine, which receives it with each step. It returns wakeups for the other pools.
 //!
-//! Invariants: never more workers alive or calls running than the caps say; whoever waits for a worker permit or a permit gets one
-//! in the order of asking, once for each time it asked; a worker that works is never chosen to leave.
+//! Invariants: never more workers alive or calls running than the caps allow; permits are granted in the order of the
+//! requests, once per request; a busy worker is never evicted.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Moment, Need, WorkerId};
 
-/// A pool, among those that share a [`ResourceBroker`].
+/// A pool among those that share a [`ResourceBroker`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PoolId(pub u64);
 
-/// The limits of everything together.
+/// The limits of all pools together.
 #[derive(Debug, Clone, Copy)]
 pub struct Caps {
-    /// Calls running at once. Those that a running call makes are not counted: their caller waits for them.
+    /// Calls running at once. Nested calls are not counted: their caller waits for them.
     pub running: usize,
     /// Workers alive at once.
     pub workers: usize,
-    /// Calls waiting at once.
+    /// Calls queued at once.
     pub waiting: usize,
     /// The most memory that all workers may hold, in bytes.
     pub memory: Option<usize>,
@@ -32,37 +32,37 @@ impl Default for Caps {
     }
 }
 
-/// Something another pool should hear.
+/// A notification for another pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wakeup {
-    /// What it waited for is kept for it.
-    Look(PoolId),
-    /// Let a worker go, should it still be idle.
+    /// A permit that it waited for is reserved for it.
+    PermitReady(PoolId),
+    /// Stop this worker if it is still idle.
     Evict(PoolId, WorkerId, Need),
 }
 
 #[derive(Debug)]
 struct Place {
     idle_since: Option<Moment>,
-    /// Its pool would rather keep it, idle or not.
+    /// Its pool prefers to keep it, idle or not.
     kept: bool,
     held: usize,
     told_to_go: bool,
 }
 
-/// Something there is only so much of, and who waits for it.
+/// A limited resource, and the pools that wait for it.
 #[derive(Debug, Default)]
-struct Share {
+struct PermitPool {
     cap: usize,
     used: usize,
-    /// Of those, each pool's.
+    /// The use of each pool.
     used_by: BTreeMap<PoolId, usize>,
     queue: VecDeque<PoolId>,
-    /// Handed on to pools that have not taken it yet.
+    /// Permits reserved for pools that have not taken them yet.
     kept: BTreeMap<PoolId, usize>,
 }
 
-impl Share {
+impl PermitPool {
     fn new(cap: usize) -> Self {
         Self { cap: cap.max(1), ..Self::default() }
     }
@@ -81,24 +81,24 @@ impl Share {
             self.wait(pool);
             return false;
         }
-        self.lend(pool);
+        self.grant(pool);
         true
     }
 
-    fn lend(&mut self, pool: PoolId) {
+    fn grant(&mut self, pool: PoolId) {
         self.used += 1;
         *self.used_by.entry(pool).or_default() += 1;
     }
 
-    /// One is free again. What a pool does not hold it cannot give.
-    fn give(&mut self, pool: PoolId) {
+    /// Returns one unit. A pool cannot return what it does not hold.
+    fn release(&mut self, pool: PoolId) {
         if let Some(held) = self.used_by.get_mut(&pool).filter(|held| **held > 0) {
             *held -= 1;
             self.used -= 1;
         }
     }
 
-    /// A pool is gone, with whatever it held.
+    /// Removes a pool and returns everything that it held.
     fn forget(&mut self, pool: PoolId, wakeups: &mut Vec<Wakeup>) {
         self.used -= self.used_by.remove(&pool).unwrap_or_default();
         self.withdraw(pool, wakeups);
@@ -115,11 +115,11 @@ impl Share {
         while !self.queue.is_empty() && self.free() {
             let Some(pool) = self.queue.pop_front() else { return };
             *self.kept.entry(pool).or_default() += 1;
-            wakeups.push(Wakeup::Look(pool));
+            wakeups.push(Wakeup::PermitReady(pool));
         }
     }
 
-    /// A pool wants none any more.
+    /// Cancels a pool's requests.
     fn withdraw(&mut self, pool: PoolId, wakeups: &mut Vec<Wakeup>) {
         if self.queue.is_empty() && self.kept.is_empty() {
             return;
@@ -131,26 +131,26 @@ impl Share {
     }
 }
 
-/// What all pools share.
+/// The resources that all pools share.
 #[derive(Debug)]
 pub struct ResourceBroker {
     caps: Caps,
-    worker_permits: Share,
-    admission: Share,
+    worker_permits: PermitPool,
+    admission: PermitPool,
     waiting: BTreeMap<PoolId, usize>,
     places: BTreeMap<(PoolId, WorkerId), Place>,
-    /// All workers together hold more memory than they may.
+    /// Whether all workers together exceed the memory limit.
     is_over: bool,
     wakeups: Vec<Wakeup>,
 }
 
 impl ResourceBroker {
-    /// Nobody is there yet.
+    /// A broker without pools.
     pub fn new(caps: Caps) -> Self {
         Self {
             caps,
-            worker_permits: Share::new(caps.workers),
-            admission: Share::new(caps.running),
+            worker_permits: PermitPool::new(caps.workers),
+            admission: PermitPool::new(caps.running),
             waiting: BTreeMap::new(),
             places: BTreeMap::new(),
             is_over: false,
@@ -158,7 +158,7 @@ impl ResourceBroker {
         }
     }
 
-    /// What other pools should hear now.
+    /// The pending wakeups.
     pub fn take_wakeups(&mut self) -> Vec<Wakeup> {
         std::mem::take(&mut self.wakeups)
     }
@@ -173,12 +173,12 @@ impl ResourceBroker {
         self.admission.used
     }
 
-    /// Workers alive now, those that start or leave included.
+    /// Workers alive now, including those that start or stop.
     pub fn alive(&self) -> usize {
         self.places.len()
     }
 
-    /// Calls waiting now.
+    /// Calls queued now.
     pub fn waiting(&self) -> usize {
         self.waiting.values().sum()
     }
@@ -191,7 +191,7 @@ impl ResourceBroker {
         self.waiting.insert(pool, waiting);
     }
 
-    /// A pool is gone, in order or not: whatever it held is there for others.
+    /// Removes a pool, however it ended, and releases everything that it held.
     pub(super) fn forget(&mut self, pool: PoolId) {
         self.waiting.remove(&pool);
         self.places.retain(|(of, _), _| *of != pool);
@@ -202,17 +202,17 @@ impl ResourceBroker {
         self.worker_permits.forget(pool, &mut self.wakeups);
     }
 
-    /// A permit for one running call; without one the pool is poked when it may take it.
+    /// Grants a permit for one running call; otherwise wakes the pool when it may take one.
     pub(super) fn take_run_permit(&mut self, pool: PoolId) -> bool {
         self.admission.take(pool)
     }
 
     pub(super) fn return_run_permit(&mut self, pool: PoolId) {
-        self.admission.give(pool);
+        self.admission.release(pool);
         self.admission.pass_on(&mut self.wakeups);
     }
 
-    /// Whether others wait for admission, so that nobody should go on without asking.
+    /// Whether other pools wait for a run permit, so that the permit must be requested.
     pub(super) fn others_wait(&self, pool: PoolId) -> bool {
         self.admission.queue.iter().any(|waiting| *waiting != pool)
     }
@@ -221,7 +221,7 @@ impl ResourceBroker {
         self.admission.withdraw(pool, &mut self.wakeups);
     }
 
-    /// A worker permit for a worker; without one, an idle worker is sent away for it if there is any, and the pool is poked.
+    /// Grants a permit for one worker; otherwise evicts an idle worker if there is one, and wakes the pool.
     pub(super) fn take_worker_permit(&mut self, pool: PoolId, worker: WorkerId) -> bool {
         if self.is_over && !self.places.is_empty() {
             self.worker_permits.wait(pool);
@@ -235,22 +235,23 @@ impl ResourceBroker {
         false
     }
 
-    /// A worker permit beyond the limit, for a call that a running call waits for: those who admit work until it is answered.
+    /// Grants a worker permit beyond the limit for a nested call: its outer call holds a worker until it is answered.
     pub(super) fn take_worker_permit_beyond(&mut self, pool: PoolId, worker: WorkerId) {
-        self.worker_permits.lend(pool);
+        self.worker_permits.grant(pool);
         self.admit(pool, worker);
     }
 
-    /// Whether some worker has been idle since before this moment, so that it may be sent away for one more of another tool.
+    /// Whether some worker has been idle since before this time, so that it may be evicted for another worker of a
+    /// different tool.
     pub(super) fn has_worker_idle_since(&self, before: Moment) -> bool {
         self.places.values().any(|place| !place.told_to_go && place.idle_since.is_some_and(|since| since <= before))
     }
 
-    /// A worker permit, if one is free and nobody waits for it.
+    /// Grants a worker permit if one is free and no pool waits for it.
     pub(super) fn take_spare_worker_permit(&mut self, pool: PoolId, worker: WorkerId) -> bool {
         let spare = self.worker_permits.queue.is_empty() && self.worker_permits.free() && !self.is_over;
         if spare {
-            self.worker_permits.lend(pool);
+            self.worker_permits.grant(pool);
             self.admit(pool, worker);
         }
         spare
@@ -265,10 +266,10 @@ impl ResourceBroker {
         self.worker_permits.withdraw(pool, &mut self.wakeups);
     }
 
-    /// A worker is gone for good.
+    /// A worker has exited.
     pub(super) fn return_worker_permit(&mut self, pool: PoolId, worker: WorkerId) {
         if self.places.remove(&(pool, worker)).is_some() {
-            self.worker_permits.give(pool);
+            self.worker_permits.release(pool);
             if self.places.is_empty() {
                 self.is_over = false;
             }
@@ -302,8 +303,8 @@ impl ResourceBroker {
         }
     }
 
-    /// Sends away as many idle workers as there are pools waiting for a worker permit: the one that has been idle longest first,
-    /// and those that their pools would keep after all others.
+    /// Evicts as many idle workers as pools wait for a worker permit: the longest idle first, those that their pools
+    /// prefer to keep last.
     fn evict_for_those_who_wait(&mut self) {
         let mut leaving = self.places.values().filter(|place| place.told_to_go).count();
         while leaving < self.worker_permits.queue.len() {
@@ -315,7 +316,7 @@ impl ResourceBroker {
         }
     }
 
-    /// What workers hold, in bytes. Over the limit, the largest idle ones are sent away and no others started.
+    /// Records the workers' memory in bytes. Over the limit, evicts the largest idle workers and allows no starts.
     pub fn measured(&mut self, pool: PoolId, worker: WorkerId, held: usize) {
         let Some(cap) = self.caps.memory else { return };
         let Some(place) = self.places.get_mut(&(pool, worker)) else { return };

@@ -1,32 +1,32 @@
-//! Everything that goes into the pool's state machine and everything that comes out of it.
+//! The machine's events and effects.
 
 use std::time::Duration;
 
-/// Time as the machine knows it: how long since an epoch of the driver's choosing.
+/// Time as the machine knows it: the duration since an epoch that the driver chooses.
 pub type Moment = Duration;
 
-/// A call, for as long as the pool knows it.
+/// A call, as long as the pool knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
-/// A worker. Never used twice, so late events of a dead worker cannot touch its successor.
+/// A worker. Ids are never reused, so a late event of a dead worker cannot reach its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerId(pub u64);
 
-/// What happened.
+/// An input of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody wants a call made.
+    /// A call was submitted.
     Submit(CallSpec),
-    /// The caller wants it no more.
+    /// The caller cancelled it.
     Cancel(CallId),
     /// A worker said hello.
     Ready(WorkerId),
-    /// A worker did not come to task.
+    /// A worker did not start.
     StartFailed {
         /// The worker.
         worker: WorkerId,
-        /// Whether the file itself is why, so that the next start will most likely fail too.
+        /// Whether the file itself is the cause, so that the next start will probably fail too.
         by_itself: bool,
     },
     /// A worker answered a call.
@@ -35,65 +35,65 @@ pub enum Event {
         worker: WorkerId,
         /// The call.
         call: CallId,
-        /// Whether the answer is that the call was cancelled.
+        /// Whether the answer says that the call was cancelled.
         cancelled: bool,
     },
-    /// A worker's process is gone.
+    /// A worker's process has exited.
     Died {
         /// The worker.
         worker: WorkerId,
-        /// Whether its call would die again: it was stopped at a limit.
+        /// Whether a repeated call would die again: the worker was stopped at a limit.
         of_a_limit: bool,
     },
-    /// A worker that was pinged is not held up.
+    /// A worker answered a ping.
     Pong(WorkerId),
-    /// What a worker holds, in bytes.
+    /// A worker's memory was measured.
     Measured {
         /// The worker.
         worker: WorkerId,
         /// Its memory, in bytes.
         held: usize,
     },
-    /// Others need what the worker takes up: let it go if it is idle.
+    /// Another pool needs the worker's resources: stop it if it is idle.
     Evict(WorkerId, Need),
-    /// Something that was waited for may be there.
-    Look,
-    /// Have as many workers as there should always be.
+    /// A requested permit may be available.
+    PermitReady,
+    /// Start the minimum of workers, and keep it.
     Warm,
-    /// Time has passed; `Machine::next_timer` said when to come.
+    /// Time has passed; `Machine::next_timer` gives the time of this event.
     Timer,
-    /// Take no more calls, finish those there are, then leave.
+    /// Accept no more calls, finish the accepted ones, then stop the workers.
     Close,
-    /// Answer everything that is left and kill.
+    /// Answer all calls and kill the workers.
     End,
 }
 
-/// What all pools together have too little of.
+/// A resource that all pools share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// A place for another pool's worker.
+    /// A permit for another pool's worker.
     WorkerPermit,
-    /// Memory: all workers together hold more than they may.
+    /// Memory: all workers together exceed the limit.
     Memory,
 }
 
-/// A call that somebody wants made.
+/// A submitted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallSpec {
     /// The call.
     pub call: CallId,
-    /// How long it may run, from the moment its worker begins it.
+    /// Its time limit, counted from the moment its worker begins it.
     pub timeout: Duration,
-    /// Whether it may be made a second time should its worker die of it.
+    /// Whether it may be repeated if its worker dies during it.
     pub repeatable: bool,
-    /// Whether a running call waits for it: it takes no permit of its own and goes before the others.
+    /// Whether a running call waits for it: it takes no run permit and goes before other calls.
     pub nested: bool,
 }
 
-/// What the driver is to do, in this order.
+/// An output of the machine, to be carried out in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Start a worker under this id.
+    /// Start a worker with this id.
     Start(WorkerId),
     /// Write the call to the worker.
     Send {
@@ -102,48 +102,48 @@ pub enum Effect {
         /// The call.
         call: CallId,
     },
-    /// Tell the worker never to begin a call it holds.
+    /// Withdraw a call that the worker holds and has not begun.
     Withdraw {
         /// The worker.
         worker: WorkerId,
         /// The call.
         call: CallId,
     },
-    /// Interrupt the call the worker is running.
+    /// Interrupt the call that the worker runs.
     Interrupt {
         /// The worker.
         worker: WorkerId,
         /// The call.
         call: CallId,
     },
-    /// Make the worker look at its input again: a signal that came just before a system call interrupts nothing.
+    /// Make the worker read its input again: a signal just before a system call interrupts nothing.
     Nudge(WorkerId),
-    /// Ask the worker where it is in a call.
+    /// Ask the worker for the stack of a call.
     TakeStack {
         /// The worker.
         worker: WorkerId,
         /// The call.
         call: CallId,
     },
-    /// Ask the worker for a sign of task; what answers is what begins its calls.
+    /// Ping the worker; the thread that begins its calls answers.
     Ping(WorkerId),
-    /// End the worker.
+    /// Stop the worker.
     Stop {
         /// The worker.
         worker: WorkerId,
-        /// How.
-        manner: Manner,
+        /// How to stop it.
+        mode: StopMode,
     },
-    /// Answer the caller. Every submitted call gets exactly one.
+    /// Answer the caller, exactly once per submitted call.
     Finish {
         /// The call.
         call: CallId,
         /// How it ended.
         verdict: Verdict,
     },
-    /// Log what was decided and why.
+    /// Log a decision and its reason.
     Tell(Decision),
-    /// The pool was closed and nothing is left in it.
+    /// The pool is closed and empty.
     Empty,
 }
 
@@ -152,126 +152,126 @@ pub enum Effect {
 pub enum Decision {
     /// A worker is started.
     Start(WorkerId, WhyStart),
-    /// A worker is to leave.
+    /// A worker is stopped.
     Stop(WorkerId, WhyStop),
-    /// A worker has reached a limit of its task; a successor is started first, where there is a worker permit for one.
+    /// A worker has reached a limit. Its successor starts first, if a worker permit is free.
     Recycle(WorkerId, WhyStop),
     /// Workers died in a row: none is started for a while.
     Rest {
-        /// How many.
+        /// The number of deaths.
         deaths: u32,
-        /// For how long.
+        /// The pause.
         pause: Duration,
     },
-    /// So many died that calls are refused for a while.
+    /// Workers died so often in a row that calls are refused for a while.
     Refuse {
-        /// How many.
+        /// The number of deaths.
         deaths: u32,
-        /// For how long.
+        /// The pause.
         pause: Duration,
     },
-    /// The while is over: the next call is tried alone.
+    /// The pause is over: the next call is tried alone.
     Try,
-    /// The trial went well.
+    /// The trial succeeded.
     Recovered,
-    /// A call is made again, since it does no harm.
+    /// An idempotent call is repeated.
     Repeat(CallId),
-    /// Workers of this file hold more than one may, already before their first call.
+    /// The file's workers exceed the memory limit before their first call.
     BeginsLarge {
-        /// The worker that was seen to.
+        /// The worker that was measured.
         worker: WorkerId,
         /// Its memory, in bytes.
         held: usize,
     },
-    /// A worker was wanted and all worker permits are taken.
+    /// A worker is needed and all worker permits are taken.
     NoWorkerPermit,
 }
 
 /// Why a worker is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyStart {
-    /// A call waits and no worker is there.
+    /// A call waits and there is no worker.
     Call,
-    /// Calls wait longer than they should.
+    /// Calls wait too long.
     Queue {
-        /// How many.
+        /// The number of waiting calls.
         waiting: usize,
     },
-    /// There should always be some.
+    /// The minimum of workers is not reached.
     Minimum,
-    /// Another is about to leave.
+    /// Its predecessor is about to stop.
     Successor(WorkerId),
 }
 
-/// Why a worker leaves.
+/// Why a worker is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyStop {
-    /// Nobody called for long enough.
+    /// It was idle for the idle timeout.
     Idle,
-    /// All together need what it takes up.
+    /// Another pool needs its resources.
     Evicted(Need),
-    /// It made as many calls as it may.
+    /// It has answered `max_calls` calls.
     Calls,
-    /// It lived as long as it may.
+    /// It has reached `max_lifetime`.
     Lifetime,
-    /// It holds more memory than it should after a call.
+    /// It exceeds `max_rss` after a call.
     Memory,
-    /// A call of it obeys no interruption.
+    /// One of its calls ignored the interruption.
     Stuck,
     /// The pool is closing.
     Closing,
 }
 
-/// How a worker is ended.
+/// How a worker is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// It is not needed: let it finish its exit handlers.
+pub enum StopMode {
+    /// Gracefully: its exit handlers run.
     Retire,
-    /// It is stuck or in the way.
+    /// Forcibly: it is stuck or its resources are needed now.
     Kill,
 }
 
-/// How a call ended, as far as the pool can know.
+/// How a call ended, as far as the pool knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The worker answered.
     Answered(WorkerId),
-    /// The worker died while it ran the call.
+    /// The worker died during the call.
     Died(WorkerId),
     /// No worker could be started.
     StartFailed(WorkerId),
-    /// Starts failed time and again, so that none is tried for a while.
+    /// Starts failed repeatedly, so none is attempted for a while.
     StillFailing {
-        /// How many in a row.
+        /// Failed starts in a row.
         times: u32,
-        /// When one is tried again.
+        /// When the next start is attempted.
         retry_after: Duration,
     },
-    /// It ran past its time.
+    /// It exceeded its time limit.
     TimedOut {
-        /// The worker it ran in.
+        /// Its worker.
         worker: WorkerId,
-        /// Whether the worker had to be stopped (it obeyed an interruption otherwise).
+        /// Whether the worker was stopped; otherwise the call obeyed the interruption.
         stopped: bool,
     },
-    /// Its worker was stopped because of a call beside it.
+    /// Its worker was stopped because of another call.
     HeldUp,
-    /// The caller withdrew it.
+    /// The caller cancelled it.
     Cancelled,
-    /// Too many calls wait already.
+    /// The queue is full.
     Busy {
-        /// How many wait, for this pool or for all.
+        /// Waiting calls, of this pool or of all.
         waiting: usize,
-        /// Whether that is the limit of all pools together.
+        /// Whether the limit of all tools together is reached.
         overall: bool,
-        /// When a place is likely free.
+        /// When capacity is likely free.
         retry_after: Duration,
     },
-    /// So many workers died in a row that none is tried for a while.
+    /// Workers died so often in a row that none is started for a while.
     Broken {
-        /// How many.
+        /// Deaths in a row.
         times: u32,
-        /// When one is tried again.
+        /// When the next start is attempted.
         retry_after: Duration,
     },
     /// The pool is closing.

@@ -1,8 +1,8 @@
-//! Stories of several workers: when another is started, when one is replaced, when one goes.
+//! Scenarios of several workers: when one is added, replaced or stopped.
 
 use super::broker::Caps;
-use super::event::{Decision, Effect, Event, Manner, WhyStart, WorkerId};
-use super::harness::{PoolHarness, W1, W2, W3, answered, at, call, deeds, died, send, told, up_to};
+use super::event::{Decision, Effect, Event, StopMode, WhyStart, WorkerId};
+use super::harness::{PoolHarness, W1, W2, W3, answered, at, call, decisions, deeds, died, send, up_to};
 use super::rules::Rules;
 
 #[test]
@@ -14,14 +14,14 @@ fn a_second_worker_is_started_when_a_call_waits_too_long() {
     assert_eq!(harness.does(0, at(101), Event::Submit(call(3))), []);
     assert_eq!(harness.pools[0].next_timer(), Some(at(126)));
     let grown = harness.step(0, at(126), Event::Timer);
-    assert_eq!(told(&grown)[0], Decision::Start(W2, WhyStart::Queue { waiting: 2 }));
+    assert_eq!(decisions(&grown)[0], Decision::Start(W2, WhyStart::Queue { waiting: 2 }));
     assert_eq!(deeds(grown), [Effect::Start(W2), Effect::Start(W3)]);
     assert_eq!(harness.does(0, at(130), Event::Ready(W2)), [send(W2, 2)]);
-    assert_eq!(harness.does(0, at(131), answered(W1, 1)).last(), Some(&send(W1, 3)), "whoever is free first");
+    assert_eq!(harness.does(0, at(131), answered(W1, 1)).last(), Some(&send(W1, 3)), "the first free worker takes it");
 }
 
 #[test]
-fn the_youngest_worker_is_the_one_that_is_idle_and_leaves() {
+fn the_youngest_worker_becomes_idle_and_leaves() {
     let rules = Rules { idle: Some(at(1_000)), ..up_to(2) };
     let mut harness = PoolHarness::new(Caps::default(), &[rules]);
     harness.warm(0, at(0));
@@ -35,29 +35,29 @@ fn the_youngest_worker_is_the_one_that_is_idle_and_leaves() {
         let now = at(second * 500);
         assert_eq!(harness.does(0, now, Event::Submit(call(second + 10))), [send(W1, second + 10)]);
         let _ = harness.step(0, now, answered(W1, second + 10));
-        let leaves = Effect::Stop { worker: W2, manner: Manner::Retire };
+        let leaves = Effect::Stop { worker: W2, mode: StopMode::Retire };
         let due = harness.does(0, now, Event::Timer);
         assert_eq!(due, if second == 3 { vec![leaves] } else { vec![] });
     }
 }
 
 #[test]
-fn the_minimum_is_there_from_the_first_call_on_and_stays() {
+fn the_minimum_starts_with_the_first_call_and_stays() {
     let rules = Rules { min_workers: 2, idle: Some(at(100)), ..up_to(2) };
     let mut harness = PoolHarness::new(Caps::default(), &[rules]);
     assert_eq!(harness.does(0, at(0), Event::Warm), [Effect::Start(W1), Effect::Start(W2)]);
     let _ = harness.step(0, at(10), Event::Ready(W1));
     let _ = harness.step(0, at(10), Event::Ready(W2));
-    assert_eq!(harness.pools[0].next_timer(), None, "nobody leaves");
+    assert_eq!(harness.pools[0].next_timer(), None, "no worker leaves");
     assert_eq!(harness.does(0, at(500), Event::Timer), []);
-    assert_eq!(harness.does(0, at(600), died(W1)), [Effect::Start(W3)], "at once the first time");
+    assert_eq!(harness.does(0, at(600), died(W1)), [Effect::Start(W3)], "at once after the first death");
     let failed = harness.does(0, at(601), Event::StartFailed { worker: W3, by_itself: false });
     assert_eq!(failed, [], "not without a pause");
-    let again = harness.pools[0].next_timer().expect("it is tried again");
+    let again = harness.pools[0].next_timer().expect("a retry");
     assert!(again > at(1_350) && again <= at(1_601), "{again:?}");
     assert_eq!(harness.does(0, again, Event::Timer), [Effect::Start(WorkerId(4))]);
     let _ = harness.step(0, again, Event::StartFailed { worker: WorkerId(4), by_itself: false });
-    assert!(harness.pools[0].next_timer().is_some_and(|then| then > again + at(1_400)), "and then less and less often");
+    assert!(harness.pools[0].next_timer().is_some_and(|then| then > again + at(1_400)), "with a longer pause");
 }
 
 #[test]
@@ -72,9 +72,5 @@ fn calls_go_to_the_oldest_worker_that_can_begin_them() {
     assert_eq!(harness.does(0, at(30), Event::Ready(W2)), [send(W2, 3)]);
     let _ = harness.step(0, at(31), answered(W1, 1));
     let _ = harness.step(0, at(31), answered(W2, 3));
-    assert_eq!(
-        harness.does(0, at(32), Event::Submit(call(4))),
-        [send(W1, 4)],
-        "the youngest is the one to become idle"
-    );
+    assert_eq!(harness.does(0, at(32), Event::Submit(call(4))), [send(W1, 4)], "the youngest becomes idle");
 }

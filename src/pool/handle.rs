@@ -1,4 +1,4 @@
-//! The way into a pool: calls go in, their ends come out; a caller that goes away takes its call with it.
+//! The handle of a pool: it accepts calls and returns how they ended. A caller that stops waiting cancels its call.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message};
+use super::broker_handle::BrokerHandle;
 use super::event::{CallId, Event};
 use super::job::{Job, Settled};
 use super::open_call;
 use super::rules::Rules;
-use super::shared::Shared;
 use super::status::PoolStatus;
 use crate::outcome::{Cancelled, Fault, Metadata};
 use crate::worker::Launcher;
@@ -21,23 +21,23 @@ use crate::worker::Launcher;
 pub struct Pool {
     sender: mpsc::UnboundedSender<Message>,
     next_call: AtomicU64,
-    /// It was told to close or to end.
-    told: AtomicBool,
-    /// Whether a worker of it ever said hello.
+    /// It is closing or ending.
+    closing: AtomicBool,
+    /// Whether any of its workers has said hello.
     started: watch::Receiver<bool>,
 }
 
 impl Pool {
-    /// Starts the pool of a tool file. No worker is started before the first call.
-    pub fn start(file: PathBuf, rules: &Rules, launcher: Arc<dyn Launcher>, shared: Arc<Shared>) -> Self {
+    /// Starts the actor of a tool file's pool. No worker starts before the first call.
+    pub fn start(file: PathBuf, rules: &Rules, launcher: Arc<dyn Launcher>, shared: Arc<BrokerHandle>) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         let (has_started, started) = watch::channel(false);
         let actor = Actor::new(rules, file, launcher, shared, sender.clone(), has_started);
         tokio::spawn(actor.run(inbox));
-        Self { sender, next_call: AtomicU64::new(1), told: AtomicBool::new(false), started }
+        Self { sender, next_call: AtomicU64::new(1), closing: AtomicBool::new(false), started }
     }
 
-    /// Makes a call. It is cancelled by its [`Cancellation`], or by dropping the future.
+    /// Runs a call. Its [`Cancellation`] or dropping the future cancels it.
     pub async fn call(&self, job: Job) -> Settled {
         let call = CallId(self.next_call.fetch_add(1, Ordering::Relaxed));
         let (tool, cancellation) = (job.tool.clone(), job.cancellation.clone());
@@ -55,56 +55,56 @@ impl Pool {
         guard.call = None;
         settled.unwrap_or_else(|_| {
             let fault =
-                if self.told.load(Ordering::Relaxed) { open_call::closed(&tool) } else { open_call::broken(&tool) };
+                if self.closing.load(Ordering::Relaxed) { open_call::closed(&tool) } else { open_call::broken(&tool) };
             Settled { ended: Err(fault), metadata: Metadata::default() }
         })
     }
 
-    /// Has as many workers started as there should always be.
+    /// Starts the minimum of workers.
     pub fn warm(&self) {
-        let _ = self.sender.send(Message::Heard(Event::Warm));
+        let _ = self.sender.send(Message::Event(Event::Warm));
     }
 
-    /// How it stands; `None` when it is gone.
+    /// The pool's status; `None` when its actor is gone.
     pub async fn status(&self) -> Option<PoolStatus> {
         let (reply, answer) = oneshot::channel();
         self.sender.send(Message::Status(reply)).ok()?;
         answer.await.ok()
     }
 
-    /// Takes no more calls; those inside are finished, then the workers leave.
+    /// Accepts no more calls, finishes the accepted ones, then stops the workers.
     pub fn close(&self) {
-        self.told.store(true, Ordering::Relaxed);
+        self.closing.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::Close);
     }
 
-    /// Answers every call inside with `SHUTTING_DOWN` and kills the workers.
+    /// Answers every accepted call with `SHUTTING_DOWN` and kills the workers.
     pub fn end(&self) {
-        self.told.store(true, Ordering::Relaxed);
+        self.closing.store(true, Ordering::Relaxed);
         let _ = self.sender.send(Message::End);
     }
 
-    /// Whether it was told to close or to end.
+    /// Whether it is closing or ending.
     pub fn is_told(&self) -> bool {
-        self.told.load(Ordering::Relaxed)
+        self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether a worker of it ever said hello.
+    /// Whether any of its workers has said hello.
     pub fn has_started(&self) -> bool {
         *self.started.borrow()
     }
 
-    /// Waits until one has; false for a pool that is gone before.
+    /// Waits until a worker has said hello; false if the pool ends before that.
     pub async fn started(&self) -> bool {
         self.started.clone().wait_for(|has| *has).await.is_ok()
     }
 
-    /// Whether a closed or ended pool has let its last worker go.
+    /// Whether a closed or ended pool has no worker left.
     pub fn is_empty(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Waits until a closed or ended pool is empty. May be given up and taken up again.
+    /// Waits until a closed or ended pool is empty. Can be awaited repeatedly.
     pub async fn emptied(&self) {
         self.sender.closed().await;
     }
@@ -123,7 +123,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Shared between who may cancel a call and what runs it. The first reason counts.
+/// Shared by those who may cancel a call and those who run it. The first reason counts.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<State>);
 
@@ -134,7 +134,7 @@ struct State {
 }
 
 impl Cancellation {
-    /// Cancels the call; `false` when it was cancelled before.
+    /// Cancels the call; `false` if it was cancelled before.
     pub fn cancel(&self, why: Cancelled) -> bool {
         let is_first = self.0.why.set(why).is_ok();
         self.0.notify.notify_waiters();
@@ -157,7 +157,7 @@ impl Cancellation {
         }
     }
 
-    /// Gives up waiting for `work` when the call is cancelled.
+    /// Runs `work` until the call is cancelled.
     pub async fn or<T>(&self, tool: &str, work: impl Future<Output = T>) -> Result<T, Fault> {
         tokio::select! {
             biased;

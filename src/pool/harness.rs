@@ -1,4 +1,4 @@
-//! A harness of pools, for stories that are told without processes.
+//! A harness of pools for scenarios without processes.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ pub(super) fn died(worker: WorkerId) -> Event {
     Event::Died { worker, of_a_limit: false }
 }
 
-/// What is to be done, without what is only to be told.
+/// The effects without the decisions, which are only logged.
 pub(super) fn deeds(effects: Vec<Effect>) -> Vec<Effect> {
     effects.into_iter().filter(|effect| !matches!(effect, Effect::Tell(_))).collect()
 }
 
-pub(super) fn told(effects: &[Effect]) -> Vec<Decision> {
+pub(super) fn decisions(effects: &[Effect]) -> Vec<Decision> {
     effects
         .iter()
         .filter_map(|effect| if let Effect::Tell(decision) = effect { Some(*decision) } else { None })
@@ -62,7 +62,7 @@ impl PoolHarness {
         deeds(self.step(pool, now, event))
     }
 
-    /// A pool with one worker that waits for a call.
+    /// A pool with one idle worker.
     pub(super) fn warm(&mut self, pool: usize, now: Moment) {
         assert_eq!(self.does(pool, now, Event::Submit(call(900))), [Effect::Start(W1)]);
         assert_eq!(self.does(pool, now, Event::Ready(W1)), [send(W1, 900)]);

@@ -1,4 +1,4 @@
-//! A call on its way through the pool, and what its caller hears of it.
+//! A call on its way through the pool, and its listener.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::outcome::{Fault, Metadata, Outcome, Redactor};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};
 
-/// A call to be made in a worker.
+/// A call for a worker.
 pub struct Job {
     /// The call's id, unique across runs.
     pub call_id: String,
@@ -25,39 +25,39 @@ pub struct Job {
     pub config: Arc<RawValue>,
     /// The declared secrets that are set, a JSON object.
     pub secrets: Arc<RawValue>,
-    /// How long it may run.
+    /// The time limit.
     pub timeout: Duration,
-    /// Whether it may be made again should its worker die of it.
+    /// Whether it may be repeated if its worker dies during it.
     pub repeatable: bool,
     /// Whether a running call waits for it.
     pub nested: bool,
-    /// The most output that is kept, in bytes.
+    /// The most output to keep, in bytes.
     pub output_limit: usize,
-    /// Takes the tool's secrets out of what is told of the call.
+    /// Redacts the tool's secrets.
     pub redactor: Option<Arc<Redactor>>,
-    /// Who hears of its progress.
+    /// Receives the call's progress and output.
     pub listener: Arc<dyn Listener>,
-    /// What it may ask of hostler, if anything.
+    /// Answers the tool's requests, if it has host access.
     pub host: Option<Arc<dyn HostAccess>>,
-    /// Says when the call is to end.
+    /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }
 
-/// Hears what happens while a call is under way. Must not block.
+/// Receives the events of a call. Must not block.
 pub trait Listener: Send + Sync {
-    /// Something happens before the tool runs: an environment is built, a worker starts.
+    /// A preparation before the tool runs: an environment is built, a worker starts.
     fn note(&self, _text: &str) {}
-    /// The tool says how far it is.
+    /// The tool reports progress.
     fn progress(&self, _note: &ProgressNote) {}
     /// The tool printed something.
     fn output(&self, _stream: &str, _text: &str) {}
     /// The tool logged something.
     fn log(&self, _line: &LogLine) {}
-    /// The call has ended, and its outcome is recorded. Nothing follows.
+    /// The call has ended and its outcome is recorded. The last event.
     fn ended(&self, _outcome: &Arc<Outcome>) {}
 }
 
-/// A listener that hears nothing.
+/// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopListener;
 
@@ -68,25 +68,25 @@ impl Listener for NoopListener {}
 pub struct Settled {
     /// The result as JSON text, or the fault.
     pub ended: Result<Box<RawValue>, Fault>,
-    /// How it went.
+    /// Its metadata.
     pub metadata: Metadata,
 }
 
-/// What a call printed, up to a limit; the cut is marked, never silent.
+/// The captured output of a call, up to a limit; truncation is marked.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct CapturedOutput {
     text: String,
     dropped: usize,
-    /// The last of what came on standard error, for a death.
+    /// The end of standard error, for a death.
     last_words: String,
-    /// Ends of what came on standard output and on standard error that may be beginnings of secrets.
+    /// The ends of both streams that may be the beginning of a secret.
     held: [String; 2],
 }
 
-/// How much of them is kept, in bytes.
+/// The most to keep, in bytes.
 const LAST_WORDS: usize = 4096;
 
-impl Printed {
+impl CapturedOutput {
     pub fn push(&mut self, text: &str, limit: usize) {
         let room = limit.saturating_sub(self.text.len());
         let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -94,7 +94,7 @@ impl Printed {
         self.dropped += text.len() - end;
     }
 
-    /// What of a piece may be told now, with the secrets taken out of it.
+    /// The part of a piece that can be passed on now, with secrets redacted.
     pub fn clean<'t>(&mut self, redactor: Option<&Redactor>, stream: &str, text: &'t str) -> Cow<'t, str> {
         let Some(redactor) = redactor else { return text.into() };
         let held = &mut self.held[usize::from(stream == "stderr")];
@@ -104,14 +104,14 @@ impl Printed {
         redactor.text(&ready).into_owned().into()
     }
 
-    /// What was held back, and was no secret after all.
+    /// The withheld rest, which turned out to be no secret.
     pub fn held(&mut self) -> [(&'static str, String); 2] {
         let [stdout, stderr] = std::mem::take(&mut self.held);
         [("stdout", stdout), ("stderr", stderr)]
     }
 
-    /// Remembers the end of what came on standard error.
-    pub fn hear_words(&mut self, stream: &str, text: &str) {
+    /// Keeps the end of standard error.
+    pub fn keep_tail(&mut self, stream: &str, text: &str) {
         if stream == "stderr" {
             self.last_words.push_str(text);
             let surplus = self.last_words.len().saturating_sub(LAST_WORDS);
@@ -120,7 +120,7 @@ impl Printed {
         }
     }
 
-    /// The last words of a process that died during the call, if it had any.
+    /// The last lines of stderr of a process that died during the call.
     pub fn last_words(&self) -> Option<String> {
         let text = self.last_words.trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn output_over_the_limit_is_marked() {
-        let mut printed = Printed::default();
+        let mut printed = CapturedOutput::default();
         printed.push("äöü", 5);
         printed.push("more", 5);
         assert_eq!(printed.take().unwrap(), "äöm\n[output cut: 5 more bytes]");

@@ -1,4 +1,4 @@
-//! The real loop with workers in memory and a clock that stands still until everybody waits.
+//! The real actor with in-memory workers and a paused clock.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::broker::Caps;
+use super::broker_handle::BrokerHandle;
 use super::handle::Cancellation;
 use super::handle::Pool;
 use super::job::{Job, Listener, NoopListener, Settled};
 use super::rules::Rules;
-use super::shared::Shared;
 use crate::outcome::{Code, Fault};
 use crate::process::Exit;
 use crate::protocol::{WireError, parse};
@@ -26,12 +26,12 @@ use crate::worker::{
     WorkerHandle,
 };
 
-/// Launches workers that are tasks. What a function does is in its name.
+/// Launches workers that are tasks. The function name selects the behaviour.
 #[derive(Default)]
 struct MemoryLauncher {
     launched: AtomicU32,
     refuse: bool,
-    /// A fault of ours, in the middle of the loop.
+    /// A panic inside the actor.
     panics: bool,
 }
 
@@ -46,7 +46,7 @@ impl Launcher for MemoryLauncher {
         let refuse = self.refuse;
         Box::pin(async move {
             if refuse {
-                return Err(Fault::new(Code::StartupFailed, "memory is gone"));
+                return Err(Fault::new(Code::StartupFailed, "no memory left"));
             }
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
@@ -64,7 +64,7 @@ async fn live(
     let died = |exit| {
         events.send(WorkerEvent::Died(Death {
             exit,
-            stderr: Some("last words".to_owned()),
+            stderr: Some("stderr tail".to_owned()),
             stack: crate::worker::Stack::default(),
             excess: None,
             peak_memory: None,
@@ -99,7 +99,7 @@ async fn live(
                         speak_for(&events, id.as_u64().unwrap());
                         json!({"jsonrpc": "2.0", "id": id, "result": null})
                     }
-                    // The answer to what it asked in the name of the first call is that call's result.
+                    // The answer to its request in the name of the first call becomes that call's result.
                     None if id == "w1" => json!({"jsonrpc": "2.0", "id": 1, "result": frame["result"]}),
                     _ => continue,
                 };
@@ -110,7 +110,7 @@ async fn live(
     }
 }
 
-/// In the name of the first call, of no call and of one that is not this worker's: prints, logs and asks.
+/// Prints, logs and sends requests in the name of the first call, of no call and of another worker's call.
 fn speak_for(events: &EventSender, own: u64) {
     for (name, question) in [(json!(1), "w1"), (json!(null), "w2"), (json!(own + 1000), "w3")] {
         let output = json!({"method": "output", "params": {"id": name, "stream": "stdout", "text": question}});
@@ -125,17 +125,17 @@ fn speak_for(events: &EventSender, own: u64) {
     }
 }
 
-/// What a call heard of its own log lines, and the questions that were asked in its name.
+/// The log lines that a call received, and the requests in its name.
 #[derive(Default)]
-struct Heard(parking_lot::Mutex<Vec<String>>);
+struct Event(parking_lot::Mutex<Vec<String>>);
 
-impl Listener for Heard {
+impl Listener for Event {
     fn log(&self, line: &LogLine) {
         self.0.lock().push(line.message.clone());
     }
 }
 
-impl HostAccess for Heard {
+impl HostAccess for Event {
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>> {
         self.0.lock().push(format!("{} {}", ask.method.word(), ask.params));
         Box::pin(async { Ok(RawValue::from_string("[]".to_owned()).unwrap()) })
@@ -148,8 +148,8 @@ fn pool(rules: &Rules) -> (Arc<Pool>, Arc<MemoryLauncher>) {
     (Arc::new(pool), launcher)
 }
 
-fn shared() -> Arc<Shared> {
-    Arc::new(Shared::new(Caps::default()))
+fn shared() -> Arc<BrokerHandle> {
+    Arc::new(BrokerHandle::new(Caps::default()))
 }
 
 fn job(function: &str, number: u64) -> Job {
@@ -177,7 +177,7 @@ fn code(settled: &Settled) -> Code {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_matches_its_question_and_one_worker_gives_them_all() {
+async fn each_answer_reaches_its_call_and_one_worker_serves_all() {
     let (pool, launcher) = pool(&Rules::default());
     let calls = (0..100).map(|number| {
         let pool = Arc::clone(&pool);
@@ -192,7 +192,7 @@ async fn every_answer_matches_its_question_and_one_worker_gives_them_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stuck_call_is_answered_within_a_second_of_its_deadline_and_the_next_gets_a_new_worker() {
+async fn a_stuck_call_is_answered_within_a_second_and_the_next_gets_a_new_worker() {
     let (pool, _) = pool(&Rules::default());
     let began = Instant::now();
     let stuck = pool.call(job("hang", 1)).await;
@@ -205,35 +205,35 @@ async fn a_stuck_call_is_answered_within_a_second_of_its_deadline_and_the_next_g
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_death_is_the_running_calls_fault_and_nobody_elses() {
+async fn a_death_fails_only_the_running_call() {
     let (pool, _) = pool(&Rules::default());
     let (dead, next) = tokio::join!(pool.call(job("die", 1)), pool.call(job("echo", 2)));
     let fault = dead.ended.unwrap_err();
     assert_eq!((fault.code, fault.details.exit_code), (Code::ToolCrashed, Some(3)));
-    assert_eq!(fault.details.stderr.as_deref(), Some("last words"));
+    assert_eq!(fault.details.stderr.as_deref(), Some("stderr tail"));
     assert_eq!((next.ended.unwrap().get(), next.metadata.attempt), ("{\"n\":2}", 2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_death_under_several_calls_tells_each_that_there_were_others() {
+async fn a_death_during_several_calls_mentions_the_others() {
     let (pool, _) = pool(&Rules { concurrency: 2, ..Rules::default() });
     let (beside, dead) = tokio::join!(pool.call(job("hang", 1)), pool.call(job("die", 2)));
     for told in [beside, dead] {
         let fault = told.ended.unwrap_err();
-        assert!(fault.message.contains("it made one other call as well"), "{fault}");
+        assert!(fault.message.contains("it also ran one other call"), "{fault}");
     }
     let alone = pool.call(job("die", 3)).await.ended.unwrap_err();
-    assert!(!alone.message.contains("as well"), "{alone}");
+    assert!(!alone.message.contains("other call"), "{alone}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_goes_away_takes_its_call_with_it() {
+async fn a_caller_that_stops_waiting_cancels_its_call() {
     let (pool, _) = pool(&Rules::default());
     let gone = tokio::time::timeout(Duration::from_secs(1), pool.call(job("hang", 1))).await;
     assert!(gone.is_err());
     let began = Instant::now();
     assert!(pool.call(job("echo", 2)).await.ended.is_ok());
-    assert!(began.elapsed() < Duration::from_secs(1), "the call_slot was free again within the grace");
+    assert!(began.elapsed() < Duration::from_secs(1), "the worker was free again within the grace period");
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,16 +246,16 @@ async fn an_idle_worker_leaves_and_the_next_call_starts_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_prints_is_its_calls_output() {
+async fn printed_text_is_the_output_of_its_call() {
     let (pool, _) = pool(&Rules::default());
     assert_eq!(pool.call(job("print", 1)).await.metadata.output.as_deref(), Some("to stderr\n"));
     assert_eq!(pool.call(job("echo", 2)).await.metadata.output, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_calls_in_a_worker_each_gets_what_names_it_and_nothing_else() {
+async fn each_of_several_calls_gets_only_the_messages_that_name_it() {
     let (pool, launcher) = pool(&Rules { concurrency: 2, ..Rules::default() });
-    let heard: [Arc<Heard>; 2] = Default::default();
+    let heard: [Arc<Event>; 2] = Default::default();
     let job = |function, number: u64| {
         let heard = Arc::clone(&heard[usize::try_from(number).unwrap() - 1]);
         Job { listener: Arc::clone(&heard) as _, host: Some(heard), ..job(function, number) }
@@ -272,28 +272,28 @@ async fn of_several_calls_in_a_worker_each_gets_what_names_it_and_nothing_else()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_cannot_speak_for_a_call_of_another_one() {
+async fn a_worker_cannot_speak_for_a_call_of_another_worker() {
     let (pool, launcher) = pool(&Rules { concurrency: 2, max_workers: 2, ..Rules::default() });
-    let heard: Arc<Heard> = Arc::default();
+    let heard: Arc<Event> = Arc::default();
     let first = Job { listener: Arc::clone(&heard) as _, host: Some(Arc::clone(&heard) as _), ..job("hang", 1) };
     let (first, _, speaker) = tokio::join!(pool.call(first), pool.call(job("hang", 2)), pool.call(job("speak", 3)));
     assert_eq!(launcher.launched.load(Ordering::Relaxed), 2);
     assert_eq!(code(&first), Code::ToolTimeout);
-    // What has no name is a thread's of nobody, also where only one call could be meant.
+    // Unnamed messages come from a stray thread, even where only one call runs.
     assert_eq!((first.metadata.output, speaker.metadata.output), (None, None));
     assert_eq!(*heard.0.lock(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_does_not_start_is_told_with_its_reason() {
+async fn a_failed_start_returns_its_reason() {
     let launcher = Arc::new(MemoryLauncher { refuse: true, ..MemoryLauncher::default() });
     let pool = Pool::start(PathBuf::from("/t/memory.py"), &Rules::default(), launcher, shared());
     let fault = pool.call(job("echo", 1)).await.ended.unwrap_err();
-    assert_eq!((fault.code, fault.message.as_str()), (Code::StartupFailed, "memory is gone"));
+    assert_eq!((fault.code, fault.message.as_str()), (Code::StartupFailed, "no memory left"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_loop_that_panics_is_told_and_takes_nothing_with_it() {
+async fn a_panicking_actor_is_reported_and_releases_everything() {
     let shared = shared();
     let launcher = Arc::new(MemoryLauncher { panics: true, ..MemoryLauncher::default() });
     let pool = Pool::start(PathBuf::from("/t/broken.py"), &Rules::default(), launcher, Arc::clone(&shared));
@@ -301,14 +301,14 @@ async fn a_loop_that_panics_is_told_and_takes_nothing_with_it() {
     assert_eq!(fault.code, Code::SystemError);
     assert!(fault.message.contains("the next call starts a new one"), "{fault}");
     let usage = shared.usage();
-    assert_eq!((usage.workers, usage.running, usage.waiting), (0, 0, 0), "what it held is there for others");
+    assert_eq!((usage.workers, usage.running, usage.waiting), (0, 0, 0), "its permits are released");
     let launcher = Arc::new(MemoryLauncher::default());
     let other = Pool::start(PathBuf::from("/t/sound.py"), &Rules::default(), launcher, shared);
     assert!(other.call(job("echo", 2)).await.ended.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_answers_for_another_is_not_believed() {
+async fn an_answer_for_another_workers_call_is_ignored() {
     let (pool, _) = pool(&Rules { max_workers: 2, ..Rules::default() });
     let hangs = tokio::spawn({
         let pool = Arc::clone(&pool);
@@ -322,7 +322,7 @@ async fn a_worker_that_answers_for_another_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ended_pool_answers_and_becomes_empty() {
+async fn an_ended_pool_answers_its_calls_and_becomes_empty() {
     let (pool, _) = pool(&Rules::default());
     let running = tokio::spawn({
         let pool = Arc::clone(&pool);
@@ -336,7 +336,7 @@ async fn an_ended_pool_answers_and_becomes_empty() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_loses_patience_with_a_closed_pool_can_still_end_it() {
+async fn a_closed_pool_can_still_be_ended() {
     let (pool, _) = pool(&Rules::default());
     let running = tokio::spawn({
         let pool = Arc::clone(&pool);

@@ -1,9 +1,9 @@
-//! Single stories of the machine, told step by step.
+//! Scenarios of the machine, step by step.
 
 use std::time::Duration;
 
 use super::broker::{Caps, PoolId, ResourceBroker};
-use super::event::{CallId, CallSpec, Decision, Effect, Event, Manner, Moment, Verdict, WorkerId};
+use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, StopMode, Verdict, WorkerId};
 use super::machine;
 use super::rules::Rules;
 
@@ -18,10 +18,10 @@ fn at(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// A machine and what it shares, with itself alone or with another.
+/// A machine with its broker, alone or sharing it.
 struct Machine {
     inner: machine::Machine,
-    told: Vec<Decision>,
+    decisions: Vec<Decision>,
     broker: ResourceBroker,
 }
 
@@ -29,18 +29,18 @@ impl Machine {
     fn new(rules: &Rules) -> Self {
         Self {
             inner: machine::Machine::new(PoolId(1), rules),
-            told: Vec::new(),
+            decisions: Vec::new(),
             broker: ResourceBroker::new(Caps::default()),
         }
     }
 
-    /// What is to be done; what is only to be told is remembered.
+    /// The effects; decisions are recorded.
     fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         let effects = self.inner.step(now, event, &mut self.broker);
-        let told = effects
+        let decisions = effects
             .iter()
             .filter_map(|effect| if let Effect::Tell(decision) = effect { Some(*decision) } else { None });
-        self.told.extend(told);
+        self.decisions.extend(decisions);
         effects.into_iter().filter(|effect| !matches!(effect, Effect::Tell(_))).collect()
     }
 
@@ -48,9 +48,9 @@ impl Machine {
         self.inner.next_timer()
     }
 
-    /// Pauses are of three quarters of their length to all of it: comes back when this one is over.
+    /// A pause lasts between three quarters of its length and all of it: returns the end of this one.
     fn after_pause(&mut self) -> (Moment, Vec<Effect>) {
-        let at = self.next_timer().expect("nobody comes back");
+        let at = self.next_timer().expect("a timer");
         (at, self.step(at, Event::Timer))
     }
 }
@@ -94,25 +94,25 @@ fn idle() -> Machine {
 }
 
 #[test]
-fn the_second_call_finds_the_worker_warm() {
+fn the_second_call_uses_the_warm_worker() {
     let mut machine = idle();
     assert_eq!(machine.step(at(30), submit(B)), [Effect::Send { worker: W1, call: B }]);
 }
 
 #[test]
-fn idle_time_counts_from_the_end_of_the_last_call() {
+fn idle_time_starts_at_the_end_of_the_last_call() {
     let mut machine = idle();
     assert_eq!(machine.next_timer(), Some(at(20) + Duration::from_mins(10)));
     let _ = machine.step(at(5_000), submit(B));
     let _ = machine.step(at(6_000), answered(W1, B));
     assert_eq!(machine.next_timer(), Some(at(6_000) + Duration::from_mins(10)));
     let leaves = machine.step(at(606_000), Event::Timer);
-    assert_eq!(leaves, [Effect::Stop { worker: W1, manner: Manner::Retire }]);
+    assert_eq!(leaves, [Effect::Stop { worker: W1, mode: StopMode::Retire }]);
     assert_eq!(machine.step(at(606_001), submit(C)), [Effect::Start(W2)], "a call that comes then gets a new one");
 }
 
 #[test]
-fn a_running_call_is_never_idle() {
+fn a_worker_with_a_running_call_is_not_idle() {
     let mut machine = Machine::new(&Rules { idle: Some(at(100)), ..Rules::default() });
     let _ = machine.step(at(0), Event::Submit(CallSpec { timeout: at(10_000), ..spec(A) }));
     let _ = machine.step(at(0), Event::Ready(W1));
@@ -120,7 +120,7 @@ fn a_running_call_is_never_idle() {
 }
 
 #[test]
-fn the_calls_behind_one_that_died_go_to_the_next_worker_untouched() {
+fn calls_behind_one_that_died_go_to_the_next_worker() {
     let mut machine = ready();
     let _ = machine.step(at(11), submit(B));
     let _ = machine.step(at(12), submit(C));
@@ -131,20 +131,20 @@ fn the_calls_behind_one_that_died_go_to_the_next_worker_untouched() {
 }
 
 #[test]
-fn a_call_that_overstays_is_asked_where_it_is_then_interrupted_then_stopped() {
+fn an_overdue_call_is_asked_for_its_stack_then_interrupted_then_stopped() {
     let mut machine = ready();
-    assert_eq!(machine.next_timer(), Some(at(1_010)), "its clock began when it was written");
+    assert_eq!(machine.next_timer(), Some(at(1_010)), "its clock starts when it is written");
     assert_eq!(machine.step(at(1_010), Event::Timer), [Effect::TakeStack { worker: W1, call: A }]);
     assert_eq!(machine.step(at(1_160), Event::Timer), [Effect::Interrupt { worker: W1, call: A }]);
     assert_eq!(machine.step(at(1_260), Event::Timer), [Effect::Nudge(W1)]);
     let end = machine.step(at(1_660), Event::Timer);
     let stopped = Verdict::TimedOut { worker: W1, stopped: true };
-    assert_eq!(end, [finish(A, stopped), Effect::Stop { worker: W1, manner: Manner::Kill }]);
-    assert_eq!(machine.step(at(1_661), answered(W1, A)), [], "a late answer is nobody's");
+    assert_eq!(end, [finish(A, stopped), Effect::Stop { worker: W1, mode: StopMode::Kill }]);
+    assert_eq!(machine.step(at(1_661), answered(W1, A)), [], "a late answer is ignored");
 }
 
 #[test]
-fn a_call_that_obeys_the_interruption_costs_no_worker() {
+fn an_interrupted_call_costs_no_worker() {
     let mut machine = ready();
     let _ = machine.step(at(1_010), Event::Timer);
     let _ = machine.step(at(1_160), Event::Timer);
@@ -154,7 +154,7 @@ fn a_call_that_obeys_the_interruption_costs_no_worker() {
 }
 
 #[test]
-fn the_clock_of_a_call_begins_when_its_predecessor_has_answered() {
+fn a_calls_clock_starts_when_its_predecessor_is_answered() {
     let mut machine = ready();
     let _ = machine.step(at(11), submit(B));
     let _ = machine.step(at(900), answered(W1, A));
@@ -162,18 +162,18 @@ fn the_clock_of_a_call_begins_when_its_predecessor_has_answered() {
 }
 
 #[test]
-fn a_withdrawn_call_is_never_begun_and_a_running_one_is_interrupted() {
+fn a_withdrawn_call_never_begins_and_a_running_one_is_interrupted() {
     let mut machine = ready();
     let _ = machine.step(at(11), submit(B));
     let withdrawn = machine.step(at(12), Event::Cancel(B));
     assert_eq!(withdrawn, [finish(B, Verdict::Cancelled), Effect::Withdraw { worker: W1, call: B }]);
     let interrupted = machine.step(at(13), Event::Cancel(A));
     assert_eq!(interrupted, [finish(A, Verdict::Cancelled), Effect::Interrupt { worker: W1, call: A }]);
-    assert_eq!(machine.step(at(14), Event::Cancel(A)), [], "once is enough");
+    assert_eq!(machine.step(at(14), Event::Cancel(A)), [], "a second cancel has no effect");
 }
 
 #[test]
-fn a_full_queue_says_so_at_once() {
+fn a_full_queue_refuses_calls_at_once() {
     let mut machine = Machine::new(&Rules { max_queue: 2, ..Rules::default() });
     let _ = machine.step(at(0), submit(A));
     let _ = machine.step(at(0), submit(B));
@@ -182,7 +182,7 @@ fn a_full_queue_says_so_at_once() {
 }
 
 #[test]
-fn a_start_that_fails_fails_the_calls_that_waited_for_it_and_the_next_one_tries_again() {
+fn a_failed_start_fails_the_waiting_calls_and_the_next_call_retries() {
     let mut machine = Machine::new(&Rules::default());
     let _ = machine.step(at(0), submit(A));
     let _ = machine.step(at(0), submit(B));
@@ -192,28 +192,28 @@ fn a_start_that_fails_fails_the_calls_that_waited_for_it_and_the_next_one_tries_
 }
 
 #[test]
-fn a_closed_pool_finishes_what_it_has_and_becomes_empty_once() {
+fn a_closed_pool_finishes_its_calls_and_becomes_empty_once() {
     let mut machine = ready();
     assert_eq!(machine.step(at(11), Event::Close), []);
     assert_eq!(machine.step(at(12), submit(B)), [finish(B, Verdict::ShuttingDown)]);
     let last = machine.step(at(13), answered(W1, A));
-    assert_eq!(last, [finish(A, Verdict::Answered(W1)), Effect::Stop { worker: W1, manner: Manner::Retire }]);
+    assert_eq!(last, [finish(A, Verdict::Answered(W1)), Effect::Stop { worker: W1, mode: StopMode::Retire }]);
     assert_eq!(machine.step(at(14), died(W1)), [Effect::Empty]);
     assert_eq!(machine.step(at(15), Event::Timer), []);
 }
 
 #[test]
-fn an_ended_pool_answers_everybody_and_kills() {
+fn an_ended_pool_answers_all_calls_and_kills_workers() {
     let mut machine = ready();
     let _ = machine.step(at(11), submit(B));
     let end = machine.step(at(12), Event::End);
-    let killed = Effect::Stop { worker: W1, manner: Manner::Kill };
+    let killed = Effect::Stop { worker: W1, mode: StopMode::Kill };
     assert_eq!(end, [finish(A, Verdict::ShuttingDown), finish(B, Verdict::ShuttingDown), killed]);
     assert_eq!(machine.step(at(13), died(W1)), [Effect::Empty]);
 }
 
 #[test]
-fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
+fn repeated_failed_starts_back_off() {
     let mut machine = Machine::new(&Rules::default());
     let (mut now, mut pauses) = (at(0), Vec::new());
     for number in 1..=9 {
@@ -221,7 +221,7 @@ fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
         assert_eq!(machine.step(now, submit(call)), [Effect::Start(worker)], "start {number}");
         assert_eq!(machine.step(now, failed(worker)), [finish(call, Verdict::StartFailed(worker))]);
         if number == 1 {
-            continue; // the next call tries again at once
+            continue; // the next call retries at once
         }
         let told = machine.step(now, submit(CallId(100 + number)));
         let [Effect::Finish { verdict: Verdict::StillFailing { times, retry_after }, .. }] = told[..] else {
@@ -238,7 +238,7 @@ fn starts_that_fail_again_and_again_are_tried_less_and_less_often() {
 }
 
 #[test]
-fn a_start_that_works_ends_the_pauses() {
+fn a_successful_start_resets_the_pauses() {
     let mut machine = Machine::new(&Rules::default());
     for worker in [W1, W2] {
         let _ = machine.step(at(0), submit(A));
@@ -249,14 +249,14 @@ fn a_start_that_works_ends_the_pauses() {
     let _ = machine.step(at(1_020), died(WorkerId(3)));
     let _ = machine.step(at(1_030), submit(C));
     let _ = machine.step(at(1_040), failed(WorkerId(4)));
-    assert_eq!(machine.step(at(1_050), submit(A)), [Effect::Start(WorkerId(5))], "one failure is none");
+    assert_eq!(machine.step(at(1_050), submit(A)), [Effect::Start(WorkerId(5))], "one failure causes no pause");
 }
 
 #[test]
-fn calls_that_a_death_sent_back_wait_for_the_end_of_a_pause() {
+fn calls_requeued_by_a_death_wait_for_the_end_of_the_pause() {
     let mut machine = ready();
     assert_eq!(machine.step(at(11), died(W1)), [finish(A, Verdict::Died(W1))]);
-    assert_eq!(machine.step(at(12), submit(B)), [Effect::Start(W2)], "at once the first time");
+    assert_eq!(machine.step(at(12), submit(B)), [Effect::Start(W2)], "at once after the first death");
     assert_eq!(machine.step(at(20), Event::Ready(W2)), [Effect::Send { worker: W2, call: B }]);
     let _ = machine.step(at(21), submit(C));
     assert_eq!(machine.step(at(30), died(W2)), [finish(B, Verdict::Died(W2))], "C waits");
@@ -267,7 +267,7 @@ fn calls_that_a_death_sent_back_wait_for_the_end_of_a_pause() {
 }
 
 #[test]
-fn what_somebody_else_must_mend_is_tried_at_every_call() {
+fn a_failure_outside_the_file_is_retried_at_every_call() {
     let mut machine = Machine::new(&Rules::default());
     for number in 1..=5 {
         let worker = WorkerId(number);

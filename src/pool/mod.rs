@@ -1,4 +1,4 @@
-//! All workers of one tool file, with their queue: a pure state machine and the loop that performs what it says.
+//! The workers of one tool file and their queue: a pure state machine, and the actor that carries out its effects.
 
 mod actor;
 mod alarm;
@@ -12,7 +12,7 @@ mod machine;
 mod perform;
 mod rules;
 mod worker_state;
-mod shared;
+mod broker_handle;
 mod status;
 mod breaker;
 #[cfg(test)]
@@ -36,10 +36,10 @@ mod breaker_tests;
 
 pub use admission::{AdmissionQueue, RunPermit};
 pub use broker::Caps;
+pub use broker_handle::{BrokerHandle, Usage};
 pub use handle::Cancellation;
 pub use handle::Pool;
 pub use job::{Job, Listener, NoopListener, Settled};
 pub use open_call::busy;
 pub use rules::Rules;
-pub use shared::{Shared, Usage};
 pub use status::{PoolStatus, WorkerStatus};

@@ -1,4 +1,4 @@
-//! An open call's papers: its job, its clock, what it printed, and the sentences of verdicts that are the pool's own.
+//! An open call: its job, its clock, its output, and the faults that the pool itself raises.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::admission::Full;
 use super::event::CallId;
-use super::job::{Job, Printed, Settled};
+use super::job::{CapturedOutput, Job, Settled};
 use crate::outcome::{Code, Details, Fault, Metadata, Redactor, milliseconds};
 use crate::protocol::{CallFrame, ProgressNote, WireError, wire_code};
 use crate::worker::LogLine;
@@ -18,10 +18,10 @@ use crate::worker::LogLine;
 pub(super) struct OpenCall {
     pub job: Box<Job>,
     pub answer: Option<Result<Box<RawValue>, Fault>>,
-    /// Questions that the tool asked of hostler; dropped with the call.
+    /// Requests from the tool; dropped with the call.
     pub questions: JoinSet<()>,
     reply: oneshot::Sender<Settled>,
-    printed: Printed,
+    output: CapturedOutput,
     cold: bool,
     attempt: u32,
     worker: Option<u32>,
@@ -37,7 +37,7 @@ impl OpenCall {
             answer: None,
             questions: JoinSet::new(),
             reply,
-            printed: Printed::default(),
+            output: CapturedOutput::default(),
             cold,
             attempt: 0,
             worker: None,
@@ -47,7 +47,7 @@ impl OpenCall {
         }
     }
 
-    /// The worker this call waited for is there.
+    /// The worker that this call waited for is ready.
     pub fn started(&mut self) {
         self.ready.get_or_insert_with(Instant::now);
     }
@@ -58,35 +58,35 @@ impl OpenCall {
         self.began = first.then(Instant::now);
     }
 
-    /// It is the first in its worker's line now.
+    /// Its worker begins it now.
     pub fn begins(&mut self) {
         self.began.get_or_insert_with(Instant::now);
     }
 
-    /// How long its worker has been at it, once it began.
+    /// How long its worker has run it.
     pub fn run_time(&self) -> Option<Duration> {
         self.began.map(|began| began.elapsed())
     }
 
     pub fn print(&mut self, stream: &str, text: &str) {
-        let text = self.printed.clean(self.job.redactor.as_deref(), stream, text);
+        let text = self.output.clean(self.job.redactor.as_deref(), stream, text);
         self.tell(stream, &text);
     }
 
     fn tell(&mut self, stream: &str, text: &str) {
         if !text.is_empty() {
             self.job.listener.output(stream, text);
-            self.printed.hear_words(stream, text);
-            self.printed.push(text, self.job.output_limit);
+            self.output.keep_tail(stream, text);
+            self.output.push(text, self.job.output_limit);
         }
     }
 
-    /// What the tool last said on standard error, through Python or past it.
+    /// Records what the tool wrote to standard error, through Python or directly.
     pub fn last_words(&self) -> Option<String> {
-        self.printed.last_words()
+        self.output.last_words()
     }
 
-    /// The tool says how far it is.
+    /// Forwards the tool's progress.
     pub fn progress(&self, note: &mut ProgressNote) {
         if let (Some(redactor), Some(message)) = (&self.job.redactor, &mut note.message) {
             *message = redactor.text(message).into_owned();
@@ -101,7 +101,7 @@ impl OpenCall {
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {
-        for (stream, text) in self.printed.held() {
+        for (stream, text) in self.output.held() {
             self.tell(stream, &text);
         }
         if let (Some(redactor), Err(fault)) = (&self.job.redactor, &mut ended) {
@@ -119,15 +119,15 @@ impl OpenCall {
             attempt: self.attempt.max(1),
             stale: None,
             cancelled: None,
-            output: self.printed.take(),
+            output: self.output.take(),
         };
-        // A caller that is gone wants no answer.
+        // The caller may be gone.
         let _ = self.reply.send(Settled { ended, metadata });
     }
 }
 
-/// A log line of a tool goes to hostler's own log and to the caller of the call that runs. `redactor` is of the last call that
-/// had secrets: a tool may log after it has answered.
+/// Sends a tool's log line to hostler's log and to the caller of the running call. `redactor` is that of the last call
+/// with secrets: a tool may log after its answer.
 pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file: &Path, mut line: LogLine) {
     if let Some(redactor) = redactor {
         line.message = redactor.text(&line.message).into_owned();
@@ -147,73 +147,72 @@ pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file:
     }
 }
 
-/// The answer to a question from a tool that may ask none.
+/// The answer to a request from a tool without host access.
 pub(super) fn refusal() -> WireError {
-    let message =
-        "this tool file has no access to hostler: only internal tool files (without a header) have, unless the \
+    let message = "this tool file has no host access: only internal tool files (without a header) have it, unless the \
                    operator sets host_access = true for it under [tool] in hostler.toml"
-            .to_owned();
+        .to_owned();
     WireError { code: wire_code::HOST_REFUSED, message, data: None }
 }
 
-/// The answer to a request that nobody here knows.
+/// The answer to an unknown request.
 pub(super) fn unknown(method: &str) -> WireError {
-    let message = format!("hostler knows no request {method}; docs/protocol.md lists those it answers");
+    let message = format!("unknown request {method}; docs/protocol.md lists the known ones");
     WireError { code: wire_code::NO_FUNCTION, message, data: None }
 }
 
-/// Too many calls wait. `retry_after` is when a place is likely free.
+/// The fault for a full queue. `retry_after` is when capacity is likely free.
 pub fn busy(tool: &str, Full { waiting, overall }: Full, retry_after: Duration) -> Fault {
     let retry_after_ms = in_ms(retry_after);
     let (whom, whose, table) =
         if overall { ("all tools together", "their", "[limits]") } else { (tool, "its", "[tool]") };
     let message = format!(
-        "{waiting} calls wait for {whom} already, which is {whose} limit; try again in {retry_after_ms} ms, or raise \
+        "{waiting} calls already wait for {whom}, which is {whose} limit; try again in {retry_after_ms} ms, or raise \
          `max_queue` under {table} in hostler.toml"
     );
     let details = Details { retry_after_ms: Some(retry_after_ms), ..Details::default() };
     Fault::new(Code::Busy, message).with(details)
 }
 
-/// The last start's fault, for a call that caused no other.
+/// The last start's fault, for a call that was refused because of it.
 pub(super) fn still_failing(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
     let retry_after_ms = in_ms(retry_after).max(1);
     let mut fault = last.cloned().unwrap_or_else(|| Fault::new(Code::StartupFailed, format!("{tool} did not start")));
     fault.message = format!(
-        "{}. That was {times} times in a row: it is tried again in {retry_after_ms} ms, or when the file changes",
+        "{}. Failed {times} times in a row; the next start is in {retry_after_ms} ms, or when the file changes",
         fault.message
     );
     fault.details.retry_after_ms = Some(retry_after_ms);
     fault
 }
 
-/// Whole milliseconds, as the protocol and faults tell them.
+/// Whole milliseconds, as the protocol and faults state them.
 fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The last death's fault, for a call that is refused because of it.
+/// The last death's fault, for a call that was refused because of it.
 pub(super) fn broken_down(last: Option<&Fault>, tool: &str, times: u32, retry_after: Duration) -> Fault {
     let retry_after_ms = in_ms(retry_after).max(1);
     let mut fault =
         last.cloned().unwrap_or_else(|| Fault::new(Code::ToolCrashed, format!("the worker of {tool} died")));
     fault.message = format!(
-        "{tool} was not called: its worker died {times} times in a row without one answer in between, so none is started \
-         for another {retry_after_ms} ms. The last time: {}",
+        "{tool} was not called: its worker died {times} times in a row without an answer, so none is started \
+         for another {retry_after_ms} ms. Last death: {}",
         fault.message
     );
     fault.details.retry_after_ms = Some(retry_after_ms);
     fault
 }
 
-/// The loop of the pool is gone, and nobody told it to go.
+/// The pool's actor ended unexpectedly.
 pub(super) fn broken(tool: &str) -> Fault {
     let message = format!(
-        "hostler's own loop for {tool} failed; the next call starts a new one. Please report this, with the log"
+        "the worker pool of {tool} failed; the next call starts a new one. Please report this bug with the log"
     );
     Fault::new(Code::SystemError, message)
 }
 
 pub(super) fn closed(tool: &str) -> Fault {
-    Fault::new(Code::ShuttingDown, format!("hostler is ending and did not finish the call of {tool}"))
+    Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not finish the call of {tool}"))
 }

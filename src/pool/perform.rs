@@ -1,16 +1,16 @@
-//! What the machine decided, done: workers started, told and stopped, callers answered.
+//! Carries out the machine's effects: starts, messages and stops workers, answers callers.
 
 use std::sync::Arc;
 
-use super::actor::{Actor, Held, Message};
+use super::actor::{Actor, Message, WorkerProcess};
 use super::admission::Full;
-use super::event::{CallId, Effect, Event, Manner, Verdict, WorkerId};
+use super::event::{CallId, Effect, Event, StopMode, Verdict, WorkerId};
 use super::open_call::{self, OpenCall};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::Grace;
 use crate::worker::{self, Control, EventSender, StartNotes, died_fault, held_up_fault, timeout_fault};
 
-/// The id of a request for a sign of task; calls are counted from 1.
+/// The request id of a ping; calls are numbered from 1.
 pub(super) const PING: CallId = CallId(0);
 
 impl Actor {
@@ -19,12 +19,12 @@ impl Actor {
             Effect::Start(worker) => self.start(worker),
             Effect::Send { worker, call } => self.send(worker, call),
             Effect::Withdraw { worker, call } => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     handle.writer.cancel(call.0);
                 }
             }
             Effect::Interrupt { worker, call } => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     let control = handle.control.clone();
                     handle.writer.cancel_then(call.0, move || {
                         let _ = control.send(Control::Interrupt);
@@ -32,23 +32,23 @@ impl Actor {
                 }
             }
             Effect::Nudge(worker) => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     let _ = handle.control.send(Control::Interrupt);
                 }
             }
             Effect::TakeStack { worker, call } => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     handle.stack.lock().clear();
                     let call = (self.machine.rules().concurrency > 1).then_some(call.0);
                     let _ = handle.control.send(Control::TakeStack { call });
                 }
             }
             Effect::Ping(worker) => {
-                if let Some(Held::Live(handle)) = self.workers.get(&worker) {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     handle.writer.ping(PING.0);
                 }
             }
-            Effect::Stop { worker, manner } => self.stop(worker, manner),
+            Effect::Stop { worker, mode } => self.stop(worker, mode),
             Effect::Finish { call, verdict } => self.finish(call, verdict),
             Effect::Tell(decision) => self.tell(decision),
             Effect::Empty => self.done = true,
@@ -63,7 +63,7 @@ impl Actor {
             let outcome = starting.await;
             let _ = sender.send(Message::Started(worker, outcome));
         });
-        self.workers.insert(worker, Held::Starting(task.abort_handle()));
+        self.workers.insert(worker, WorkerProcess::Starting(task.abort_handle()));
     }
 
     fn event_sender(&self, worker: WorkerId) -> EventSender {
@@ -83,48 +83,49 @@ impl Actor {
 
     fn send(&mut self, worker: WorkerId, call: CallId) {
         let first = self.machine.has_begun(worker, call);
-        let (Some(Held::Live(handle)), Some(open)) = (self.workers.get(&worker), self.calls.get_mut(&call)) else {
+        let (Some(WorkerProcess::Live(handle)), Some(open)) = (self.workers.get(&worker), self.calls.get_mut(&call))
+        else {
             return;
         };
-        tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "a call goes to a worker");
+        tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "call sent to a worker");
         open.sent_to(handle.pid, first);
         handle.writer.call(&open.frame(call));
     }
 
-    fn stop(&mut self, worker: WorkerId, manner: Manner) {
-        let grace = match manner {
-            Manner::Retire => Grace::RETIRE,
-            Manner::Kill => Grace::NONE,
+    fn stop(&mut self, worker: WorkerId, mode: StopMode) {
+        let grace = match mode {
+            StopMode::Retire => Grace::RETIRE,
+            StopMode::Kill => Grace::NONE,
         };
         match self.workers.remove(&worker) {
-            Some(Held::Starting(task)) => {
+            Some(WorkerProcess::Starting(task)) => {
                 task.abort();
                 self.why_stop = None;
                 self.follow_up.push_back(Event::StartFailed { worker, by_itself: false });
             }
-            Some(Held::Live(handle)) => {
-                if manner == Manner::Retire {
+            Some(WorkerProcess::Live(handle)) => {
+                if mode == StopMode::Retire {
                     handle.writer.shutdown();
                 }
                 let _ = handle.control.send(Control::Stop(grace));
-                let why = self.why_stop.take().unwrap_or("hostler is ending");
-                self.workers.insert(worker, Held::Leaving(handle.pid, why, handle.control));
+                let why = self.why_stop.take().unwrap_or("hostler is shutting down");
+                self.workers.insert(worker, WorkerProcess::Leaving(handle.pid, why, handle.control));
             }
-            Some(Held::Leaving(pid, why, control)) => {
+            Some(WorkerProcess::Leaving(pid, why, control)) => {
                 let _ = control.send(Control::Stop(grace));
-                self.workers.insert(worker, Held::Leaving(pid, why, control));
+                self.workers.insert(worker, WorkerProcess::Leaving(pid, why, control));
             }
             None => {}
         }
     }
 
-    /// Where an overdue call was: as it told when it obeyed, else as its worker printed.
+    /// The stack of an overdue call: from its answer if it obeyed the interruption, otherwise as its worker printed it.
     fn place_of(&self, worker: WorkerId, open: &OpenCall) -> worker::Stack {
-        let told = open.answer.as_ref().and_then(|answer| answer.as_ref().err()?.details.traceback.as_deref());
-        if let Some(text) = told {
+        let known = open.answer.as_ref().and_then(|answer| answer.as_ref().err()?.details.traceback.as_deref());
+        if let Some(text) = known {
             return worker::Stack::of_traceback(text);
         }
-        let Some(Held::Live(handle)) = self.workers.get(&worker) else { return worker::Stack::default() };
+        let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return worker::Stack::default() };
         let stack = handle.stack.lock();
         if self.machine.rules().concurrency > 1 { stack.running(&self.file, &open.job.function) } else { stack.clone() }
     }
@@ -135,9 +136,9 @@ impl Actor {
         let ended = match verdict {
             Verdict::Answered(_) => open.answer.take().unwrap_or_else(|| Err(lost(tool))),
             Verdict::Died(worker) => {
-                let told = self.deaths.get(&worker);
-                let told = told.map(|(death, beside)| died_fault(tool, &self.file, death, *beside));
-                let mut fault = told.unwrap_or_else(|| lost(tool));
+                let known = self.deaths.get(&worker);
+                let known = known.map(|(death, beside)| died_fault(tool, &self.file, death, *beside));
+                let mut fault = known.unwrap_or_else(|| lost(tool));
                 fault.details.stderr = open.last_words().or(fault.details.stderr);
                 self.death_fault = Some(fault.clone());
                 Err(fault)
@@ -171,7 +172,7 @@ impl Actor {
     }
 }
 
-/// A call whose answer is nowhere: a fault of ours, told as one instead of a silence.
+/// The fault for a missing answer, which is a bug of hostler.
 fn lost(tool: &str) -> Fault {
-    Fault::new(Code::SystemError, format!("hostler lost the answer of {tool}; please report this"))
+    Fault::new(Code::SystemError, format!("hostler lost the answer of {tool}; please report this bug"))
 }

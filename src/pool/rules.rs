@@ -5,49 +5,49 @@ use std::time::Duration;
 /// The pool's limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Workers that are there from the first call of anything on, and stay.
+    /// Workers that start with the first call and stay.
     pub min_workers: usize,
-    /// Workers that take calls at once. Each may have a predecessor that makes its last ones.
+    /// Workers that take calls at once. Each may have a draining predecessor.
     pub max_workers: usize,
-    /// Calls a worker runs at once.
+    /// Calls that a worker runs at once.
     pub concurrency: usize,
-    /// Calls waiting at once (those written to a worker not counted).
+    /// Calls queued at once, not counting those written to a worker.
     pub max_queue: usize,
-    /// Calls an only worker may hold that runs one at a time, the running one included. Where there may be several,
-    /// nothing is written ahead: a call that waits behind another in one worker cannot go to the next.
+    /// Calls that an only worker for one call at a time may hold, including the running one. With several workers
+    /// nothing is written ahead: a call written to one worker cannot move to another.
     pub write_ahead: usize,
     /// How long a call waits before another worker is started for it.
     pub grow_after: Duration,
-    /// How long a worker must have been idle to leave for one more of another tool.
+    /// How long a worker must be idle before it is evicted for another worker of a different tool.
     pub spare_after: Duration,
-    /// How long a worker with a call that obeys nothing may take to show that its others get on.
+    /// How long a worker with a stuck call may take to answer a ping.
     pub ping_grace: Duration,
-    /// How long an idle worker stays; for ever when none.
+    /// How long an idle worker stays; `None` means forever.
     pub idle: Option<Duration>,
-    /// A worker that made this many calls is replaced.
+    /// A worker is replaced after this many calls.
     pub max_calls: Option<u64>,
-    /// One that served for so long is replaced.
+    /// A worker is replaced after this time.
     pub max_lifetime: Option<Duration>,
-    /// One that holds more bytes than this after a call is replaced.
+    /// A worker is replaced if it holds more bytes than this after a call.
     pub max_rss: Option<usize>,
     /// How long a stuck worker has to print its stack.
     pub stack_grace: Duration,
     /// How long an interrupted call has to end.
     pub cancel_grace: Duration,
-    /// How often the interruption is repeated meanwhile.
+    /// The interval at which the interruption is repeated.
     pub nudge_every: Duration,
-    /// How long no start is tried after the second failure in a row; twice as long after each further one. After the
-    /// first the next call tries again at once.
+    /// The pause after the second failed start in a row, doubled after each further one. After the first, the next call
+    /// retries at once.
     pub first_pause: Duration,
     /// The longest such pause.
     pub longest_pause: Duration,
-    /// How long no worker is started after the second death in a row; twice as long after each further one.
+    /// The pause after the second death in a row, doubled after each further one.
     pub first_rest: Duration,
-    /// So many deaths in a row, without one answer between them, and calls are refused for a while.
+    /// Calls are refused for a while after this many deaths in a row without an answer.
     pub breaker: u32,
-    /// A worker that served for so long did not die of what killed the one before.
+    /// A worker that served for this long does not count with the deaths before it.
     pub steady: Duration,
-    /// Pauses of different pools differ by it.
+    /// Varies the pauses between pools.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a loop tells about itself: its decisions to the log, its state to whoever asks.
+//! The actor's reports: decisions to the log, status to callers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::actor::{Actor, Held};
+use super::actor::{Actor, WorkerProcess};
 use super::event::{Decision, Need, WhyStart, WhyStop};
 use super::machine::{Resting, WorkerView};
 use crate::outcome::milliseconds;
 use crate::process::{processor_time, resident};
 
 impl Actor {
-    /// How the pool stands.
+    /// The pool's status.
     pub(super) fn status(&self) -> PoolStatus {
         let view = self.machine.view(self.now());
         let workers = view.workers.iter().map(|view| self.worker_status(view)).collect();
@@ -21,7 +21,7 @@ impl Actor {
     }
 
     fn worker_status(&self, view: &WorkerView) -> WorkerStatus {
-        let pid = self.workers.get(&view.worker).and_then(Held::pid);
+        let pid = self.workers.get(&view.worker).and_then(WorkerProcess::pid);
         let running = self.machine.begun(view.worker).filter_map(|call| self.calls.get(&call));
         let running: Vec<&str> = running.map(|open| open.job.function.as_str()).collect();
         WorkerStatus {
@@ -36,60 +36,60 @@ impl Actor {
         }
     }
 
-    /// Every decision of the machine is told with its reason.
+    /// Logs a decision of the machine with its reason.
     pub(super) fn tell(&mut self, decision: Decision) {
         let file = self.file.display();
         match decision {
             Decision::Start(_, why) => tracing::info!(%file, why = start_reason(why), "starting a worker"),
             Decision::Stop(_, why) => {
-                tracing::info!(%file, why = stop_reason(why), "a worker leaves");
+                tracing::info!(%file, why = stop_reason(why), "stopping a worker");
                 self.why_stop = Some(stop_reason(why));
             }
-            Decision::Recycle(_, why) => tracing::info!(%file, why = stop_reason(why), "a worker is to be replaced"),
+            Decision::Recycle(_, why) => tracing::info!(%file, why = stop_reason(why), "replacing a worker"),
             Decision::Rest { deaths, pause } => {
-                tracing::warn!(%file, deaths, ?pause, "workers died in a row; the next one waits a little");
+                tracing::warn!(%file, deaths, ?pause, "workers died in a row; the next start is delayed");
             }
             Decision::Refuse { deaths, pause } => {
                 tracing::warn!(%file, deaths, ?pause, "workers died in a row; calls are refused for a while");
             }
             Decision::Try => tracing::info!(%file, "trying one call after workers died in a row"),
-            Decision::Recovered => tracing::info!(%file, "a call was answered again"),
+            Decision::Recovered => tracing::info!(%file, "calls are answered again"),
             Decision::Repeat(call) => {
                 let call = self.calls.get(&call).map(|open| open.job.call_id.as_str());
-                tracing::info!(%file, call, "a call whose worker died is made once more: it does no harm");
+                tracing::info!(%file, call, "repeating an idempotent call whose worker died");
             }
             Decision::BeginsLarge { worker, held } => {
-                let pid = self.workers.get(&worker).and_then(Held::pid);
+                let pid = self.workers.get(&worker).and_then(WorkerProcess::pid);
                 tracing::warn!(%file, pid, held, "{BEGINS_LARGE}");
             }
             Decision::NoWorkerPermit => {
-                tracing::info!(%file, "a worker is wanted and as many are alive as may be; waiting for one to leave");
+                tracing::info!(%file, "a worker is needed and the limit is reached; waiting for one to exit");
             }
         }
     }
 }
 
-const BEGINS_LARGE: &str = "a worker holds more than max_rss says before its first call, so each is replaced after a call: raise max_rss, or let the file import less";
+const BEGINS_LARGE: &str = "a worker exceeds max_rss before its first call, so each is replaced after a call: raise max_rss, or import less in the file";
 
 fn start_reason(why: WhyStart) -> &'static str {
     match why {
-        WhyStart::Call => "a call waits and none is there",
-        WhyStart::Queue { .. } => "calls wait longer than they should",
+        WhyStart::Call => "a call waits and there is no worker",
+        WhyStart::Queue { .. } => "calls wait too long",
         WhyStart::Minimum => "min_workers",
-        WhyStart::Successor(_) => "another is about to leave",
+        WhyStart::Successor(_) => "its predecessor is about to stop",
     }
 }
 
 fn stop_reason(why: WhyStop) -> &'static str {
     match why {
-        WhyStop::Idle => "nobody called for as long as idle_timeout says",
-        WhyStop::Evicted(Need::WorkerPermit) => "another tool needed its place",
-        WhyStop::Evicted(Need::Memory) => "all workers together held more than max_memory under [limits] says",
-        WhyStop::Calls => "it made as many calls as max_calls says",
-        WhyStop::Lifetime => "it lived as long as max_lifetime says",
-        WhyStop::Memory => "it held more memory than max_rss says",
-        WhyStop::Stuck => "a call did not end",
-        WhyStop::Closing => "no more calls come",
+        WhyStop::Idle => "idle for idle_timeout",
+        WhyStop::Evicted(Need::WorkerPermit) => "evicted for a worker of another tool",
+        WhyStop::Evicted(Need::Memory) => "evicted: all workers together exceeded max_memory under [limits]",
+        WhyStop::Calls => "reached max_calls",
+        WhyStop::Lifetime => "reached max_lifetime",
+        WhyStop::Memory => "exceeded max_rss",
+        WhyStop::Stuck => "a call ignored its interruption",
+        WhyStop::Closing => "the pool is closing",
     }
 }
 
@@ -101,7 +101,7 @@ fn words(resting: &Resting) -> String {
     format!("{many} {what} in a row; {until} for another {left} ms")
 }
 
-impl Held {
+impl WorkerProcess {
     /// The process id of a worker that has said hello.
     pub(super) fn pid(&self) -> Option<u32> {
         match self {
@@ -111,7 +111,7 @@ impl Held {
         }
     }
 
-    /// Why it was told to go.
+    /// Why it was stopped.
     pub(super) fn why(&self) -> Option<&'static str> {
         match self {
             Self::Leaving(_, why, _) => Some(why),
@@ -120,36 +120,36 @@ impl Held {
     }
 }
 
-/// So many runs are looked at for the usual times.
+/// The number of recent runs in the percentiles.
 const RECENT: usize = 256;
 
-/// A pool as it stands, for faces.
+/// The status of a pool.
 #[derive(Debug, Clone, Serialize)]
 pub struct PoolStatus {
     /// Its workers, oldest first.
     pub workers: Vec<WorkerStatus>,
-    /// Calls that no worker has yet.
+    /// Queued calls.
     pub waiting: usize,
-    /// Calls that ended.
+    /// Calls that have ended.
     pub calls: u64,
-    /// Those of them that failed.
+    /// Those that failed.
     pub failures: u64,
-    /// Half of the recent runs took no longer, in milliseconds.
+    /// The median of recent runs, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// Nineteen of twenty took no longer.
+    /// The 95th percentile of recent runs, in milliseconds.
     pub p95_ms: Option<f64>,
-    /// Why no worker is started, if none is.
+    /// Why no worker is started, during a pause.
     pub resting: Option<String>,
-    /// How the last worker that left did so.
+    /// How the last worker exited.
     pub last_exit: Option<LastExit>,
 }
 
-/// One worker of a pool.
+/// The status of one worker.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorkerStatus {
     /// `starting`, `idle`, `busy`, `draining` or `leaving`.
     pub state: &'static str,
-    /// The process id of its interpreter, once that has said hello.
+    /// The process id of its interpreter, once it has said hello.
     pub pid: Option<u32>,
     /// Seconds since its hello.
     pub uptime_s: u64,
@@ -157,24 +157,24 @@ pub struct WorkerStatus {
     pub calls: u64,
     /// The function it runs.
     pub running: Option<String>,
-    /// Calls it holds, those not begun included.
+    /// Calls it holds, including those not begun.
     pub holds: usize,
     /// Seconds of processor time it has used.
     pub cpu_s: Option<f64>,
-    /// What it and its children hold, in bytes.
+    /// The memory of it and its children, in bytes.
     pub rss: Option<usize>,
 }
 
-/// How a worker left.
+/// How a worker exited.
 #[derive(Debug, Clone, Serialize)]
 pub struct LastExit {
     /// Its process id.
     pub pid: u32,
-    /// Its exit code or signal, in words.
+    /// Its exit code or signal.
     pub how: String,
-    /// Why it was told to go; none when it died by itself.
+    /// Why hostler stopped it; `None` if it died by itself.
     pub why: Option<&'static str>,
-    /// Seconds ago.
+    /// Seconds since then.
     pub ago_s: u64,
 }
 
@@ -220,7 +220,7 @@ impl Tally {
     }
 }
 
-/// The least that so many percent do not exceed.
+/// The smallest value that this percentage of the values does not exceed.
 fn share(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let place = (sorted.len() * percent).div_ceil(100).checked_sub(1)?;
     sorted.get(place).copied()
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_times_are_of_the_recent_runs() {
+    fn percentiles_cover_recent_runs() {
         let mut tally = Tally::default();
         assert_eq!(tally.status(Vec::new(), 0, None).p50_ms, None);
         for milliseconds in 0..1000 {

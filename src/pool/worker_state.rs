@@ -1,24 +1,24 @@
-//! One worker as the machine sees it: its state, the calls it holds in order, and their clocks.
+//! One worker as the machine sees it: its phase, the calls it holds in order, and their clocks.
 
 use std::collections::VecDeque;
 
 use super::event::{CallId, CallSpec, Moment, WhyStop, WorkerId};
 use super::rules::Rules;
 
-/// Where a worker is in its task.
+/// The phase of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Its environment is being built or it has not said hello.
+    /// Its environment is being built, or it has not said hello.
     Starting,
     /// It takes calls.
     Serving,
-    /// It takes no more calls, and leaves with the last that it holds.
+    /// It takes no more calls and stops with its last one.
     Draining,
-    /// It was told to go and holds no calls.
+    /// It is stopping and holds no calls.
     Leaving,
 }
 
-/// What has been done about a running call that should have ended.
+/// What was done about an overdue or cancelled running call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Escalation {
     None,
@@ -26,13 +26,13 @@ pub(super) enum Escalation {
     Stack {
         until: Moment,
     },
-    /// The call was interrupted, because it is overdue or because nobody wants it.
+    /// The call was interrupted, because it is overdue or cancelled.
     Interrupted {
         until: Moment,
         nudge: Moment,
         overdue: bool,
     },
-    /// It obeys no interruption; its worker goes when the calls beside it have ended.
+    /// It ignores the interruption; its worker stops when the calls beside it have ended.
     Stuck,
 }
 
@@ -46,13 +46,13 @@ impl Escalation {
     }
 }
 
-/// Whether a call was begun before. None is begun a third time.
+/// Whether a call was begun before. No call is begun a third time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     First,
-    /// Its worker is gone, and it is made again.
+    /// Its worker exited, and it is repeated.
     Again,
-    /// It may be what its worker died of, or only have been beside that: it is made again with nothing beside it.
+    /// It may have killed its worker, or only run beside the cause: it is repeated alone.
     Alone,
 }
 
@@ -60,12 +60,12 @@ pub(super) enum Attempt {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueuedCall {
     pub spec: CallSpec,
-    /// When it began to wait; once a worker begins it, when that was.
+    /// When it was queued; once a worker begins it, when that was.
     pub since: Moment,
-    /// It holds one of the admission that all pools share.
+    /// It holds a run permit of the broker.
     pub has_run_permit: bool,
     pub attempt: Attempt,
-    /// The caller has its verdict already; only the worker's answer is still to come.
+    /// Its caller was answered; only the worker's answer is missing.
     pub settled: bool,
     pub escalation: Escalation,
 }
@@ -103,25 +103,25 @@ pub(super) struct WorkerState {
     pub line: VecDeque<QueuedCall>,
     /// When it said hello.
     pub ready_at: Moment,
-    /// When its line became empty, if it is.
+    /// When it became idle, if it is.
     pub idle_since: Moment,
-    /// How many calls it has answered.
+    /// Calls it has answered.
     pub calls: u64,
-    /// It was seen to hold too much, first then.
+    /// When it first exceeded its memory limit.
     pub large_since: Option<Moment>,
-    /// It holds too much also when the call that was seen to has ended.
+    /// It still exceeded the limit after the calls of that measurement had ended.
     pub is_large: bool,
-    /// It is to leave for this reason as soon as its successor is there.
+    /// Why it stops as soon as its successor is ready.
     pub outgoing: Option<WhyStop>,
-    /// Since when it should be replaced, and cannot.
+    /// Since when its replacement has been blocked.
     pub due_since: Option<Moment>,
-    /// Until then it has to show that it is not held up by a call that obeys nothing.
+    /// The deadline to answer a ping while one of its calls is stuck.
     pub ping_until: Option<Moment>,
-    /// It was started for a call, and not because there should be more.
+    /// It was started for a waiting call, not for growth.
     pub is_asked_for: bool,
-    /// The worker in whose place it comes.
+    /// The worker that it replaces.
     pub succeeds: Option<WorkerId>,
-    /// It is not replaced before, since its successor did not start.
+    /// No replacement before this time, because its successor did not start.
     pub recycle_after: Moment,
 }
 
@@ -144,28 +144,28 @@ impl WorkerState {
         }
     }
 
-    /// How many of its calls it has begun: it begins them in order, so many at once.
+    /// The number of its calls that it has begun: it begins them in order, up to its capacity.
     pub fn begun(&self, rules: &Rules) -> usize {
         self.line.len().min(rules.concurrency)
     }
 
-    /// Whether another call may be written to it, where it may hold so many. One that a running call waits for may begin
-    /// beside one made alone: that may be the very one that waits.
+    /// Whether another call may be written to it, given its capacity. A nested call may begin beside a call that runs
+    /// alone: that call may be the one that waits for it.
     pub fn has_room(&self, capacity: usize, nested: bool) -> bool {
         let undisturbed = || {
-            self.line.iter().all(|call_slot| {
-                call_slot.escalation == Escalation::None && (nested || call_slot.attempt != Attempt::Alone)
-            })
+            self.line
+                .iter()
+                .all(|queued| queued.escalation == Escalation::None && (nested || queued.attempt != Attempt::Alone))
         };
         self.state == State::Serving && self.line.len() < capacity && undisturbed()
     }
 
-    /// Whether it may come to serve a call yet.
+    /// Whether it may still serve a call.
     pub fn may_serve(&self) -> bool {
         matches!(self.state, State::Starting | State::Serving)
     }
 
-    /// Whether it counts as one of the workers a pool may have: one that is about to be replaced does not.
+    /// Whether it counts towards the pool's limit: a worker about to be replaced does not.
     pub fn counts(&self) -> bool {
         self.may_serve() && self.outgoing.is_none()
     }
@@ -174,7 +174,7 @@ impl WorkerState {
         self.state == State::Serving && self.line.is_empty()
     }
 
-    /// Which limit of its task it has reached.
+    /// The limit that it has reached.
     pub fn is_due(&self, now: Moment, rules: &Rules) -> Option<WhyStop> {
         if self.state != State::Serving || self.outgoing.is_some() || now < self.recycle_after {
             None
@@ -193,19 +193,19 @@ impl WorkerState {
         rules.max_lifetime.map(|most| self.ready_at.saturating_add(most))
     }
 
-    /// Takes a look at its memory.
+    /// Records its memory.
     pub fn measured(&mut self, now: Moment, held: usize, rules: &Rules) {
         if rules.max_rss.is_none_or(|most| held <= most) {
             self.large_since = None;
             return;
         }
         let since = *self.large_since.get_or_insert(now);
-        // What a running call holds it may give back; what is still held when all that ran have ended, it does not.
+        // A running call may free its memory; what remains after all running calls have ended is not freed.
         let mut running = self.line.iter().take(rules.concurrency);
-        self.is_large |= self.calls > 0 && running.all(|call_slot| call_slot.since > since);
+        self.is_large |= self.calls > 0 && running.all(|queued| queued.since > since);
     }
 
-    /// Whether it holds too much before its first call: so will each that comes after it.
+    /// Whether it exceeds the limit before its first call: every successor will too.
     pub fn begins_large(&self) -> bool {
         self.calls == 0 && self.line.is_empty() && self.large_since.is_some()
     }
@@ -215,8 +215,8 @@ impl WorkerState {
         rules.idle.filter(|_| self.is_idle()).map(|idle| self.idle_since.saturating_add(idle))
     }
 
-    /// When this worker next needs attention. `may_leave`: whether it goes when it has been idle for
-    /// long enough; `is_replaced`: whether it is when its task is over.
+    /// When this worker next needs attention. `may_leave`: whether it stops when idle for long enough; `is_replaced`:
+    /// whether it is replaced at its limits.
     pub fn next_timer(&self, rules: &Rules, may_leave: bool, is_replaced: bool) -> Option<Moment> {
         if !matches!(self.state, State::Serving | State::Draining) {
             return None;

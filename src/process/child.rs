@@ -1,4 +1,4 @@
-//! A running process with its pipes, in a group of its own.
+//! A running process with its pipes, in a process group of its own.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,12 +19,12 @@ use super::mark::{self, Mark};
 use super::table::{self, Row};
 use super::{keeper, ladder, process_tree};
 
-/// A process that hostler started. Dropping it kills its whole group.
+/// A process that hostler started. Dropping it kills its group.
 #[derive(Debug)]
 pub struct Child {
     pid: Pid,
     watch: DeathWatch,
-    /// Its standard input; dropped, it reads the end of the file.
+    /// Its standard input; dropping it closes the pipe.
     pub stdin: Option<pipe::Sender>,
     /// Its standard output.
     pub stdout: Option<pipe::Receiver>,
@@ -32,16 +32,16 @@ pub struct Child {
     pub stderr: Option<pipe::Receiver>,
     reaped: bool,
     peak: Option<usize>,
-    /// Who descended from it when it was last looked at.
+    /// Its descendants when last listed.
     known: Vec<(Pid, Row)>,
 }
 
 impl Child {
-    /// Starts a process. Under a keeper, call it on the main thread alone: what was started there dies with it, and what
-    /// another thread starts would die with that thread, which may be long before.
+    /// Starts a process. Under a keeper, call it on the main thread only: the kernel kills a child when the thread that
+    /// started it ends.
     pub fn spawn(launch: &Launch) -> Result<Self, SpawnError> {
         let failed = |source| SpawnError { program: launch.program.display().to_string(), source };
-        // Once hostler has to go at once, nothing is started any more: this waits until it has gone.
+        // During an immediate shutdown nothing is started: this waits until hostler has exited.
         let _open = keeper::open_for_starts();
         may_start(keeper::is_kept(), is_main_thread()).map_err(failed)?;
         let mark = Mark::next();
@@ -58,7 +58,7 @@ impl Child {
         let mut started = command.spawn().map_err(failed)?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-            return Err(failed(io::Error::other("its pipes were not made")));
+            return Err(failed(io::Error::other("no pipes were created")));
         };
         let pid = Pid::from_child(&started);
         process_tree::enter(pid, mark.as_ref());
@@ -84,17 +84,17 @@ impl Child {
         })
     }
 
-    /// The process id of what was started; behind a launcher, the launcher's.
+    /// The process id of the started program; with a launcher, the launcher's.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_pid().unsigned_abs()
     }
 
-    /// The most memory that it or a process it waited for ever held, in bytes; known once it was cleaned up.
+    /// The peak memory of it and the processes it waited for, in bytes; known after cleanup.
     pub fn peak_memory(&self) -> Option<usize> {
         self.peak
     }
 
-    /// Waits for its death. The process stays on the table until [`Child::clean_up`], so its group is still its own.
+    /// Waits for its death. It stays a zombie until [`Child::clean_up`], so its group id is not reused.
     pub async fn exited(&self) -> Exit {
         loop {
             if let Some(exit) = exit::peek(self.pid) {
@@ -111,13 +111,13 @@ impl Child {
         }
     }
 
-    /// Keeps in mind who descends from it, for when it has left by itself: they are somebody else's children then, and those
-    /// without a mark could not be told from another's.
+    /// Lists its descendants, for the time after its exit: they are reparented then, and those without a mark could not
+    /// be identified.
     pub(super) fn remember(&mut self) {
         self.known.extend(table::descendants(self.pid, &[], None));
     }
 
-    /// Kills it with its group, and what descends from it wherever that went.
+    /// Kills it with its group and its descendants.
     pub fn kill(&self) {
         if !self.reaped {
             process_tree::kill_below(self.pid);
@@ -126,7 +126,7 @@ impl Child {
         }
     }
 
-    /// Kills what is left of it and takes it off the process table. What lost its way to it is looked for afterwards.
+    /// Kills what is left of it and reaps it. Reparented descendants are found later.
     pub fn clean_up(&mut self) {
         if self.reaped {
             return;
@@ -150,7 +150,7 @@ impl Drop for Child {
     }
 }
 
-/// KILL was sent a moment ago: the process dies soon, and would stay a zombie for as long as hostler lives.
+/// It was just killed; without a reap it would stay a zombie as long as hostler lives.
 fn reap_later(pid: Pid) {
     if let (Ok(runtime), Ok(watch)) = (Handle::try_current(), DeathWatch::on(pid)) {
         runtime.spawn(async move {
@@ -161,7 +161,7 @@ fn reap_later(pid: Pid) {
     }
 }
 
-/// Refuses what would break a keeper's promise, in words: a panic would be that of a task, and its call would wait for good.
+/// Returns an error instead of a panic for a misuse under a keeper: a panicking task would leave its call waiting.
 fn may_start(is_kept: bool, is_main: bool) -> io::Result<()> {
     let advice =
         "under a keeper only the main thread starts processes: run hostler there, on a runtime of a single thread";
@@ -178,8 +178,8 @@ fn is_main_thread() -> bool {
     true
 }
 
-/// Has the kernel kill the process when the thread that starts it ends. Only the main thread is sure to last, so what any
-/// other starts is not asked for: a program that embeds hostler may start from threads that come and go.
+/// Makes the kernel kill the process when the thread that starts it ends. Only the main thread is sure to last, so this
+/// is not set for others: an embedding program may start processes from short-lived threads.
 #[cfg(target_os = "linux")]
 fn die_with_us(command: &mut Command) {
     if !is_main_thread() {
@@ -188,12 +188,12 @@ fn die_with_us(command: &mut Command) {
     let own = getpid();
     let arrange = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // hostler may have died before that, and the signal would never come. Its number is compared, and not with 1: an
-        // orphan's new parent is anybody, and in a container hostler may be 1 itself.
+        // hostler may have died before that, and no signal would follow. Compare with its pid, not with 1: an orphan's
+        // new parent may be any process, and in a container hostler may be 1 itself.
         if getppid() == Some(own) { Ok(()) } else { Err(io::Error::from_raw_os_error(Errno::SRCH.raw_os_error())) }
     };
-    // SAFETY: between fork and exec only system calls are made: prctl and getppid, and an error of a bare number. Nothing
-    // is allocated, no lock is taken and no environment is read.
+    // SAFETY: between fork and exec only system calls are made: prctl and getppid, and an error from a number. Nothing
+    // allocates, locks or reads the environment.
     #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
     unsafe {
         command.pre_exec(arrange);
@@ -203,16 +203,16 @@ fn die_with_us(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_us(_: &mut Command) {}
 
-/// The group of a process; none where it has gone, or where its group is of another namespace and has no number here, as that
-/// of a container's first process. `rustix` takes such a group for an impossible thing.
+/// The group of a process; `None` if it has exited, or if its group belongs to another pid namespace and has no number
+/// here, as for a container's first process. `rustix` treats such a group as impossible.
 fn group_of(pid: Pid) -> Option<Pid> {
-    // SAFETY: a number in, a number out.
+    // SAFETY: takes and returns a number.
     #[expect(unsafe_code, reason = "a system call without memory; argued above")]
     let group = unsafe { libc::getpgid(pid.as_raw_pid()) };
     if group > 0 { Pid::from_raw(group) } else { None }
 }
 
-/// A process behind a launcher: not our child, but watched and signalled as exactly as one.
+/// A process behind a launcher: not a child of hostler, but watched and signalled as reliably.
 #[derive(Debug)]
 pub struct Tracked {
     pid: Pid,
@@ -220,7 +220,7 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// Takes up a process that says it was launched by `launcher`; refuses one that was not.
+    /// Tracks a process that claims to be launched by `launcher`; refuses any other.
     pub fn behind(launcher: &Child, pid: u32) -> io::Result<Self> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pid = raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a process id"))?;
@@ -241,13 +241,12 @@ impl Tracked {
         self.watch.died().await;
     }
 
-    /// Signals it alone, and never another that got its number.
+    /// Signals this process only, even if its pid has been reused.
     pub fn signal(&self, signal: Signal) {
         self.watch.signal(signal);
     }
 
-    /// Signals the thread of it that goes by this name; where there is none, whichever the system chooses, which is the
-    /// main thread.
+    /// Signals the thread with this name; without one, a thread that the system chooses, which is the main thread.
     pub fn signal_thread(&self, name: &str, signal: Signal) {
         if !ladder::signal_named(self.pid, name, signal) {
             self.signal(signal);
@@ -267,19 +266,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn under_a_keeper_other_threads_start_nothing_and_say_what_to_do() {
+    fn under_a_keeper_only_the_main_thread_starts_processes() {
         assert!(may_start(true, true).is_ok() && may_start(false, false).is_ok());
         assert!(may_start(true, false).unwrap_err().to_string().contains("a runtime of a single thread"));
     }
 
     #[tokio::test]
-    async fn only_a_process_of_its_own_group_is_taken_for_the_one_behind_a_launcher() {
+    async fn only_a_process_of_its_group_is_accepted_behind_a_launcher() {
         let sleeper = || Child::spawn(&Launch::new("/bin/sleep").arg("60")).unwrap();
         let (launcher, stranger) = (sleeper(), sleeper());
         assert_eq!(Tracked::behind(&launcher, launcher.pid()).unwrap().pid(), launcher.pid());
         let refused = Tracked::behind(&launcher, stranger.pid()).unwrap_err();
         assert_eq!(refused.to_string(), "not a process of this worker");
-        assert_eq!(exit::peek(stranger.pid), None, "and it is not touched");
+        assert_eq!(exit::peek(stranger.pid), None, "and it is not signalled");
         assert!(Tracked::behind(&launcher, 0).is_err());
         assert!(Tracked::behind(&launcher, 1).is_err(), "whatever group the first process is in");
     }

@@ -1,4 +1,4 @@
-//! What programs that hostler starts do not get of its own environment.
+//! Filters hostler's environment for the programs that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -8,12 +8,12 @@ use parking_lot::RwLock;
 
 use crate::config::Environment;
 
-/// How a tool of the contract for executables knows its host; the second is for those written to the contract's first user.
+/// The variables that tell a tool its host; the second is for tools written for the contract's first user.
 const MODES: [&str; 2] = ["HOSTLER_TOOL_MODE", "GIBSON_TOOL_MODE"];
 
-/// Names of variables that may hold a secret. No program inherits them: neither an executable nor uv, which runs what packages
-/// bring to build themselves. Tools come and go, so whoever holds this sees the names that were added since; none is ever
-/// taken back, because a secret stays one when the tool that asked for it is gone.
+/// Names of variables that may hold a secret. No program inherits them: neither executables nor uv, which runs build
+/// scripts of packages. All holders share the set and see later additions; names are never removed, because a secret
+/// stays secret when its tool is deleted.
 #[derive(Debug, Clone, Default)]
 pub struct EnvFilter {
     names: Arc<RwLock<BTreeSet<String>>>,
@@ -21,12 +21,12 @@ pub struct EnvFilter {
 }
 
 impl EnvFilter {
-    /// Withholds nothing of these variables yet.
+    /// A filter without names.
     pub fn of(environment: Arc<Environment>) -> Self {
         Self { names: Arc::default(), environment }
     }
 
-    /// The variables themselves, with everything that is filtered out.
+    /// The unfiltered variables.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
@@ -37,7 +37,7 @@ impl EnvFilter {
         self.names.write().extend(names);
     }
 
-    /// Adds those that another knows now.
+    /// Adds the names of another filter.
     pub fn add_all_of(&self, other: &Self) {
         let names = other.names.read().clone();
         self.names.write().extend(names);
@@ -48,8 +48,7 @@ impl EnvFilter {
         self.names.read().contains(name)
     }
 
-    /// hostler's own environment as it is now, without these: for uv, which needs the person's certificates, proxies and
-    /// indexes.
+    /// hostler's current environment, filtered, for uv, which needs the user's certificates, proxies and indexes.
     pub fn inherited(&self) -> BTreeMap<OsString, OsString> {
         let names = self.names.read();
         let kept = |name: &OsStr| name.to_str().is_none_or(|name| !names.contains(name));
@@ -57,7 +56,8 @@ impl EnvFilter {
         all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// The same for executables and what built-in tools start: also without what is uv's, and saying how they were started.
+    /// The same for executables and for programs of built-in tools: without uv's variables, and with those that name
+    /// the host.
     pub fn for_programs(&self) -> BTreeMap<OsString, OsString> {
         let mut env = self.inherited();
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"UV_"));
@@ -76,7 +76,7 @@ mod tests {
     use crate::config::Environment;
 
     #[test]
-    fn a_name_is_withheld_from_whoever_asks_after_it_was_added() {
+    fn later_additions_apply_to_every_holder() {
         let env_filter = EnvFilter::of(Arc::new(Environment::from_iter([("PATH", "/bin")])));
         let held_elsewhere = env_filter.clone();
         assert!(held_elsewhere.inherited().contains_key(OsStr::new("PATH")), "hostler's own environment");

@@ -1,4 +1,4 @@
-//! How processes end, and how their end is noticed: exit statuses, and pipes that a launcher holds open.
+//! Exit statuses, and the detection of exits, also where a launcher holds the pipes open.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::{fmt, io};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
-/// How a process ended: with an exit status or by a signal.
+/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It ended by itself with this status.
+    /// It exited with this status.
     Code(i32),
-    /// A signal ended it.
+    /// A signal killed it.
     Signal(i32),
-    /// It is gone and nobody can say how (its launcher died first).
+    /// It is gone and its status is unknown (its launcher died first).
     Unknown,
 }
 
 impl Exit {
-    /// What a launcher's exit status says of the process it launched: shells and `uv run` give 128 + signal.
+    /// The exit of the launched process, from its launcher's status: shells and `uv run` return 128 + signal.
     #[must_use]
     pub fn behind_launcher(self) -> Self {
         match self {
@@ -51,7 +51,7 @@ impl Exit {
         Some(name.to_owned())
     }
 
-    /// The exit status, when it ended by itself.
+    /// The exit status, if it exited by itself.
     pub const fn code(self) -> Option<i32> {
         if let Self::Code(code) = self { Some(code) } else { None }
     }
@@ -75,27 +75,27 @@ impl From<WaitIdStatus> for Exit {
     }
 }
 
-/// Asks how a child ended, if it has. It stays a zombie, so its pid and group cannot be taken by anybody else.
+/// The exit of a child, if it has ended. It stays a zombie, so its pid and group are not reused.
 pub(super) fn peek(pid: Pid) -> Option<Exit> {
     status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
 }
 
-/// Takes the dead child off the process table; `false` when it has not died yet.
+/// Reaps a dead child; `false` if it is still alive.
 pub(super) fn reap(pid: Pid) -> bool {
     status_of(pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG).is_some()
 }
 
-/// The same, and the most memory that it or a descendant it waited for ever held, in bytes.
+/// The same, with the peak memory of it and the descendants it waited for, in bytes.
 pub(super) fn reap_and_weigh(pid: Pid) -> (bool, Option<usize>) {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to values of our own that live past the call; zeroes are a sound `rusage`.
+    // SAFETY: both pointers are to local values that outlive the call; zeroes are a valid `rusage`.
     #[expect(unsafe_code, reason = "wait4 is the only call that tells of memory; argued above")]
     let (reaped, usage) = unsafe {
         let reaped = libc::wait4(pid.as_raw_pid(), &raw mut status, libc::WNOHANG, usage.as_mut_ptr());
         (reaped, usage.assume_init())
     };
-    // macOS counts bytes, others kilobytes.
+    // macOS counts bytes, other systems kilobytes.
     let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
     let peak = usize::try_from(usage.ru_maxrss).ok().map(|size| size * unit).filter(|size| *size > 0 && reaped > 0);
     (reaped != 0, peak)
@@ -119,11 +119,11 @@ mod watch {
 
     use super::{Pid, Signal, io};
 
-    /// A process held on to: signals reach this very one, even if its number has passed to another.
+    /// A handle to a process: signals reach only this process, even if its pid has been reused.
     #[derive(Debug)]
-    pub struct Held(OwnedFd);
+    pub struct ProcessHandle(OwnedFd);
 
-    impl Held {
+    impl ProcessHandle {
         pub fn on(pid: Pid) -> io::Result<Self> {
             Ok(Self(pidfd_open(pid, PidfdFlags::NONBLOCK)?))
         }
@@ -133,7 +133,7 @@ mod watch {
         }
     }
 
-    /// Tells when a process has died. Works for any process, not only for children.
+    /// Reports the death of a process, child or not.
     #[derive(Debug)]
     pub struct DeathWatch {
         fd: AsyncFd<OwnedFd>,
@@ -149,11 +149,11 @@ mod watch {
         }
 
         pub async fn died(&self) {
-            // A pidfd becomes readable at death and stays so; an error here means the runtime is ending.
+            // A pidfd becomes readable at death and stays so; an error here means the runtime is shutting down.
             let _ = self.fd.readable().await;
         }
 
-        /// Signals this very process; nothing happens when it is gone, even if its number has passed to another.
+        /// Signals this process only; has no effect after its death.
         pub fn signal(&self, signal: Signal) {
             let _ = pidfd_send_signal(self.fd.get_ref(), signal);
         }
@@ -166,11 +166,11 @@ mod watch {
 
     use super::{Pid, Signal, io};
 
-    /// A process by its number: this system has no way to hold on to one.
+    /// A process by its pid: this system has no handles to processes.
     #[derive(Debug)]
-    pub struct Held(Pid);
+    pub struct ProcessHandle(Pid);
 
-    impl Held {
+    impl ProcessHandle {
         pub fn on(pid: Pid) -> io::Result<Self> {
             Ok(Self(pid))
         }
@@ -180,7 +180,7 @@ mod watch {
         }
     }
 
-    /// Tells when a process has died, by asking: there is no pidfd on this system.
+    /// Reports the death of a process by polling: this system has no pidfd.
     #[derive(Debug)]
     pub struct DeathWatch {
         pid: Pid,
@@ -204,9 +204,9 @@ mod watch {
     }
 }
 
-pub(super) use watch::{DeathWatch, Held};
+pub(super) use watch::{DeathWatch, ProcessHandle};
 
-/// How often somebody looks. Whoever closes it does nothing good afterwards, but nothing urgent either.
+/// The polling interval. A process that closes its output is rarely useful afterwards, but it is not urgent.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The other end of a pipe, in another process.
@@ -216,17 +216,17 @@ pub struct PipeEnd {
 }
 
 impl PipeEnd {
-    /// The other end of this pipe; `None` where the system does not tell.
+    /// The other end of this pipe; `None` if the system does not show it.
     pub fn beyond(pipe: &impl AsFd) -> Option<Self> {
         rustix::fs::fstat(pipe).ok().map(|stat| Self { inode: stat.st_ino })
     }
 
-    /// Waits until a process holds it no more; for ever, where the system does not tell.
+    /// Waits until no descriptor of the process holds it; forever if the system does not show it.
     pub async fn closed_by(self, pid: u32) {
         let mut known = None;
         loop {
             tokio::time::sleep(LOOK).await;
-            // Where it was the last time it most likely still is.
+            // It is most likely still at its last position.
             if known.is_some_and(|number| self.is_at(pid, number)) {
                 continue;
             }
@@ -242,8 +242,8 @@ impl PipeEnd {
         place.is_ok_and(|place| place.as_os_str() == self.name().as_str())
     }
 
-    /// Which of a process's descriptors it is: `None` for none of them, `Some(None)` where nobody can tell.
-    #[expect(clippy::option_option, reason = "found, gone and unknown are three things")]
+    /// Its descriptor in a process: `None` if there is none, `Some(None)` if unknown.
+    #[expect(clippy::option_option, reason = "found, gone and unknown differ")]
     fn find(self, pid: u32) -> Option<Option<u32>> {
         let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Some(None) };
         let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -260,21 +260,21 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_that_was_closed_is_seen_though_the_pipe_is_open() {
+    async fn a_closed_end_is_detected_while_the_pipe_is_open() {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let kept = writer.try_clone().unwrap();
         let end = PipeEnd::beyond(&reader).unwrap();
         let pid = std::process::id();
         let waits = tokio::time::timeout(LOOK * 3, end.closed_by(pid)).await;
-        assert!(waits.is_err(), "it is held");
+        assert!(waits.is_err(), "it is open");
         drop((reader, writer));
         let waits = tokio::time::timeout(LOOK * 3, end.closed_by(pid)).await;
-        assert!(waits.is_err(), "it is held by a second descriptor");
+        assert!(waits.is_err(), "a second descriptor is open");
         drop(kept);
         end.closed_by(pid).await;
         tokio::time::timeout(LOOK * 3, end.closed_by(u32::MAX))
             .await
-            .expect_err("of a process that is gone others tell");
+            .expect_err("an exited process is reported elsewhere");
     }
 }
 
@@ -283,7 +283,7 @@ mod pipe_tests {
     use super::*;
 
     #[test]
-    fn a_launcher_that_hides_a_signal_is_seen_through() {
+    fn a_launchers_status_reveals_the_signal() {
         assert_eq!(Exit::Code(137).behind_launcher(), Exit::Signal(9));
         assert_eq!(Exit::Code(139).behind_launcher().signal_name().as_deref(), Some("SIGSEGV"));
         assert_eq!(Exit::Code(3).behind_launcher(), Exit::Code(3));

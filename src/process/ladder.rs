@@ -1,4 +1,4 @@
-//! The kill ladder: ask, wait, insist, wait, kill. Returns how it ended.
+//! The kill ladder: ask, wait, TERM, wait, KILL. Returns how the process ended.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use tokio::time::timeout;
 use super::child::Child;
 use super::exit::Exit;
 
-/// How long each rung may take. Zero skips the rung.
+/// The time for each rung. Zero skips the rung.
 #[derive(Debug, Clone, Copy)]
 pub struct Grace {
-    /// From the closing of standard input until TERM.
+    /// From closing standard input to TERM.
     pub to_leave: Duration,
-    /// From TERM until KILL.
+    /// From TERM to KILL.
     pub to_obey: Duration,
 }
 
 impl Grace {
     /// For a worker that is no longer needed.
     pub const RETIRE: Self = Self { to_leave: Duration::from_secs(2), to_obey: Duration::from_secs(1) };
-    /// For a worker that is stuck or in the way.
+    /// For a worker that is stuck or whose resources are needed.
     pub const NONE: Self = Self { to_leave: Duration::ZERO, to_obey: Duration::ZERO };
 }
 
-/// Ends a process and its group. When this returns, nothing of the group is left but what fled it.
+/// Ends a process and its group. When this returns, only processes that left the group may remain.
 pub async fn stop(child: &mut Child, grace: Grace) -> Exit {
     child.remember();
     drop(child.stdin.take());
@@ -47,7 +47,7 @@ async fn climb(child: &Child, grace: Grace) -> Exit {
     child.exited().await
 }
 
-/// Signals the thread of a process that goes by a name, if there is one. Says whether there was.
+/// Signals the thread with this name. Returns whether there is one.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_named(process: Pid, name: &str, signal: Signal) -> bool {
     let process = process.as_raw_pid();
@@ -58,13 +58,14 @@ pub(super) fn signal_named(process: Pid, name: &str, signal: Signal) -> bool {
         told.is_ok_and(|told| told.trim_end() == name)
     };
     let Some(thread) = numbers.into_iter().find(is_it) else { return false };
-    // SAFETY: tgkill takes three numbers and touches no memory of ours. It reaches a thread of that very process or nobody.
+    // SAFETY: tgkill takes three numbers and accesses no memory of this process. It reaches a thread of that process or
+    // none.
     #[expect(unsafe_code, reason = "tgkill, which has no safe wrapper; argued above")]
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal.as_raw()) };
     sent == 0
 }
 
-/// Threads cannot be told apart from outside.
+/// This system does not identify threads from outside.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn signal_named(_: Pid, _: &str, _: Signal) -> bool {
     false
@@ -75,9 +76,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_nobody_has_is_not_signalled() {
+    fn a_missing_thread_is_not_signalled() {
         let own = rustix::process::getpid();
-        // Had it reached anybody, this process would be gone.
+        // A delivered signal would kill this process.
         assert!(!signal_named(own, "nobody has it", Signal::KILL));
     }
 }
@@ -90,7 +91,7 @@ mod thread_tests {
     #[tokio::test]
     async fn a_process_is_asked_before_it_is_killed() {
         let mut launch = Launch::new("/bin/sh");
-        // It leaves when it is asked to, and says that it is ready for that.
+        // It exits on TERM, and reports when it is ready for that.
         launch = launch.args(["-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
         let mut child = Child::spawn(&launch).unwrap();
         let mut ready = [0; 6];
@@ -101,7 +102,7 @@ mod thread_tests {
     }
 
     #[tokio::test]
-    async fn one_that_leaves_with_its_input_is_not_even_asked() {
+    async fn a_process_that_exits_with_its_input_gets_no_signal() {
         let mut child = Child::spawn(&Launch::new("/bin/cat")).unwrap();
         let grace = Grace { to_leave: Duration::from_mins(1), to_obey: Duration::ZERO };
         assert_eq!(stop(&mut child, grace).await, Exit::Code(0));

@@ -1,4 +1,5 @@
-//! What to start: program, arguments, the whole environment, the directory; and finding the process behind a launcher.
+//! What to start: program, arguments, the whole environment, the directory; and the search for the process behind a
+//! launcher.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,21 +15,21 @@ use super::child::{Child, Tracked};
 use super::table;
 use crate::config::Environment;
 
-/// A process to be started.
+/// A process to start.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// The program, as a path.
     pub program: PathBuf,
-    /// Its arguments. Never a secret: arguments are public on a machine.
+    /// Its arguments. Never secrets: other users can read arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment; nothing else is passed on.
+    /// Its whole environment; nothing is inherited.
     pub env: BTreeMap<OsString, OsString>,
-    /// Its working directory; hostler's own when none is given.
+    /// Its working directory; hostler's own if `None`.
     pub directory: Option<PathBuf>,
 }
 
 impl Launch {
-    /// A program with nothing said yet.
+    /// A program without arguments and variables.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), args: Vec::new(), env: BTreeMap::new(), directory: None }
     }
@@ -47,21 +48,21 @@ impl Launch {
         self
     }
 
-    /// Starts it in a folder.
+    /// Sets the working directory.
     #[must_use]
     pub fn within(mut self, folder: impl Into<PathBuf>) -> Self {
         self.directory = Some(folder.into());
         self
     }
 
-    /// Sets one variable.
+    /// Sets a variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
         self
     }
 
-    /// Sets many variables.
+    /// Sets variables.
     #[must_use]
     pub fn envs(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
         self.env.extend(variables);
@@ -73,35 +74,35 @@ impl Launch {
 #[derive(Debug, thiserror::Error)]
 #[error("{program} could not be started: {source}")]
 pub struct SpawnError {
-    /// The program as it was asked for.
+    /// The program as requested.
     pub program: String,
-    /// The system's reason.
+    /// The system's error.
     #[source]
     pub source: io::Error,
 }
 
-/// Variables that every worker gets, where hostler itself has them.
+/// Variables that every worker inherits, if hostler has them.
 const WORKER_VARIABLES: [&str; 10] =
     ["HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM"];
 
-/// Whether a variable of hostler's environment reaches workers: those of an allow-list, `LC_*` and the names in `pass`.
+/// Whether workers inherit a variable of hostler's environment: an allow-list, `LC_*` and the names in `pass`.
 pub fn reaches_workers(name: &str, pass: &[String]) -> bool {
     WORKER_VARIABLES.contains(&name) || name.starts_with("LC_") || pass.iter().any(|wanted| wanted == name)
 }
 
-/// The environment of a worker, out of hostler's own.
+/// A worker's environment, from hostler's own.
 pub fn worker_environment(environment: &Environment, pass: &[String]) -> BTreeMap<OsString, OsString> {
     let allowed = |name: &str| reaches_workers(name, pass);
     let reached = environment.iter().filter(|(name, _)| name.to_str().is_some_and(allowed));
     reached.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Between two looks. A launcher takes some ten milliseconds.
+/// The polling interval. A launcher takes about ten milliseconds.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Tracked {
-    /// Waits for the process that runs another program than its launcher and whose last argument is this one. Where the
-    /// system does not tell who descends from whom, it is the launcher itself, which dies with it.
+    /// Waits for the process that runs a different program than its launcher and whose last argument is this one. If
+    /// the system does not show descendants, it is the launcher itself, which dies with it.
     pub async fn launched_by(launcher: &Child, last: &OsStr) -> io::Result<Self> {
         let Some(root) = i32::try_from(launcher.pid()).ok().and_then(Pid::from_raw).filter(|_| table::tells()) else {
             return Self::behind(launcher, launcher.pid());
@@ -117,7 +118,7 @@ impl Tracked {
     }
 }
 
-/// Between fork and exec a child looks like the launcher, arguments and all, and may become anything.
+/// Between fork and exec a child looks like the launcher, including its arguments.
 fn runs(pid: Pid, launcher: Pid, last: &OsStr) -> bool {
     let program = |pid: Pid| -> Option<PathBuf> { std::fs::read_link(format!("/proc/{pid}/exe")).ok() };
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -131,8 +132,8 @@ mod tests {
     use crate::process::Launch;
 
     #[tokio::test]
-    async fn the_process_behind_a_launcher_is_found_by_what_it_was_told_to_run() {
-        // A shell that stays, with a child that is another program, and one that is not meant.
+    async fn the_process_behind_a_launcher_is_found_by_its_last_argument() {
+        // A shell that keeps running, with the wanted child and another one.
         let script = "/bin/sleep 50 & /bin/sleep 60 & wait";
         let launcher = Child::spawn(&Launch::new("/bin/sh").args(["-c", script, "60"])).unwrap();
         let found = Tracked::launched_by(&launcher, OsStr::new("60")).await.unwrap();
@@ -142,10 +143,10 @@ mod tests {
     }
 }
 
-/// A file that is being written cannot be run. An editor or a compiler is done in a moment.
+/// A file open for writing cannot be executed. Editors and compilers finish within a moment.
 const WRITING: Duration = Duration::from_millis(500);
 
-/// Starts a program of the tools folders, which somebody may just be writing.
+/// Starts a program of the tools folders, which may be open for writing.
 pub async fn spawn_when_written(launch: &Launch) -> Result<Child, SpawnError> {
     let begun = Instant::now();
     loop {
@@ -163,20 +164,20 @@ pub fn cannot_run(path: &Path, error: &SpawnError) -> String {
     let error = &error.source;
     match error.kind() {
         ErrorKind::NotFound if path.exists() => match interpreter(path) {
-            // An editor does not show it, and the system takes it for a part of the name.
+            // Editors hide it, and the system treats it as part of the name.
             Some(interpreter) if interpreter.ends_with('\r') => format!(
-                "its lines end as on Windows, so its first line wants `{}\\r`, which is not there; save it with the line ends of \
-                 Unix (`sed -i 's/\\r$//' FILE`)",
+                "it has Windows line endings, so its first line names `{}\\r`, which does not exist; save it with Unix line \
+                 endings (`sed -i 's/\\r$//' FILE`)",
                 interpreter.trim_end()
             ),
             Some(interpreter) => format!(
-                "its first line wants {interpreter}, which is not there; install that, or correct the line"
+                "its first line names {interpreter}, which does not exist; install it, or correct the line"
             ),
-            None => "what it needs to be loaded is not there; build it for this machine".to_owned(),
+            None => "its loader does not exist; build it for this machine".to_owned(),
         },
-        ErrorKind::NotFound => "the file is gone; put it back, or refresh to forget it".to_owned(),
-        ErrorKind::PermissionDenied => format!("it may not be executed; run `chmod +x {}`", path.display()),
-        ErrorKind::ExecutableFileBusy => "it is still being written; try again when that is done".to_owned(),
+        ErrorKind::NotFound => "the file is missing; restore it, or refresh to remove it".to_owned(),
+        ErrorKind::PermissionDenied => format!("it is not executable; run `chmod +x {}`", path.display()),
+        ErrorKind::ExecutableFileBusy => "another process is writing it; try again later".to_owned(),
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
             "it is neither a program for this machine nor a script that begins with `#!`; build it for this machine, or \
              write `#!/usr/bin/env python3` or the like as its first line"

@@ -1,5 +1,4 @@
-//! Whose a process is: the mark that everything hostler starts carries among its variables, and what descends from it
-//! inherits.
+//! The mark of a process: an environment variable of everything that hostler starts, inherited by descendants.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,38 +13,38 @@ use super::table::{self, Row};
 /// The variable that carries the mark.
 pub(super) const VARIABLE: &str = "HOSTLER_RUN";
 
-/// One run of hostler: its supervisor, and no other process before or after it.
+/// One run of hostler, identified by its supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Run {
-    /// The kernel's name for the time since the machine was started.
+    /// The kernel's id of this boot.
     boot: String,
-    /// The namespace that the number below counts in.
+    /// The pid namespace of the number below.
     namespace: u64,
     pub pid: i32,
     started: u64,
 }
 
-/// What one child of a run is marked with.
+/// The mark of one child of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     pub run: Run,
-    /// Which child of that run; never used twice.
+    /// The child's number within the run; never reused.
     pub child: u64,
 }
 
-/// How it stands with a run.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Its supervisor lives.
     Living,
     /// Its supervisor is dead.
     Over,
-    /// It counts its processes in another namespace, or before another start of the machine: nobody here can tell.
+    /// It belongs to another pid namespace or an earlier boot, so its state is unknown here.
     Elsewhere,
 }
 
 impl Run {
-    /// This process as a run; none where the system does not tell who is who.
+    /// This process as a run; `None` if the system does not identify processes.
     pub(super) fn own() -> Option<&'static Self> {
         static OWN: OnceLock<Option<Run>> = OnceLock::new();
         OWN.get_or_init(|| {
@@ -56,7 +55,7 @@ impl Run {
         .as_ref()
     }
 
-    /// How it stands with another run, by what the table says of the process with its number.
+    /// The state of another run, given the table's row for its pid.
     pub(super) fn standing(&self, other: &Self, row: Option<&Row>) -> Standing {
         if self.boot != other.boot || self.namespace != other.namespace {
             return Standing::Elsewhere;
@@ -67,14 +66,14 @@ impl Run {
         }
     }
 
-    /// How it stands with another run now.
+    /// The current state of another run.
     pub(super) fn standing_now(&self, other: &Self) -> Standing {
         let pid = rustix::process::Pid::from_raw(other.pid);
         self.standing(other, pid.and_then(table::row).as_ref())
     }
 }
 
-/// The number of the namespace that this process counts processes in.
+/// The number of this process's pid namespace.
 fn namespace() -> Option<u64> {
     let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
@@ -88,7 +87,7 @@ impl Mark {
         Some(Self { run, child: CHILDREN.fetch_add(1, Ordering::Relaxed) })
     }
 
-    /// Finds the mark among the variables of a process, as the system keeps them: one after the other, each with a NUL.
+    /// Finds the mark among the variables of a process, as NUL-separated entries.
     #[cfg(any(target_os = "linux", test))]
     pub(super) fn among(variables: &[u8]) -> Option<Self> {
         let name = [VARIABLE, "="].concat();
@@ -131,15 +130,15 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(pid in 1..i32::MAX, started in any::<u64>(), child in any::<u64>()) {
+        fn a_mark_round_trips(pid in 1..i32::MAX, started in any::<u64>(), child in any::<u64>()) {
             let mark = Mark { run: run(pid, started), child };
             assert_eq!(Mark::parse(&mark.to_string()), Some(mark));
         }
 
         #[test]
-        fn nothing_else_is_taken_for_a_mark(text in "[a-z0-9:=-]{0,40}") {
+        fn nothing_else_is_read_as_a_mark(text in "[a-z0-9:=-]{0,40}") {
             if let Some(mark) = Mark::parse(&text) {
-                // Only what a mark could have been written as, but for zeros in front and a sign.
+                // Marks except for leading zeros or a sign.
                 assert_eq!(text.split(':').count(), 5, "{mark}");
             }
         }
@@ -158,7 +157,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_number_that_passed_to_another_process_does_not_make_a_run_live() {
+    fn a_reused_pid_does_not_keep_a_run_alive() {
         let own = run(100, 1);
         let other = run(5, 9);
         assert_eq!(own.standing(&other, Some(&row(9, false))), Standing::Living);
@@ -168,7 +167,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_counts_otherwise_is_nobodys_here() {
+    fn a_run_of_another_namespace_or_boot_is_unknown() {
         let own = run(100, 1);
         let container = Run { namespace: 8, ..run(5, 9) };
         let before = Run { boot: "b-0".to_owned(), ..run(5, 9) };
@@ -188,34 +187,34 @@ pub(super) mod tests {
     }
 }
 
-/// Ends every process of this user that carries the mark of a run which is over, with what descends from it; tells how
-/// many those were. What belongs to a run that lives, or that this process cannot judge, is left alone.
+/// Ends every process of this user that carries the mark of a finished run, with its descendants; returns their number.
+/// Processes of live or unknown runs are left alone.
 ///
-/// It looks at every process of the machine: not for a thread that has something else to do.
+/// It reads every process of the machine: do not call it on a thread with other work.
 pub fn sweep() -> usize {
     let Some(own) = Run::own() else { return 0 };
-    // A tool of such a run may have started this hostler, or whoever started it.
+    // A tool of such a run may be an ancestor of this hostler.
     let spared = table::ancestors(getpid());
-    // Who was killed is in the table until it has died.
+    // Killed processes stay in the table until they have died.
     let mut swept = HashSet::new();
     for pid in table::all().into_iter().filter(|pid| *pid != getpid() && !spared.contains(pid)) {
         let Some(mark) = table::mark(pid).filter(|mark| is_left_over(own, own.standing_now(&mark.run), &mark.run))
         else {
             continue;
         };
-        // Held on to, it is asked once more: the number may have passed to another since.
+        // Checked again with the handle: the pid may have been reused.
         let is_same = |_: &table::Row| table::mark(pid).as_ref() == Some(&mark);
         let below = process_tree::kill_below(pid);
         let own = process_tree::kill_if(pid, is_same).map(|row| (pid, row));
         for (pid, row) in below.into_iter().chain(own).filter(|(pid, _)| swept.insert(*pid)) {
-            tracing::warn!(%pid, name = row.name, run = mark.run.pid, "ended what a killed hostler had left behind");
+            tracing::warn!(%pid, name = row.name, run = mark.run.pid, "ended a process left behind by a killed hostler");
         }
     }
-    tracing::debug!(ended = swept.len(), "looked for what killed hostlers had left behind");
+    tracing::debug!(ended = swept.len(), "searched for processes left behind by killed hostlers");
     swept.len()
 }
 
-/// Whether what carries the mark of a run is to be ended.
+/// Whether to end a process with the mark of a run.
 fn is_left_over(own: &Run, standing: Standing, run: &Run) -> bool {
     standing == Standing::Over && run != own
 }
@@ -226,7 +225,7 @@ mod sweep_tests {
     use super::*;
 
     #[test]
-    fn only_what_is_over_for_certain_is_swept() {
+    fn only_finished_runs_are_swept() {
         let (own, other) = (run(1, 1), run(2, 2));
         assert!(is_left_over(&own, Standing::Over, &other));
         assert!(!is_left_over(&own, Standing::Living, &other));

@@ -1,5 +1,5 @@
-//! Runs a program once for one answer: input written and closed, output read at the same time and up to a limit, errors kept
-//! apart, nothing left behind.
+//! Runs a program once for one answer: writes and closes its input, reads its output up to a limit, and keeps stderr
+//! apart.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use super::ladder::{Grace, stop};
 use super::launch::spawn_when_written;
 use super::launch::{Launch, SpawnError};
 
-/// A program to be run once.
+/// A program to run once.
 #[derive(Debug)]
 pub struct Once {
     /// The program.
     pub launch: Launch,
-    /// What it reads on its standard input.
+    /// Its standard input.
     pub input: Vec<u8>,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
-    /// The most it may write on its standard output, in bytes.
+    /// The limit on standard output, in bytes.
     pub most: usize,
-    /// How much of the end of its standard error is kept, in bytes.
+    /// How much of the end of standard error to keep, in bytes.
     pub tail: usize,
-    /// How it is stopped.
+    /// How to stop it.
     pub grace: Grace,
 }
 
-/// Where a program writes.
+/// An output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -40,7 +40,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// The word for it.
+    /// Its name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Output => "stdout",
@@ -49,7 +49,7 @@ impl Stream {
     }
 }
 
-/// What became of it.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Done {
     /// How it ended.
@@ -58,35 +58,35 @@ pub struct Done {
     pub stdout: Vec<u8>,
     /// The end of its standard error.
     pub stderr: String,
-    /// How many bytes of standard error before that were not kept.
+    /// The number of earlier bytes of standard error that were dropped.
     pub unkept: usize,
-    /// The most memory it held, in bytes.
+    /// Its peak memory, in bytes.
     pub peak_memory: Option<usize>,
     /// Its process id.
     pub pid: u32,
 }
 
-/// How a program that is run once ends.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, or killed by somebody else.
+    /// By itself, or killed by another process.
     Exit(Exit),
-    /// It was stopped when its time was over.
+    /// Stopped at the time limit.
     TimeOver,
-    /// It was stopped because it wrote too much.
+    /// Stopped because it wrote too much.
     TooMuch,
 }
 
-/// So many bytes of standard error are kept where it only explains what went wrong.
+/// How much of standard error to keep when it only explains a failure, in bytes.
 pub const USUAL_TAIL: usize = 16 * 1024;
 
-/// A line of standard error that is longer is taken in pieces.
+/// A longer line of standard error is split.
 const LONGEST_LINE: u64 = 16 * 1024;
 
-/// What a program left in its pipes is there at once; a child that fled with them may hold them open.
+/// The time to read what an exited program left in its pipes; a surviving child may hold them open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Runs it; `hear` hears each line that it writes at once. Dropping the future kills the program's group.
+/// Runs it; `hear` receives each line as soon as it is written. Dropping the future kills the process group.
 pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, SpawnError> {
     let deadline = Instant::now() + once.limit;
     let mut child = spawn_when_written(&once.launch).await?;
@@ -133,11 +133,11 @@ pub async fn once(once: Once, hear: impl Fn(Stream, &str)) -> Result<Done, Spawn
     Ok(Done { end, stdout: output, stderr: errors, unkept, peak_memory: child.peak_memory(), pid })
 }
 
-/// It wrote more than it may.
+/// It exceeded its output limit.
 #[derive(Debug)]
 struct TooMuch;
 
-/// A program need not read all there is, or anything.
+/// A program need not read all of its input.
 async fn feed(pipe: Option<pipe::Sender>, input: &[u8]) -> Result<(), TooMuch> {
     if let Some(mut pipe) = pipe {
         let _ = pipe.write_all(input).await;
@@ -163,7 +163,7 @@ async fn read_output(
             }
             Ok(_) if into.len() > most => return Err(TooMuch),
             Ok(_) => {
-                // Whole lines: a piece may end within a letter.
+                // Whole lines only: a piece may end within a character.
                 if let Some(end) = into[heard..].iter().rposition(|byte| *byte == b'\n') {
                     hear(&String::from_utf8_lossy(&into[heard..=heard + end]));
                     heard += end + 1;
@@ -173,7 +173,7 @@ async fn read_output(
     }
 }
 
-/// Keeps the end, and says how many bytes before it were not kept.
+/// Keeps the end, and counts the dropped bytes.
 async fn read_lines(pipe: Option<pipe::Receiver>, keep: usize, tail: &mut String, hear: impl Fn(&str)) -> usize {
     let mut unkept = 0;
     let Some(pipe) = pipe else { return unkept };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_goes_in_comes_out_and_errors_are_kept_apart() {
+    async fn input_output_and_errors_are_kept_apart() {
         let heard = RefCell::new(Vec::new());
         let cat = Once { input: b"hello\nyou".to_vec(), ..shell("cat; exec >&-; echo one >&2; exit 3") };
         let done = once(cat, |stream, line| heard.borrow_mut().push((stream, line.to_owned()))).await.unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_many_errors_the_end_is_kept_and_the_rest_counted() {
+    async fn the_end_of_long_errors_is_kept_and_the_rest_counted() {
         let much = Once { tail: 1000, ..shell("i=0; while [ $i -lt 1000 ]; do echo 123456789 >&2; i=$((i+1)); done") };
         let done = once(much, |_, _| {}).await.unwrap();
         assert_eq!(done.unkept + done.stderr.len(), 10_000);
@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_need_not_read_and_may_close_its_output() {
+    async fn a_program_may_ignore_its_input_and_close_its_output() {
         let long = vec![b'x'; 5 << 20];
         let done = once(Once { input: long, ..shell("echo 1; exec >&-; exit 0") }, |_, _| {}).await.unwrap();
         assert_eq!((done.stdout.as_slice(), done.end), (&b"1\n"[..], End::Exit(Exit::Code(0))));
     }
 
     #[tokio::test]
-    async fn who_writes_without_end_is_stopped_and_so_is_who_takes_too_long() {
+    async fn excess_output_and_excess_time_stop_the_program() {
         let done = once(shell("exec yes"), |_, _| {}).await.unwrap();
         assert_eq!(done.end, End::TooMuch);
         let slow = Once { limit: Duration::from_millis(200), ..shell("trap '' TERM; while :; do sleep 0.01; done") };
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_that_holds_the_pipe_holds_up_nobody() {
+    async fn a_child_that_holds_the_pipe_does_not_block() {
         let began = Instant::now();
         let done = once(shell("echo 7; sleep 60 & echo bye >&2"), |_, _| {}).await.unwrap();
         assert_eq!((done.stdout.as_slice(), done.stderr.as_str()), (&b"7\n"[..], "bye\n"));

@@ -1,5 +1,5 @@
-//! Who belongs to whom below this process: children that hostler started, and orphans that came to it because it adopts
-//! what loses its parent further down. A worker's orphans live as long as the worker does.
+//! The processes below this one: children that hostler started, and orphans that it adopts from further down. A
+//! worker's orphans live as long as the worker does.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -15,20 +15,20 @@ use super::mark::{Mark, Run, Standing};
 use super::table::Row;
 use super::{exit, table};
 
-/// Children that hostler started and has not reaped yet.
+/// Children that hostler started and has not reaped.
 static TREE: LazyLock<Mutex<ProcessTree>> = LazyLock::new(Mutex::default);
-/// How long the books are waited for when everything has to end.
+/// The wait for the lock when everything is being killed.
 const BOOKS: Duration = Duration::from_millis(100);
-/// So many adopted children are looked at in one go.
+/// The most adopted children checked in one pass.
 const SLICE: usize = 32;
-/// Between two looks at more than that.
+/// The pause between passes if there are more.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For so long, who was killed counts as dying and is only reaped.
+/// How long a killed process counts as dying and is only reaped.
 const DYING: Duration = Duration::from_secs(1);
-/// Told when one of them has ended, so that its orphans are looked for.
+/// Notified when a child has ended, to search for its orphans.
 static ENDED: Notify = Notify::const_new();
 
-/// The books. Held only to read or to change an entry.
+/// The children. Locked only to read or to change an entry.
 #[derive(Debug, Default)]
 struct ProcessTree {
     children: HashMap<Pid, Entry>,
@@ -38,18 +38,18 @@ struct ProcessTree {
 struct Entry {
     /// The number in its mark.
     child: Option<u64>,
-    /// It is over for hostler, though perhaps not reaped yet: what it left behind is to go.
+    /// It has ended for hostler, though it may not be reaped; its remains are to be killed.
     has_ended: bool,
 }
 
-/// What is to become of a child of this process.
+/// What to do with a child of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Somebody waits for it, or its worker lives, or nobody knows whose it is: those go when hostler goes.
+    /// It is awaited elsewhere, its worker lives, or its origin is unknown: such processes end with hostler.
     Leave,
-    /// An adopted one that is dead.
+    /// An adopted, dead process.
     Reap,
-    /// The orphan of somebody who is gone.
+    /// The orphan of an ended worker.
     Kill,
 }
 
@@ -58,7 +58,7 @@ impl ProcessTree {
         self.children.values().any(|entry| entry.child == Some(child) && !entry.has_ended)
     }
 
-    /// Decides over a child: whether it is dead, and the mark it carries, with how it stands with that mark's run.
+    /// Decides about a child: whether it is dead, and its mark with the state of that mark's run.
     fn fate(&self, pid: Pid, is_dead: bool, mark: Option<&Mark>, standing: Standing, own: &Run) -> Fate {
         if self.children.contains_key(&pid) {
             return Fate::Leave;
@@ -72,13 +72,13 @@ impl ProcessTree {
     }
 }
 
-/// Enters a child that was just started.
+/// Registers a child that was just started.
 pub(super) fn enter(pid: Pid, mark: Option<&Mark>) {
     let entry = Entry { child: mark.map(|mark| mark.child), has_ended: false };
     TREE.lock().children.insert(pid, entry);
 }
 
-/// A child is over for hostler: whatever carries its mark is to go too.
+/// A child has ended for hostler: everything with its mark is to be killed.
 pub(super) fn has_ended(pid: Pid) {
     if let Some(entry) = TREE.lock().children.get_mut(&pid) {
         entry.has_ended = true;
@@ -86,26 +86,26 @@ pub(super) fn has_ended(pid: Pid) {
     ENDED.notify_one();
 }
 
-/// A child was reaped; its number may be anybody's from now on.
+/// A child was reaped; its pid may be reused from now on.
 pub(super) fn forget(pid: Pid) {
     TREE.lock().children.remove(&pid);
 }
 
-/// Kills the group of every child that hostler started, for when the table of processes shows nobody. They are not reaped,
-/// so the groups are still theirs.
+/// Kills the group of every child that hostler started, if the process table is unavailable. They are not reaped, so
+/// the group ids are valid.
 pub(super) fn kill_groups() {
-    // Whoever holds the books for longer is stuck, and there is no time.
+    // A longer hold of the lock means a stuck thread, and there is no time.
     let Some(process_tree) = TREE.try_lock_for(BOOKS) else { return };
     for pid in process_tree.children.keys() {
         let _ = kill_process_group(*pid, Signal::KILL);
     }
 }
 
-/// Ends orphans when their worker has ended, and reaps what was adopted, for as long as hostler lives. To be run on the
-/// thread that starts processes: between a start and its entry nobody may look.
+/// Ends orphans after their worker, and reaps adopted processes, as long as hostler lives. Run it on the thread that
+/// starts processes: it must not run between a start and its registration.
 pub async fn reap_orphans() {
     let Ok(mut deaths) = signal(SignalKind::child()) else {
-        tracing::warn!("deaths of processes cannot be heard of; what tools leave behind stays until hostler ends");
+        tracing::warn!("cannot watch for exits of processes; processes left behind by tools stay until hostler exits");
         return;
     };
     let mut killed = HashMap::new();
@@ -115,13 +115,13 @@ pub async fn reap_orphans() {
             () = ENDED.notified() => {}
         }
         if look(&mut killed).await > SLICE {
-            // So many do not die at once, and each death would have all the others looked at.
+            // Limits the frequency: each death causes a check of all others.
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-/// Looks at every child; tells how many there were that hostler did not start. `killed` are those that were killed, and when.
+/// Checks every child; returns the number that hostler did not start. `killed` lists killed processes with the time.
 async fn look(killed: &mut HashMap<Pid, Instant>) -> usize {
     let Some(own) = Run::own() else { return 0 };
     killed.retain(|_, since| since.elapsed() < DYING);
@@ -132,7 +132,7 @@ async fn look(killed: &mut HashMap<Pid, Instant>) -> usize {
         }
         adopted += 1;
         if adopted % SLICE == 0 {
-            // A tool may have left thousands, and calls go on meanwhile. What was listed is asked about anew below.
+            // A tool may leave thousands, while calls continue. Listed processes are checked again below.
             tokio::task::yield_now().await;
         }
         if killed.contains_key(&pid) {
@@ -155,40 +155,41 @@ async fn decide(own: &Run, pid: Pid, killed: &mut HashMap<Pid, Instant>) {
             exit::reap(pid);
         }
         Fate::Kill => {
-            // Those below it first: once it is dead they are ours as well, and perhaps nobody can tell whose.
+            // Descendants first: after the parent's death they are adopted here and may be unidentifiable.
             let below = table::descendants(pid, &[], None);
             for some in below.chunks(SLICE) {
                 tokio::task::yield_now().await;
                 kill(some, None);
             }
             kill_if(pid, |now| now.started == row.started);
-            tracing::info!(%pid, name = row.name, below = below.len(), "ended what a tool had left behind");
+            tracing::info!(%pid, name = row.name, below = below.len(), "ended a process left behind by a tool");
             let now = Instant::now();
             killed.extend(below.into_iter().map(|(pid, _)| pid).chain([pid]).map(|pid| (pid, now)));
         }
     }
 }
 
-/// Between two looks at who is still dying.
+/// The interval between checks of dying processes.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// So many looks in a row that find nobody are believed, where there are children all the same: those that are spared.
+/// After this many empty listings in a row, remaining children are taken to be the spared ones.
 const QUIET: u32 = 2;
 
-/// What ending a descendants came to.
+/// The result of killing descendants.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    /// Who was killed: number and name.
+    /// Killed processes: pid and name.
     pub killed: Vec<(Pid, String)>,
-    /// Who would not die in time: a process within the kernel does not, until it comes out.
+    /// Processes that did not die in time, such as those blocked in the kernel.
     pub left: Vec<Pid>,
 }
 
-/// Kills every descendant of this process but `spared`, and reaps, until none is left. For a process that is about to go:
-/// it reaps whatever child there is.
+/// Kills every descendant of this process except `spared`, and reaps until none is left. For a process that is about to
+/// exit:
+/// it reaps any child.
 ///
-/// Where this process adopts the orphans below it, no child left means no descendant left, so nothing is missed that came
-/// to be while others were killed.
+/// If this process adopts orphans, no child left means no descendant left, so processes started meanwhile are not
+/// missed.
 pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
     let until = Instant::now() + limit;
     let mut ended = Ended::default();
@@ -203,7 +204,7 @@ pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
         }
         let has_children = reap_all();
         quiet = if found.is_empty() { quiet + 1 } else { 0 };
-        // The table may miss somebody while others come and go; where it cannot be read it shows nobody for ever.
+        // A listing may miss processes while others start and end; an unreadable table lists none.
         if !has_children || quiet > QUIET {
             return ended;
         }
@@ -216,7 +217,7 @@ pub(super) fn end_all(spared: &[Pid], limit: Duration) -> Ended {
     }
 }
 
-/// Takes every dead child off the table; `false` when there is no child left, dead or alive.
+/// Reaps every dead child; `false` if there is no child left, dead or alive.
 fn reap_all() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -227,23 +228,23 @@ fn reap_all() -> bool {
     }
 }
 
-/// Kills the living descendants of a process; tells who they were.
+/// Kills the living descendants of a process; returns them.
 pub(super) fn kill_below(root: Pid) -> Vec<(Pid, Row)> {
     kill(&table::descendants(root, &[], None), None)
 }
 
-/// Kills those of a descendants that live, parents first. All were found before the first is killed, and each is known by when
-/// it was started: whose parent has just been killed descends from somebody else now, and must not be missed for that.
+/// Kills the living ones of these processes, parents first. All are listed before the first kill and identified by
+/// their start time, because a kill changes the parents of the others.
 pub(super) fn kill(found: &[(Pid, Row)], until: Option<Instant>) -> Vec<(Pid, Row)> {
     let living = found.iter().filter(|(_, row)| !row.is_dead);
     let in_time = living.take_while(|_| until.is_none_or(|until| Instant::now() < until));
     in_time.filter_map(|(pid, row)| Some((*pid, kill_if(*pid, |now| now.started == row.started)?))).collect()
 }
 
-/// Kills a process that `is_meant`. It is held on to before it is asked about, so that its number cannot pass to another
-/// between the question and the kill.
+/// Kills a process if `is_meant` holds. It opens a handle first, so that the pid cannot be reused between the check and
+/// the kill.
 pub(super) fn kill_if(pid: Pid, is_meant: impl FnOnce(&Row) -> bool) -> Option<Row> {
-    let held = exit::Held::on(pid).ok()?;
+    let held = exit::ProcessHandle::on(pid).ok()?;
     let row = table::row(pid).filter(|row| !row.is_dead && is_meant(row))?;
     held.signal(Signal::KILL);
     Some(row)
@@ -273,17 +274,17 @@ mod tests {
             house.fate(pid(number), dead, mark.as_ref(), Standing::Living, &own)
         };
         assert_eq!(fate(10, false, Some(1)), Fate::Leave, "a worker");
-        assert_eq!(fate(11, true, Some(2)), Fate::Leave, "a dead worker that somebody is about to reap");
+        assert_eq!(fate(11, true, Some(2)), Fate::Leave, "a dead worker that is about to be reaped");
         assert_eq!(fate(20, false, Some(1)), Fate::Leave, "a daemon of a live worker");
         assert_eq!(fate(20, false, Some(2)), Fate::Kill, "a daemon of an ended worker");
         assert_eq!(fate(20, false, Some(3)), Fate::Kill, "a daemon of one that was reaped long ago");
         assert_eq!(fate(20, true, Some(1)), Fate::Reap);
         assert_eq!(fate(20, true, None), Fate::Reap, "a dead process shows no mark");
-        assert_eq!(fate(20, false, None), Fate::Leave, "nobody knows whose it is");
+        assert_eq!(fate(20, false, None), Fate::Leave, "its origin is unknown");
     }
 
     #[test]
-    fn orphans_of_a_hostler_that_a_tool_ran_go_with_that_hostler() {
+    fn orphans_of_a_nested_hostler_end_with_that_hostler() {
         let (own, house) = (run(1, 1), process_tree(&[(10, 1, false)]));
         let mark = Mark { run: run(50, 5), child: 1 };
         let fate = |standing| house.fate(pid(20), false, Some(&mark), standing, &own);

@@ -1,4 +1,4 @@
-//! Runs a helper program to its end: uv, pip, a command that gives a secret.
+//! Runs a helper program to its end: uv, pip, a command that prints a secret.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::exit::Exit;
 use super::ladder::{Grace, stop};
 use super::launch::{Launch, SpawnError};
 
-/// What a program left behind.
+/// The result of a helper program.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended; `None` when it took too long and was stopped.
+    /// Its exit; `None` if it was stopped at its time limit.
     pub exit: Option<Exit>,
     /// Its standard output.
     pub stdout: String,
@@ -22,14 +22,14 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Whether it ended by itself with status 0.
+    /// Whether it exited with status 0.
     pub fn succeeded(&self) -> bool {
         self.exit == Some(Exit::Code(0))
     }
 }
 
-/// Runs a program with nothing on its standard input; every line of its standard error is shown to `on_line` at once.
-/// Dropping the future kills the program's group.
+/// Runs a program with empty standard input; `on_line` receives each line of standard error at once. Dropping the
+/// future kills the process group.
 pub async fn run(launch: &Launch, limit: Duration, mut on_line: impl FnMut(&str)) -> Result<Finished, SpawnError> {
     let mut child = Child::spawn(launch)?;
     drop(child.stdin.take());
@@ -68,7 +68,7 @@ async fn read_lines(pipe: Option<pipe::Receiver>, into: &mut String, on_line: &m
     }
 }
 
-/// Its last line; of Node, which signs with its version below a stack, the one above that.
+/// The last line; for Node, which ends a stack with its version, the reason above.
 pub fn last_word(said: &str) -> Option<&str> {
     let mut lines = said.lines().rev().filter(|line| !line.trim().is_empty());
     let last = lines.next()?;
@@ -99,11 +99,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_takes_too_long_is_stopped_with_its_children() {
+    async fn a_program_at_its_time_limit_is_stopped_with_its_children() {
         let done = run(&shell("sleep 60 & echo $! >&2; wait"), Duration::from_millis(200), |_| {}).await.unwrap();
         assert_eq!(done.exit, None);
         let raw = done.stderr.trim().parse().unwrap();
-        // KILL is delivered at once and obeyed a moment later; a process that is gone already cannot be watched.
+        // KILL takes effect a moment later; an exited process cannot be watched.
         if let Ok(child) = DeathWatch::on(Pid::from_raw(raw).unwrap()) {
             let died = tokio::time::timeout(Duration::from_secs(5), child.died()).await;
             assert!(died.is_ok(), "the child outlived its group");
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_says_so() {
+    async fn a_missing_program_is_an_error() {
         let error = run(&Launch::new("/nowhere/at/all"), Duration::from_secs(1), |_| {}).await.unwrap_err();
         assert!(error.to_string().starts_with("/nowhere/at/all could not be started"), "{error}");
     }
 
     #[tokio::test]
-    async fn nothing_of_our_environment_is_inherited_by_accident() {
+    async fn nothing_is_inherited_by_accident() {
         let done = run(&Launch::new("/usr/bin/env").env("ONE", "1"), Duration::from_secs(10), |_| {}).await.unwrap();
         let variables: Vec<&str> = done.stdout.lines().filter(|line| !line.starts_with("HOSTLER_RUN=")).collect();
         assert_eq!(variables, ["ONE=1"]);
@@ -138,13 +138,13 @@ mod tests {
         assert_eq!(
             marks,
             usize::from(cfg!(target_os = "linux")),
-            "what everything of hostler's carries: {}",
+            "the mark of every process of hostler: {}",
             done.stdout
         );
     }
 
     #[test]
-    fn what_ends_a_program_is_told_and_not_who_ran_it() {
+    fn the_reason_of_a_failure_is_its_last_line() {
         assert_eq!(last_word("Traceback\n  File\nValueError: no bridge\n\n"), Some("ValueError: no bridge"));
         assert_eq!(last_word(" \n"), None);
         let node = "file:///t/a.mjs:6\nthrow 1\n^\n\nError [ERR_X]: no bridge\n    at a.mjs:6 {\n  code: 'ERR_X'\n}\n\nNode.js v20.20.2\n";

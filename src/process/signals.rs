@@ -1,4 +1,4 @@
-//! Signals that ask hostler to end, counted: the first asks for an end in order, the second for one at once.
+//! Counts termination signals: the first requests an orderly shutdown, the second an immediate one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,23 +12,22 @@ use tokio::sync::watch;
 
 use super::{exit, keeper};
 
-/// Has USR1, which asks how hostler stands, end nothing: it may come before anybody listens, or to a command that has
-/// nothing to tell. Nor does a file that grows over the limit on sizes, which the write itself tells. To be called first of
-/// all. It sets handlers that do nothing and does not ignore the signals, because whatever hostler starts would inherit that,
-/// and begins with what is usual instead.
+/// Installs no-op handlers for USR1, which requests the status and may arrive before a handler exists, and for XFSZ,
+/// which the failing write reports itself. Call it first. Handlers, unlike ignored signals, are not inherited by
+/// started programs.
 pub fn survive_notices() {
     static HEARD: AtomicBool = AtomicBool::new(false);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for signal in [SIGUSR1, SIGXFSZ] {
             if let Err(error) = signal_hook::flag::register(signal, &HEARD) {
-                tracing::warn!(%error, signal, "this signal ends hostler unless it serves");
+                tracing::warn!(%error, signal, "cannot handle this signal; it ends hostler");
             }
         }
     });
 }
 
-/// By which way a signal came.
+/// How a signal arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     /// Sent to this process.
@@ -37,13 +36,13 @@ enum Way {
     Keeper,
 }
 
-/// How often each signal came by each way.
+/// How often each signal arrived each way.
 #[derive(Debug, Default)]
 struct Tally(BTreeMap<(i32, Way), u32>);
 
 impl Tally {
-    /// Counts a signal; gives how often hostler has been asked to end. A terminal, or somebody who signals every process
-    /// of a name, sends the same signal to keeper and supervisor: that is one wish.
+    /// Counts a signal; returns the number of termination requests. A terminal, or a kill by name, sends one signal to
+    /// both keeper and supervisor: that counts once.
     fn count(&mut self, number: i32, way: Way) -> u32 {
         *self.0.entry((number, way)).or_default() += 1;
         let mut wishes = BTreeMap::<i32, u32>::new();
@@ -55,21 +54,21 @@ impl Tally {
     }
 }
 
-/// What was asked so far.
+/// The requests so far.
 #[derive(Debug, Clone, Default)]
 struct Asked {
     times: u32,
     last: String,
 }
 
-/// Every wish that hostler end: TERM, INT, HUP and QUIT, to itself or to its keeper.
+/// Termination requests: TERM, INT, HUP and QUIT, to hostler or to its keeper.
 #[derive(Debug, Clone)]
 pub struct Signals {
     asked: watch::Receiver<Asked>,
 }
 
 impl Signals {
-    /// Listens from now on. Until then such a signal ends the process, as it does by default.
+    /// Handles signals from now on. Until then they end the process, as by default.
     pub fn listen() -> io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
         let tally = Mutex::<Tally>::default();
@@ -84,7 +83,7 @@ impl Signals {
             });
         });
         let by_keeper = Arc::clone(&count);
-        // First: who sees that this process listens, which the system tells, may count on the keeper's word too.
+        // First: a process that sees this handler, which the system shows, may rely on the keeper's too.
         keeper::listen(Box::new(move |number| by_keeper(number, Way::Keeper)));
         for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
             let mut signals = signal(kind)?;
@@ -98,12 +97,12 @@ impl Signals {
         Ok(Self { asked })
     }
 
-    /// Waits until hostler was asked to end, once; gives the name of the signal.
+    /// Waits for the first request; returns the signal's name.
     pub async fn first(&self) -> String {
         self.times(1).await
     }
 
-    /// Waits until it was asked a second time.
+    /// Waits for the second request.
     pub async fn second(&self) -> String {
         self.times(2).await
     }
@@ -112,7 +111,7 @@ impl Signals {
         let mut asked = self.asked.clone();
         match asked.wait_for(|asked| asked.times >= times).await {
             Ok(asked) => asked.last.clone(),
-            // Nobody counts any more, so nobody will ask.
+            // The counting task has ended, so no request will follow.
             Err(_) => std::future::pending().await,
         }
     }
@@ -131,20 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn what_reached_both_counts_once() {
+    fn a_signal_to_both_counts_once() {
         use Way::{Keeper, Straight};
         assert_eq!(counted(&[(INT, Straight), (INT, Keeper)]), 1, "Ctrl-C at a terminal");
         assert_eq!(counted(&[(TERM, Keeper), (TERM, Straight)]), 1, "a signal to every process of a name");
         assert_eq!(counted(&[(INT, Straight), (INT, Keeper), (INT, Keeper), (INT, Straight)]), 2, "Ctrl-C twice");
         assert_eq!(counted(&[(TERM, Keeper), (TERM, Keeper)]), 2);
         assert_eq!(counted(&[(TERM, Straight), (TERM, Straight)]), 2);
-        assert_eq!(counted(&[(TERM, Keeper), (INT, Keeper)]), 2, "two kinds are two wishes");
+        assert_eq!(counted(&[(TERM, Keeper), (INT, Keeper)]), 2, "two signals are two requests");
         assert_eq!(counted(&[(INT, Keeper), (INT, Straight), (TERM, Keeper)]), 2);
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn what_is_started_does_with_usr1_what_is_usual() {
+    async fn started_programs_have_the_default_usr1() {
         survive_notices();
         let launch = crate::process::Launch::new("/bin/grep").args(["SigIgn", "/proc/self/status"]);
         let done = crate::process::run(&launch, std::time::Duration::from_secs(20), |_| {}).await.unwrap();

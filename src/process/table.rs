@@ -1,6 +1,6 @@
-//! The system's table of processes as `/proc` shows it: who descends from whom, and with which variables it was started.
+//! The process table as `/proc` shows it: parents, and environments at start.
 //!
-//! Everything read here may be over by the time it is looked at; whoever kills by it holds a pidfd first and asks again.
+//! Everything read here may be outdated at once; callers that kill open a pidfd first and check again.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -9,24 +9,24 @@ use rustix::process::Pid;
 
 use super::mark::Mark;
 
-/// As many descendants are told at once. Whoever wants to be rid of more asks again.
+/// The most descendants returned at once. To kill more, list again.
 const MOST: usize = 4096;
 
-/// What the table says of one process.
+/// A row of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub parent: i32,
-    /// When it was started, in the kernel's ticks since boot: with the number, who it is.
+    /// Its start in kernel ticks since boot; identifies the process together with its pid.
     pub started: u64,
-    /// How many threads it has; their children are listed for each.
+    /// Its number of threads; children are listed per thread.
     pub threads: u32,
-    /// It has ended and waits to be reaped.
+    /// It is a zombie.
     pub is_dead: bool,
-    /// Its name, as the kernel knows it.
+    /// Its name in the kernel.
     pub name: String,
 }
 
-/// Reads a line of `/proc/PID/stat`. The name comes second, in brackets, and may hold anything, brackets too.
+/// Parses `/proc/PID/stat`. The name is second, in parentheses, and may contain anything, including parentheses.
 #[cfg(any(target_os = "linux", test))]
 fn parse(line: &str) -> Option<Row> {
     let (before, rest) = line.rsplit_once(')')?;
@@ -34,16 +34,16 @@ fn parse(line: &str) -> Option<Row> {
     let mut words = rest.split_ascii_whitespace();
     let state = words.next()?;
     let parent = words.next()?.parse().ok()?;
-    // State and parent are the third and fourth word of the line, the threads the twentieth, the start the twenty-second.
+    // State and parent are the third and fourth field, threads the twentieth, start the twenty-second.
     let threads = words.nth(15)?.parse().ok()?;
     let started = words.nth(1)?.parse().ok()?;
-    // Where only the first thread has ended, the others go on.
+    // If only the first thread has ended, the others continue.
     let is_dead = matches!(state, "Z" | "X") && threads <= 1;
     Some(Row { parent, started, threads, is_dead, name })
 }
 
-/// All descendants of a process, parents before children, without `spared` and what descends from them. Each is looked at
-/// once, however deep it is, and none after `until`.
+/// All descendants of a process, parents before children, without `spared` and their descendants. Each is read once,
+/// and none after `until`.
 pub(super) fn descendants(of: Pid, spared: &[Pid], until: Option<Instant>) -> Vec<(Pid, Row)> {
     let mut seen: HashSet<Pid> = spared.iter().copied().collect();
     let mut found: Vec<(Pid, Row)> = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn descendants(of: Pid, spared: &[Pid], until: Option<Instant>) -> Ve
     loop {
         let lists = if parent.1 == Some(1) { only_list(parent.0) } else { None };
         for pid in lists.unwrap_or_else(|| children(parent.0)) {
-            // Another parent by now: it was adopted, or its number is another's.
+            // Its parent has changed: it was adopted, or its pid was reused.
             let row = row(pid).filter(|row| row.parent == parent.0.as_raw_pid() && seen.insert(pid));
             found.extend(row.map(|row| (pid, row)));
         }
@@ -65,11 +65,11 @@ pub(super) fn descendants(of: Pid, spared: &[Pid], until: Option<Instant>) -> Ve
     }
 }
 
-/// The parent of a process, its parent, and so on.
+/// The ancestors of a process, nearest first.
 pub(super) fn ancestors(of: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
     let mut at = of;
-    // A chain that is longer than this changed while it was followed.
+    // A longer chain changed while it was read.
     while let Some(parent) = row(at).and_then(|row| Pid::from_raw(row.parent)).filter(|_| found.len() < MOST) {
         found.push(parent);
         at = parent;
@@ -77,8 +77,7 @@ pub(super) fn ancestors(of: Pid) -> Vec<Pid> {
     found
 }
 
-/// Whether the table's numbers are ours: in a namespace of processes without a `/proc` of its own they are others', and
-/// to go by them would hit strangers.
+/// Whether the table belongs to this pid namespace; without its own `/proc`, pids in it are those of other processes.
 #[cfg(target_os = "linux")]
 fn is_ours() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
@@ -97,12 +96,12 @@ mod system {
         parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Whether the table tells who descends from whom.
+    /// Whether the table shows parents.
     pub fn tells() -> bool {
         is_ours()
     }
 
-    /// The children of a process with one thread, for which two system calls less are needed; none where it is not told.
+    /// The children of a single-threaded process, which takes two system calls fewer; `None` if not shown.
     pub fn only_list(of: Pid) -> Option<Vec<Pid>> {
         let text = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).ok()?;
         Some(numbers(&text).collect())
@@ -112,16 +111,16 @@ mod system {
         text.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?))
     }
 
-    /// The children of a process. Where they come and go meanwhile, one may be missed.
+    /// The children of a process. If they start and end meanwhile, one may be missed.
     pub fn children(of: Pid) -> Vec<Pid> {
         if !is_ours() {
             return Vec::new();
         }
         let mut found = Vec::new();
-        // Each thread has children of its own.
+        // Each thread has its own children.
         for thread in std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
             let Ok(text) = std::fs::read_to_string(thread.path().join("children")) else {
-                // The thread has just ended, or the kernel was built without these lists.
+                // The thread has just ended, or the kernel has no such lists.
                 if thread.path().exists() {
                     return children_by_parent(of);
                 }
@@ -137,7 +136,7 @@ mod system {
         rows.into_iter().filter(|(_, row)| row.parent == of.as_raw_pid()).map(|(pid, _)| pid).collect()
     }
 
-    /// Every process of this user.
+    /// All processes of this user.
     pub fn all() -> Vec<Pid> {
         let user = rustix::process::geteuid().as_raw();
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(|_| is_ours());
@@ -145,7 +144,7 @@ mod system {
         own.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
     }
 
-    /// The mark that a process was started with; none where it has none, or may not be asked.
+    /// The mark that a process was started with; `None` without one or without access.
     pub fn mark(pid: Pid) -> Option<Mark> {
         Mark::among(&std::fs::read(format!("/proc/{pid}/environ")).ok()?)
     }
@@ -183,8 +182,8 @@ mod system {
 use system::only_list;
 pub(super) use system::{all, children, mark, row, tells};
 
-/// Resident bytes of a process and all its descendants, as the kernel counts them now; `None` when it is gone or this
-/// system does not tell. Pages that processes share are counted for each of them.
+/// Resident bytes of a process and all its descendants; `None` if it has exited or this system does not show it. Shared
+/// pages count once per process.
 #[cfg(target_os = "linux")]
 pub fn resident(pid: u32) -> Option<usize> {
     let own = resident_alone(pid)?;
@@ -193,11 +192,11 @@ pub fn resident(pid: u32) -> Option<usize> {
     Some(below.fold(own, usize::saturating_add))
 }
 
-/// Seconds of processor time that a process has used; its children count once it has waited for them.
+/// Seconds of processor time of a process; children count once it has waited for them.
 #[cfg(target_os = "linux")]
 pub fn processor_time(pid: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold blanks and parentheses.
+    // The name may contain blanks and parentheses.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: f64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
     Some(ticks / f64::from(u32::try_from(rustix::param::clock_ticks_per_second()).ok()?))
@@ -208,7 +207,7 @@ pub fn processor_time(_: u32) -> Option<f64> {
     None
 }
 
-/// Resident bytes of a process and its descendants: this system does not tell.
+/// Resident bytes of a process and its descendants: unavailable on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn resident(_: u32) -> Option<usize> {
     None
@@ -226,7 +225,7 @@ mod tests {
     use super::{processor_time, resident};
 
     #[test]
-    fn a_process_that_works_uses_processor_time() {
+    fn a_busy_process_uses_processor_time() {
         let before = processor_time(std::process::id()).unwrap();
         let began = std::time::Instant::now();
         while processor_time(std::process::id()).unwrap() < before + 0.02 {
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_holds_what_it_has_touched() {
+    fn a_process_holds_the_memory_it_has_touched() {
         let before = resident(std::process::id()).unwrap();
         let held = vec![1_u8; 64 << 20];
         let after = resident(std::process::id()).unwrap();
@@ -250,7 +249,7 @@ mod memory_tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_name_may_contain_anything() {
         let line = "17 (a) R (b c) Z 4 17 17 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
         let row = parse(line).unwrap();
         assert_eq!((row.parent, row.started, row.is_dead, row.name.as_str()), (4, 12345, true, "a) R (b c"));

@@ -1,4 +1,5 @@
-//! The bare dialect: `{"function","kwargs","config","secrets"}` in, `{"result","error"}` out, a line each, one call at a time.
+//! The bare codec: `{"function","kwargs","config","secrets"}` in, `{"result","error"}` out, one line each, one call at
+//! a time.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,16 +9,16 @@ use super::frame::{CallFrame, push_one_line, push_string};
 use super::parse::present;
 use super::wire_code;
 
-/// A line that a bare worker wrote.
+/// A line from a bare worker.
 #[derive(Debug)]
 pub enum BareLine {
-    /// The answer to the call it makes.
+    /// The answer to its current call.
     Answer(Result<Box<RawValue>, WireError>),
-    /// Something else: the tool printed it.
+    /// Anything else: output of the tool.
     Output,
 }
 
-/// A call as a line. There is no id: the next answer is this call's.
+/// A call as a line. It has no id: the next answer belongs to it.
 pub fn bare_call(call: &CallFrame<'_>) -> Vec<u8> {
     let pieces = call.kwargs.get().len() + call.config.get().len() + call.secrets.get().len();
     let mut out = Vec::with_capacity(pieces + call.function.len() + 64);
@@ -41,9 +42,9 @@ struct Answer<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads one line (without its newline). An object with `result` or `error` is an answer, whatever else is in it.
+/// Parses one line (without its newline). An object with `result` or `error` is an answer, whatever else it holds.
 pub fn parse_bare(line: &[u8]) -> BareLine {
-    // Some write it before whatever they write first.
+    // A byte order mark, which some programs write first.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if !may_be_answer(line) {
         return BareLine::Output;
@@ -52,7 +53,7 @@ pub fn parse_bare(line: &[u8]) -> BareLine {
         Err(error) if is_meant_as_answer(line) => {
             let text = String::from_utf8_lossy(line);
             let advice = match ["NaN", "Infinity"].iter().find(|word| text.contains(**word)) {
-                Some(word) => format!("{word} is none, write null or a text"),
+                Some(word) => format!("{word} is not valid JSON; use null or a string"),
                 None => "write one object with `result` or `error` on a line of its own, in UTF-8".to_owned(),
             };
             let message = format!("the line is not JSON: {error}; {advice}");
@@ -66,20 +67,20 @@ pub fn parse_bare(line: &[u8]) -> BareLine {
     }
 }
 
-/// Whether a line begins as an answer does.
+/// Whether a line begins like an answer.
 pub fn may_be_answer(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start().starts_with(b"{")
 }
 
-/// Whether a line that is not JSON was to be an answer: Python writes NaN where JSON has no word, others bytes that are no
-/// text. Taken as printed it would leave the call to wait until its time is over.
+/// Whether a line that is not JSON was intended as an answer: Python writes NaN, and some programs invalid UTF-8.
+/// Treated as output, it would make the call time out.
 fn is_meant_as_answer(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::trim_start);
     inner.is_some_and(|inner| ["\"result\"", "\"error\""].iter().any(|key| inner.starts_with(key)))
 }
 
-/// What an `error` says; nothing where there is none. It should be a text, and what is none is told as it stands.
+/// The error message in `error`, if any. A value that is not a string is shown as JSON.
 fn message(error: &RawValue) -> Option<String> {
     match serde_json::from_str(error.get()) {
         Ok(serde_json::Value::Null) => None,
@@ -139,19 +140,19 @@ mod tests {
         }
         let no_number = read(r#"{"result": [NaN], "error": null}"#);
         assert!(
-            no_number.starts_with("error the line is not JSON") && no_number.contains("NaN is none"),
+            no_number.starts_with("error the line is not JSON") && no_number.contains("NaN is not valid JSON"),
             "{no_number}"
         );
         for (line, words) in [(&b"{\"result\":\"\xff\"}"[..], "UTF-8"), (b"{\"result\":1}{\"result\":2}", "one object")]
         {
-            let BareLine::Answer(Err(error)) = parse_bare(line) else { panic!("it was meant as an answer") };
+            let BareLine::Answer(Err(error)) = parse_bare(line) else { panic!("expected an answer") };
             assert!(error.message.contains(words), "{}", error.message);
         }
         assert_eq!(read("\u{feff}{\"result\":1}"), "result 1");
     }
 
     #[test]
-    fn whatever_else_it_writes_was_printed() {
+    fn every_other_line_is_output() {
         for line in ["", "hello", "7", "null", "[1]", "{}", r#"{"level":"info"}"#, r#"{"result":"#, "{broken}"] {
             assert_eq!(read(line), "output", "{line}");
         }

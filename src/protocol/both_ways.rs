@@ -1,4 +1,4 @@
-//! The fast path of reading frames held to the slow one. A blank before a line is enough to keep it off the fast path.
+//! Property tests: the fast path of the frame parser agrees with the slow one. A leading blank disables the fast path.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{CallFrame, Incoming, parse};
 
-/// What a line was taken for; `None` for one that is no frame.
+/// The parsed frame; `None` if the line is not a frame.
 fn said(line: &[u8]) -> Option<String> {
     parse(line).ok().map(|frame| format!("{frame:?}"))
 }
@@ -21,7 +21,7 @@ fn hold(line: &[u8]) {
     let Ok(text) = str::from_utf8(line) else { return };
     let plainly: BTreeMap<String, &RawValue> = serde_json::from_str(text).expect("a frame is an object");
     let text = |name: &str| plainly.get(name).map(|value| value.get());
-    // `1.0` is the same number, as long as floats tell whole ones apart.
+    // `1.0` equals `1`, within the precision of floats.
     let digits = text("id").map(|digits| match digits.parse::<f64>() {
         Ok(float) if float < 9_007_199_254_740_992.0 => float.abs().to_string(),
         _ => digits.to_owned(),
@@ -33,7 +33,7 @@ fn spaces() -> &'static str {
     "[ \t\r]{0,2}"
 }
 
-/// JSON as text, written as nobody's library would: every kind of space, number and escape.
+/// JSON text with every kind of whitespace, number and escape.
 fn texts() -> impl Strategy<Value = String> {
     let string = r#""([a-z\{\}\[\]:, é🚂]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,6}""#;
     let number = "-?(0|[1-9][0-9]{0,25})([.][0-9]{1,3})?([eE][+-]?[0-9]{1,3})?";
@@ -53,7 +53,7 @@ fn ids() -> impl Strategy<Value = String> {
     prop_oneof![any::<u16>().prop_map(|id| id.to_string()), prop::sample::select(odd.to_vec()).prop_map(str::to_owned)]
 }
 
-/// The form that workers are asked to write, and others that mean the same or nearly so.
+/// Frames in the usual form, and variants that mean the same or nearly the same.
 fn frames() -> impl Strategy<Value = String> {
     let plain = (ids(), spaces(), texts(), spaces()).prop_map(|(id, before, text, after)| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{before}{text}{after}}}"#)
@@ -76,7 +76,7 @@ fn frames() -> impl Strategy<Value = String> {
     prop_oneof![2 => plain, 1 => any]
 }
 
-/// A line with one byte taken out, put in or exchanged, or its end cut off.
+/// A line with one byte removed, inserted or replaced, or truncated.
 fn slightly_wrong() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop_oneof![prop::sample::select(b"{}[]\",:\\0 \t\n-e.u".to_vec()), any::<u8>()];
     (frames(), any::<prop::sample::Index>(), bytes, 0..4).prop_map(|(frame, place, byte, what)| {
@@ -96,17 +96,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_ways_read_a_frame_the_same(frame in frames()) {
+    fn both_paths_parse_a_frame_equally(frame in frames()) {
         hold(frame.as_bytes());
     }
 
     #[test]
-    fn both_ways_refuse_the_same(line in slightly_wrong()) {
+    fn both_paths_refuse_the_same_lines(line in slightly_wrong()) {
         hold(&line);
     }
 
     #[test]
-    fn a_call_is_one_line_with_every_piece_as_it_was(
+    fn a_call_is_one_line_and_keeps_its_parts(
         function in "\\PC{0,8}", call_id in ".{0,8}", name in ".{0,4}", number in any::<i64>(), id in any::<u64>()
     ) {
         let value = json!({ name: [number, {"deep": [null, 1.5]}] });
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn what_ordinary_readers_stumble_over_is_the_same_both_ways() {
+fn both_paths_agree_on_json_that_parsers_refuse() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for result in [r#""\ud800""#, "1e400", r#"{"a":1,"a":2}"#, &deep, "007", "NaN", "\"\u{2028}\"", "\"\0\""] {
         hold(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#).as_bytes());

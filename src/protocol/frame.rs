@@ -1,4 +1,4 @@
-//! Frames from host to worker. Each function gives one whole line, newline included.
+//! Frames from host to worker. Each function returns one whole line with its newline.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -8,18 +8,18 @@ use super::{HELLO_ID, VERSION, WireError};
 /// The parameters of `hello`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hello<'a> {
-    /// The protocol version the host speaks.
+    /// The host's protocol version.
     pub protocol: u32,
-    /// The pack this worker serves.
+    /// The pack that this worker serves.
     pub pack: &'a str,
-    /// The names of the secrets the file declared.
+    /// The names of the file's declared secrets.
     pub secrets: &'a [String],
-    /// What the worker may ask of the host: `call`, `tools`, `config`, `llm`.
+    /// The requests that the worker may send: `call`, `tools`, `config`, `llm`.
     pub host: &'a [&'a str],
-    /// How many calls it is to run at once, where that is more than one.
+    /// The number of calls to run at once, if it is more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
-    /// The types that it shall describe when it has nothing else to do: names by the side they stand on.
+    /// The types to describe when idle: names, grouped by direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub describe: Option<&'a RawValue>,
 }
@@ -37,7 +37,7 @@ impl<'a> Hello<'a> {
         Self { protocol: VERSION, pack, secrets, host, concurrency: None, describe: None }
     }
 
-    /// The same, for a worker that is to run so many calls at once.
+    /// The same, for a worker that runs this many calls at once.
     #[must_use]
     pub fn running(self, concurrency: usize) -> Self {
         Self { concurrency: Some(concurrency).filter(|calls| *calls > 1), ..self }
@@ -50,7 +50,7 @@ impl<'a> Hello<'a> {
     }
 }
 
-/// Everything that one `call` request carries.
+/// The parts of a `call` request.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFrame<'a> {
     /// The request id, unique within the worker.
@@ -70,7 +70,7 @@ pub struct CallFrame<'a> {
 }
 
 impl CallFrame<'_> {
-    /// The request as a line. Written by hand because it is on the way of every call: the pieces are already JSON.
+    /// The request as a line. Written by hand for speed: the parts are already JSON.
     pub fn frame(&self) -> Vec<u8> {
         let pieces = self.kwargs.get().len() + self.config.get().len() + self.secrets.get().len();
         let mut out = Vec::with_capacity(pieces + self.function.len() + self.call_id.len() + 192);
@@ -93,7 +93,7 @@ impl CallFrame<'_> {
     }
 }
 
-/// Withdraws a call by its request id.
+/// Cancels a call by its request id.
 pub fn cancel_frame(id: u64) -> Vec<u8> {
     #[derive(Serialize)]
     struct Params {
@@ -102,21 +102,21 @@ pub fn cancel_frame(id: u64) -> Vec<u8> {
     line(&Request { jsonrpc: "2.0", id: None, method: "cancel", params: &Params { id } })
 }
 
-/// Asks a worker that runs several calls for a sign of life.
+/// Pings a worker that runs several calls.
 pub fn ping_frame(id: u64) -> Vec<u8> {
     #[derive(Serialize)]
     struct Params {}
     line(&Request { jsonrpc: "2.0", id: Some(id), method: "ping", params: &Params {} })
 }
 
-/// Asks the worker to finish and leave.
+/// Asks the worker to finish its calls and exit.
 pub fn shutdown_frame() -> Vec<u8> {
     #[derive(Serialize)]
     struct Params {}
     line(&Request { jsonrpc: "2.0", id: None, method: "shutdown", params: &Params {} })
 }
 
-/// Answers a request that the worker made. `id` is the worker's own, as it stood in its request.
+/// Answers a worker's request. `id` is the worker's own id, unchanged.
 pub fn reply_frame(id: &RawValue, answer: Result<&RawValue, &WireError>) -> Vec<u8> {
     #[derive(Serialize)]
     struct Reply<'a> {
@@ -139,8 +139,8 @@ struct Request<'a, P: Serialize> {
     params: &'a P,
 }
 
-/// Serialises to one line. The types here have string keys and finite numbers, so this cannot fail;
-/// if it ever did, an empty line is what every worker ignores.
+/// Serializes to one line. The types have string keys and finite numbers, so this cannot fail; workers would ignore an
+/// empty line.
 fn line<T: Serialize>(value: &T) -> Vec<u8> {
     let mut out = serde_json::to_vec(value).unwrap_or_default();
     out.push(b'\n');
@@ -165,7 +165,7 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// JSON text on one line. A line break in valid JSON stands only between tokens, so a space is as good.
+/// JSON text on one line. In valid JSON, line breaks occur only between tokens, so a space is equivalent.
 pub(super) fn push_one_line(out: &mut Vec<u8>, json: &str) {
     if json.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
         out.extend(json.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
@@ -179,14 +179,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hello_asks_for_several_calls_at_once_only_where_they_are_wanted() {
+    fn hello_requests_concurrency_only_when_needed() {
         let hello = |concurrency| String::from_utf8(Hello::new("a", &[], &[]).running(concurrency).frame()).unwrap();
         assert!(hello(4).contains("\"concurrency\":4"));
         assert!(!hello(1).contains("concurrency"));
     }
 
     #[test]
-    fn a_call_is_one_line_of_valid_json_whatever_its_pieces_hold() {
+    fn a_call_is_one_line_of_valid_json_whatever_its_parts_hold() {
         let kwargs = RawValue::from_string("{\n \"a\": \"x\\ny\"\r\n}".to_owned()).unwrap();
         let empty = RawValue::from_string("{}".to_owned()).unwrap();
         let call = CallFrame {

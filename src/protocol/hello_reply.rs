@@ -1,4 +1,4 @@
-//! What a worker says of itself when it is greeted.
+//! The worker's answer to `hello`.
 
 use serde::Deserialize;
 
@@ -7,34 +7,34 @@ use super::parse::whole;
 /// The result of `hello`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct HelloReply {
-    /// The version the worker speaks.
+    /// The worker's protocol version.
     #[serde(deserialize_with = "whole")]
     pub protocol: u32,
-    /// The worker's own process id, which is not that of its launcher.
+    /// The worker's own process id, which differs from its launcher's.
     #[serde(deserialize_with = "whole")]
     pub pid: u32,
-    /// What it can do beside the least.
+    /// Its optional capabilities.
     #[serde(default)]
     pub features: Vec<String>,
 }
 
 impl HelloReply {
-    /// Whether it may be asked to run several calls at once.
+    /// Whether it can run several calls at once.
     pub fn runs_several(&self) -> bool {
         self.can("concurrent")
     }
 
-    /// Whether it looks at its input when `SIGUSR1` comes.
+    /// Whether it checks its input on `SIGUSR1`.
     pub fn is_nudged(&self) -> bool {
         self.can("interrupt")
     }
 
-    /// Whether it prints its stack when `SIGUSR2` comes.
+    /// Whether it prints its stack on `SIGUSR2`.
     pub fn prints_stacks(&self) -> bool {
         self.can("stack")
     }
 
-    /// Whether it ends a running call by itself when a `cancel` names it.
+    /// Whether it ends a running call itself on `cancel`.
     pub fn cancels(&self) -> bool {
         self.can("cancel")
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_runs_several_calls_only_if_it_says_so() {
+    fn concurrency_needs_the_capability() {
         let runs = |json| serde_json::from_str::<HelloReply>(json).unwrap().runs_several();
         assert!(runs(r#"{"protocol":1,"pid":7,"features":["cancel","concurrent"]}"#));
         assert!(!runs(r#"{"protocol":1,"pid":7,"features":["cancel"]}"#));
@@ -57,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn its_numbers_may_be_floats_and_must_be_whole() {
+    fn numbers_may_be_floats_and_must_be_whole() {
         let read = |json| serde_json::from_str::<HelloReply>(json);
         let hello = read(r#"{"protocol":1.0,"pid":77.0}"#).unwrap();
         assert_eq!((hello.protocol, hello.pid), (1, 77));
         for (json, told) in [
-            (r#"{"protocol":1.5,"pid":7}"#, "1.5 is no whole number that fits"),
-            (r#"{"protocol":1,"pid":1e12}"#, "is no whole number that fits"),
+            (r#"{"protocol":1.5,"pid":7}"#, "expected a whole number in range, got 1.5"),
+            (r#"{"protocol":1,"pid":1e12}"#, "expected a whole number in range"),
             (r#"{"protocol":"1","pid":7}"#, "invalid type: string"),
             (r#"{"pid":7}"#, "missing field `protocol`"),
         ] {

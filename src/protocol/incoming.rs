@@ -1,62 +1,62 @@
-//! What a worker may say to its host.
+//! Frames from worker to host.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::parse::maybe_whole;
 
-/// A line that a worker wrote.
+/// A line from a worker.
 #[derive(Debug)]
 pub enum Incoming {
-    /// The answer to a request of ours.
+    /// The answer to a request of the host.
     Reply {
         /// The request's id.
         id: u64,
         /// The result as JSON text, or the error.
         answer: Result<Box<RawValue>, WireError>,
     },
-    /// Something the tool printed.
+    /// Output of the tool.
     Output(OutputNote),
-    /// How far a call has come.
+    /// Progress of a call.
     Progress(ProgressNote),
-    /// The worker asks something of the host.
+    /// A request to the host.
     Ask {
-        /// The worker's id for its request, to be sent back as it is.
+        /// The worker's own id of the request, returned unchanged.
         id: Box<RawValue>,
-        /// The call that asks, as far as it says.
+        /// The requesting call, if the request names it.
         call: Option<u64>,
-        /// What it asks.
+        /// The method.
         method: HostMethod,
-        /// With what.
+        /// The parameters.
         params: Box<RawValue>,
     },
-    /// What the types are that `hello` asked to be described, as JSON text.
+    /// The descriptions of the types in `hello`, as JSON text.
     Described(Box<RawValue>),
-    /// A request that this version does not know: the worker waits for an answer.
+    /// A request that this version does not know; the worker waits for an answer.
     UnknownRequest {
-        /// The worker's id for it, to be sent back as it is.
+        /// The worker's own id of the request, returned unchanged.
         id: Box<RawValue>,
-        /// What it asks.
+        /// The method.
         method: String,
     },
     /// A notification that this version does not know; ignored, so that later workers may send more.
     Unknown(String),
 }
 
-/// What a worker may ask of the host.
+/// The methods that a worker may request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostMethod {
     /// Call another tool.
     Call,
     /// List the catalogue.
     Tools,
-    /// Read hostler's configuration (secrets left out).
+    /// Read hostler's configuration without secrets.
     Config,
     /// Ask the client's language model.
     Llm,
-    /// Look how hostler stands.
+    /// Get hostler's status.
     Status,
-    /// Look at all tools anew.
+    /// Refresh all tools.
     Refresh,
 }
 
@@ -93,7 +93,7 @@ pub struct WireError {
     pub code: i64,
     /// `Type: text` for an exception, a sentence otherwise.
     pub message: String,
-    /// What else is known.
+    /// Further data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -105,31 +105,31 @@ impl WireError {
     }
 }
 
-/// Text that the tool wrote while a call ran.
+/// Output of the tool during a call.
 #[derive(Debug, Clone, Deserialize)]
 pub struct OutputNote {
-    /// The call, or none while the file was imported.
+    /// The call; `None` while the file was imported.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub id: Option<u64>,
     /// `stdout` or `stderr`.
     #[serde(default)]
     pub stream: String,
-    /// What was written.
+    /// The text.
     pub text: String,
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ProgressNote {
     /// The call.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub id: Option<u64>,
-    /// A number that grows.
+    /// A growing number.
     pub progress: f64,
-    /// What it grows towards.
+    /// Its final value.
     #[serde(default)]
     pub total: Option<f64>,
-    /// What is being done.
+    /// The current step.
     #[serde(default)]
     pub message: Option<String>,
 }

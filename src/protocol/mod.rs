@@ -1,6 +1,6 @@
-//! The worker protocol, version 1, and the bare dialect: what goes over a worker's pipes. Bytes and values only, no I/O.
+//! The worker protocol, version 1, and the bare codec: the lines on a worker's pipes. Bytes and values only, no I/O.
 //!
-//! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` is the description for people who write workers.
+//! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` describes it for authors of workers.
 
 mod bare;
 #[cfg(test)]
@@ -16,16 +16,16 @@ pub use hello_reply::HelloReply;
 pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
 pub use parse::{parse, peek_id};
 
-/// The protocol version that this hostler speaks.
+/// The protocol version of this hostler.
 pub const VERSION: u32 = 1;
 
-/// The longest frame a worker may send, in bytes.
+/// The longest frame that a worker may send, in bytes.
 pub const MAX_FRAME: usize = 64 * 1024 * 1024;
 
 /// The request id of `hello`; calls are numbered from 1.
 pub const HELLO_ID: u64 = 0;
 
-/// Error codes that a worker answers with.
+/// Error codes in a worker's answers.
 pub mod wire_code {
     /// The tool raised an exception.
     pub const TOOL_RAISED: i64 = -32_000;
@@ -35,12 +35,12 @@ pub mod wire_code {
     pub const MISSING_SECRET: i64 = -32_002;
     /// The call was cancelled.
     pub const CANCELLED: i64 = -32_003;
-    /// Memory, disk or descriptors ran out under the tool.
+    /// The tool ran out of memory, disk space or descriptors.
     pub const EXHAUSTED: i64 = -32_004;
     /// The worker has no such function.
     pub const NO_FUNCTION: i64 = -32_601;
     /// An argument could not be converted.
     pub const BAD_ARGUMENT: i64 = -32_602;
-    /// hostler could not do what the worker asked of it.
+    /// hostler could not answer the worker's request.
     pub const HOST_REFUSED: i64 = -32_020;
 }

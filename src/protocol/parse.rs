@@ -1,4 +1,4 @@
-//! Lines of a worker, read.
+//! The parser of a worker's lines.
 
 use std::borrow::Cow;
 
@@ -30,17 +30,17 @@ struct Frame<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Keeps a `null` result apart from no result.
+/// Distinguishes a `null` result from a missing one.
 pub(super) fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&'de RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads one line (without its newline).
+/// Parses one line (without its newline).
 pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     if let Some(reply) = parse_plain_result(line) {
         return Ok(reply);
     }
-    // A list would be read as the members in their order: what a tool prints is no answer.
+    // Serde would read a list as the members in order; a list is output of the tool.
     if line.trim_ascii_start().first() == Some(&b'[') {
         return Err(BadFrame("a list".to_owned()));
     }
@@ -53,43 +53,43 @@ pub fn parse(line: &[u8]) -> Result<Incoming, BadFrame> {
     match (frame.result, frame.error) {
         (_, Some(error)) => Ok(Incoming::Reply { id, answer: Err(read_error(error)) }),
         (Some(result), None) => Ok(Incoming::Reply { id, answer: Ok(result.to_owned()) }),
-        // What a tool or its children print may have an `id` of its own.
+        // Output of a tool or its children may have its own `id`.
         (None, None) if frame.jsonrpc.is_none() => Err(BadFrame("neither method, result nor error".to_owned())),
-        // A program for Node that returns undefined writes this. It is the call's end as much as an error that cannot be read.
+        // A Node program that returns undefined writes this. It ends the call like an unreadable error.
         (None, None) => {
-            Ok(wrong(id, "its answer has neither `result` nor `error`; write `\"result\":null` where there is none"))
+            Ok(wrong(id, "its answer has neither `result` nor `error`; write `\"result\":null` for no result"))
         }
     }
 }
 
-/// An answer that ends its call all the same: nobody else would, before its time is over.
+/// An invalid answer still ends its call, which would otherwise time out.
 fn wrong(id: u64, message: &str) -> Incoming {
     let error = WireError { code: wire_code::INVALID_OUTPUT, message: message.to_owned(), data: None };
     Incoming::Reply { id, answer: Err(error) }
 }
 
-/// What has no number is no answer, unless it is one in all but that.
+/// A reply needs a numeric id; a numeric string gets an error that says so.
 fn unnumbered(frame: &Frame<'_>) -> Result<Incoming, BadFrame> {
     let digits = frame.id.and_then(|id| id.get().strip_prefix('"')?.strip_suffix('"'));
     match digits.and_then(|digits| digits.parse().ok()) {
         Some(id) if frame.jsonrpc.is_some() => {
-            Ok(wrong(id, "the `id` of its answer is a text; write it as the number that the call came with"))
+            Ok(wrong(id, "the `id` of its answer is a string; write it as the number in the call"))
         }
         _ => Err(BadFrame("a reply without a number as its id".to_owned())),
     }
 }
 
-/// An error that cannot be read still ends its call.
+/// An unreadable error still ends its call.
 fn read_error(error: &RawValue) -> WireError {
     serde_json::from_str(error.get()).unwrap_or_else(|reason| {
-        let message = format!("the call failed, and its worker's error cannot be read: {reason}");
+        let message = format!("the call failed, and its worker's error is unreadable: {reason}");
         WireError { code: wire_code::TOOL_RAISED, message, data: None }
     })
 }
 
 const PLAIN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 
-/// The shape that nearly every line has, read without a map of fields. The result is still checked to be JSON.
+/// The fast path for the usual shape, without a map of fields. The result is still checked to be JSON.
 fn parse_plain_result(line: &[u8]) -> Option<Incoming> {
     let (id, rest) = plain_id(line)?;
     let result = rest.strip_prefix(b",\"result\":")?.strip_suffix(b"}")?;
@@ -115,7 +115,7 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
     }
 }
 
-/// Which call a request of a worker is made by.
+/// The call that a worker's request belongs to.
 fn asking(params: &str) -> Option<u64> {
     #[derive(Deserialize)]
     struct Asking {
@@ -125,25 +125,25 @@ fn asking(params: &str) -> Option<u64> {
     serde_json::from_str::<Asking>(params).ok()?.id
 }
 
-/// The reply id at the beginning of a frame too long to be read whole.
+/// The reply id at the beginning of a frame that is too long to read.
 pub fn peek_id(beginning: &[u8]) -> Option<u64> {
     plain_id(beginning).map(|(id, _)| id)
 }
 
-/// The id of a frame in the usual shape, and what follows it.
+/// The id of a frame in the usual shape, and the rest of the frame.
 fn plain_id(line: &[u8]) -> Option<(u64, &[u8])> {
     let rest = line.strip_prefix(PLAIN)?;
     let (digits, rest) = rest.split_at(rest.iter().position(|byte| !byte.is_ascii_digit())?);
-    // JSON has no numbers like 007.
+    // JSON has no numbers with leading zeros.
     if digits.len() > 1 && digits.starts_with(b"0") {
         return None;
     }
     Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
-/// The whole number that a text of JSON is.
+/// The whole number that a JSON text represents.
 pub(super) fn whole_of(text: &str) -> Option<u64> {
-    /// From here on a float has left out whole numbers.
+    /// From here on floats do not represent every whole number.
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     if let Ok(whole) = text.parse() {
         return Some(whole);
@@ -152,12 +152,12 @@ pub(super) fn whole_of(text: &str) -> Option<u64> {
     format!("{number}").parse().ok()
 }
 
-/// A field that is one.
+/// A whole-number field.
 pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
     read(&Number::deserialize(deserializer)?)
 }
 
-/// A field that is one, or `null`.
+/// A whole-number field, or `null`.
 pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Option::<Number>::deserialize(deserializer)?.as_ref().map(read).transpose()
 }
@@ -165,7 +165,7 @@ pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 fn read<T: TryFrom<u64>, E: Error>(number: &Number) -> Result<T, E> {
     let whole = number.as_u64().or_else(|| whole_of(&number.to_string()));
     let fitting = whole.and_then(|whole| T::try_from(whole).ok());
-    fitting.ok_or_else(|| E::custom(format_args!("{number} is no whole number that fits")))
+    fitting.ok_or_else(|| E::custom(format_args!("expected a whole number in range, got {number}")))
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_came_back_as_a_float_is_the_same_number() {
+    fn an_id_returned_as_a_float_is_the_same_number() {
         for id in ["7.0", "7e0", "0.7e1"] {
             assert_eq!(reply(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#)), (7, "1".to_owned()), "{id}");
         }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_came_back_as_a_text_is_told_to_its_call() {
+    fn an_id_returned_as_a_string_fails_its_call() {
         let line = r#"{"jsonrpc":"2.0","id":"7","result":1}"#;
         let Ok(Incoming::Reply { id: 7, answer: Err(wrong) }) = parse(line.as_bytes()) else { panic!("no answer") };
         assert_eq!(wrong.code, wire_code::INVALID_OUTPUT);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_names_the_call_that_asks() {
+    fn a_request_names_its_call() {
         let asked = |params| match parse(format!(r#"{{"id":"w1","method":"host.tools","params":{params}}}"#).as_bytes())
         {
             Ok(Incoming::Ask { call, .. }) => call,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_names_its_call_by_a_float_too() {
+    fn a_note_may_name_its_call_by_a_float() {
         let note = |line: &str| match parse(line.as_bytes()).unwrap() {
             Incoming::Output(note) => note.id,
             Incoming::Progress(note) => note.id,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_cannot_be_read_still_ends_its_call() {
+    fn an_unreadable_error_still_ends_its_call() {
         let deep = format!("{{\"code\":-32000,\"message\":\"no\",\"data\":{}1{}}}", "[".repeat(500), "]".repeat(500));
         for error in
             ["\"no\"", r#"{"code":-32000,"message":"\ud800"}"#, r#"{"code":1,"message":"","data":1e400}"#, &deep]
@@ -264,7 +264,7 @@ mod tests {
             };
             assert_eq!(read.code, wire_code::TOOL_RAISED);
             assert!(
-                read.message.starts_with("the call failed, and its worker's error cannot be read: "),
+                read.message.starts_with("the call failed, and its worker's error is unreadable: "),
                 "{}",
                 read.message
             );
@@ -272,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn unknown_notifications_are_tolerated_and_unknown_requests_are_not() {
+    fn unknown_notifications_are_ignored_and_unknown_requests_are_returned() {
         assert!(matches!(parse(br#"{"method":"sparkle"}"#), Ok(Incoming::Unknown(_))));
         let Ok(Incoming::UnknownRequest { id, method }) = parse(br#"{"id":"w1","method":"sparkle"}"#) else {
-            panic!("whoever asks waits for an answer")
+            panic!("the worker waits for an answer")
         };
         assert_eq!((id.get(), method.as_str()), ("\"w1\"", "sparkle"));
     }
 
     #[test]
-    fn the_id_of_an_overlong_frame_can_be_read_from_its_beginning() {
+    fn the_id_of_an_overlong_frame_is_read_from_its_beginning() {
         assert_eq!(peek_id(br#"{"jsonrpc":"2.0","id":42,"result":"aaaa"#), Some(42));
         assert_eq!(peek_id(b"aaaa"), None);
     }

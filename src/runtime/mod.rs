@@ -12,7 +12,7 @@ pub use workspace::Workspace;
 
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
-use crate::pool::Shared;
+use crate::pool::BrokerHandle;
 
 /// The workers of a process, and the limits that hold for all of them together.
 pub struct Runtime {
@@ -22,6 +22,6 @@ pub struct Runtime {
 impl Runtime {
     /// With the `[limits]` of a configuration: those of single workspaces in it do not count.
     pub fn new(config: &Config) -> Arc<Self> {
-        Arc::new(Self { pools: PoolStore::new(Arc::new(Shared::new(caps(config)))) })
+        Arc::new(Self { pools: PoolStore::new(Arc::new(BrokerHandle::new(caps(config)))) })
     }
 }

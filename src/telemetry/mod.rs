@@ -1,4 +1,4 @@
-//! Logs. They go to standard error, always: standard output belongs to answers and protocols.
+//! Logs. They always go to standard error: standard output belongs to answers and protocols.
 
 mod stderr_writer;
 
@@ -8,14 +8,14 @@ use tracing_subscriber::EnvFilter;
 
 pub use stderr_writer::{flush, say};
 
-/// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`.
-/// An unusable filter is reported and replaced by `warn`; logging is no reason not to serve.
-/// From here on a thread writes what is said, so that nobody waits for whoever reads standard error.
+/// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`. An invalid filter
+/// is reported and replaced by `warn`. From here on a thread writes the log, so that a slow reader of stderr blocks no
+/// caller.
 pub fn start(level: &str) {
     stderr_writer::start();
     let filter = if is_understood(level) { EnvFilter::try_new(level).ok() } else { None };
     let unusable = filter.is_none();
-    // rmcp tells every request at info; at the levels people set for hostler that is noise.
+    // rmcp logs every request at info, which is noise at hostler's levels.
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
     let filter = if level.contains("rmcp") { filter } else { quiet(filter) };
     let started = tracing_subscriber::fmt()
@@ -29,7 +29,7 @@ pub fn start(level: &str) {
     }
 }
 
-/// Where the subscriber writes to, a whole event at a time.
+/// The subscriber's writer; each write is a whole event.
 struct Lines;
 
 impl Write for Lines {
@@ -43,7 +43,7 @@ impl Write for Lines {
     }
 }
 
-/// A single word that is no level would be taken for the name of a module, and silence everything else.
+/// An unknown word would be parsed as a module name, and silence everything else.
 fn is_understood(level: &str) -> bool {
     let words = ["off", "error", "warn", "info", "debug", "trace"];
     level.contains(['=', ',']) || words.contains(&level.trim().to_ascii_lowercase().as_str())

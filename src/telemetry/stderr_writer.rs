@@ -1,4 +1,4 @@
-//! What is said on standard error, by a thread of its own: whoever speaks never waits for whoever should read.
+//! Writes to standard error from a thread of its own, so that a slow reader blocks no caller.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,17 @@ use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// So many bytes wait to be read. Beyond them lines are dropped, and counted.
+/// The most bytes that are buffered. Further lines are dropped and counted.
 const MOST: usize = 1 << 20;
 
-/// What waits for the one thread that writes.
+/// The buffer of the writing thread.
 static STDERR: StderrWriter = StderrWriter::new();
-/// Whether there is that thread.
+/// Whether the thread runs.
 static HAS_THREAD: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct StderrWriter {
-    /// Held only to add or to take.
+    /// Locked only to append or to take.
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -26,13 +26,13 @@ struct StderrWriter {
 #[derive(Debug)]
 struct State {
     waiting: Vec<u8>,
-    /// Lines that did not fit, after what waits.
+    /// Lines dropped after the buffered ones.
     lost: usize,
     is_writing: bool,
 }
 
-/// Starts the thread. To be called once the keeper has been started, which is done while there is one thread. Before that,
-/// and where no thread can be had, everything is written at once.
+/// Starts the thread. Call it after the keeper was started, which requires a single thread. Before that, and if no
+/// thread can be started, lines are written directly.
 pub(super) fn start() {
     if HAS_THREAD.load(Ordering::Relaxed) {
         return;
@@ -46,12 +46,12 @@ pub(super) fn start() {
     HAS_THREAD.store(started.is_ok(), Ordering::Relaxed);
 }
 
-/// Says whole lines.
+/// Writes whole lines.
 pub fn say(text: &str) {
     if HAS_THREAD.load(Ordering::Relaxed) { STDERR.add(text) } else { write(text.as_bytes()) }
 }
 
-/// Waits until everything that was said is written, at most so long; whether it is.
+/// Waits until the buffer is written, at most this long; returns whether it is.
 pub fn flush(limit: Duration) -> bool {
     !HAS_THREAD.load(Ordering::Relaxed) || STDERR.flush(limit)
 }
@@ -64,7 +64,8 @@ impl StderrWriter {
 
     fn add(&self, text: &str) {
         let mut state = self.state.lock();
-        // Once a line is missing, all are until what waits was taken: so the gap is in one place, and told there.
+        // Once a line is dropped, all further ones are until the buffer is taken, so that there is one gap with one
+        // notice.
         let is_full = !state.waiting.is_empty() && state.waiting.len() + text.len() > MOST;
         if is_full || state.lost > 0 {
             state.lost += text.lines().count();
@@ -74,7 +75,7 @@ impl StderrWriter {
         }
     }
 
-    /// Takes what waits, as soon as there is something. What was taken before counts as written.
+    /// Takes the buffer as soon as it has content. The previously taken bytes count as written.
     fn next(&self) -> Vec<u8> {
         let mut state = self.state.lock();
         state.is_writing = false;
@@ -84,9 +85,9 @@ impl StderrWriter {
         let mut taken = mem::take(&mut state.waiting);
         match mem::take(&mut state.lost) {
             0 => {}
-            1 => taken.extend_from_slice(b"1 line of the log was dropped: nobody read standard error\n"),
+            1 => taken.extend_from_slice(b"1 log line was dropped: stderr was not read\n"),
             lost => {
-                let text = format!("{lost} lines of the log were dropped: nobody read standard error\n");
+                let text = format!("{lost} log lines were dropped: stderr was not read\n");
                 taken.extend_from_slice(text.as_bytes());
             }
         }
@@ -100,18 +101,18 @@ impl StderrWriter {
     }
 }
 
-/// Writes past Rust's own lock of standard error, which a writer that waits would keep from whoever ends hostler.
+/// Bypasses Rust's lock on stderr, which a blocked writer would hold while hostler exits.
 fn write(mut text: &[u8]) {
     let stderr = rustix::stdio::stderr();
     while !text.is_empty() {
         match rustix::io::write(stderr, text) {
             Ok(count) => text = &text[count..],
             Err(Errno::INTR) => {}
-            // Somebody else who has it made it so.
+            // Another process that shares the descriptor made it non-blocking.
             Err(Errno::AGAIN) => {
                 let _ = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], None);
             }
-            // It is closed, or its disk is full: there is nobody to tell.
+            // It is closed, or its disk is full; the error cannot be reported.
             Err(_) => return,
         }
     }
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_all_there_and_in_order() {
+    fn written_lines_arrive_complete_and_in_order() {
         let stderr_writer = StderrWriter::new();
         stderr_writer.add("one\n");
         stderr_writer.add("two\n");
@@ -136,23 +137,23 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_where_it_is_missing() {
+    fn dropped_lines_are_counted_at_the_gap() {
         let stderr_writer = StderrWriter::new();
         let long = format!("{}\n", "x".repeat(MOST - 3));
         stderr_writer.add(&long);
         stderr_writer.add("two\nlines\n");
-        // This would fit, and would stand before what is missing.
+        // This line would fit, but would precede the gap.
         stderr_writer.add("3\n");
         let told = stderr_writer.next();
         let (before, notice) = told.split_at(MOST - 2);
         assert_eq!(text(before), long);
-        assert_eq!(text(notice), "3 lines of the log were dropped: nobody read standard error\n");
+        assert_eq!(text(notice), "3 log lines were dropped: stderr was not read\n");
         stderr_writer.add("after\n");
         assert_eq!(text(&stderr_writer.next()), "after\n");
     }
 
     #[test]
-    fn a_flush_waits_for_what_is_being_written_but_not_for_ever() {
+    fn a_flush_waits_for_the_write_up_to_its_limit() {
         let stderr_writer = StderrWriter::new();
         assert!(stderr_writer.flush(Duration::ZERO), "nothing was said");
         stderr_writer.add("one\n");
@@ -163,7 +164,7 @@ mod tests {
             scope.spawn(|| stderr_writer.add("two\n"));
             stderr_writer.next();
             scope.spawn(|| {
-                // It ends with the next line, which comes after the flush.
+                // The thread ends with the next line, after the flush.
                 stderr_writer.next();
             });
             assert!(stderr_writer.flush(Duration::from_secs(20)));

@@ -1,4 +1,4 @@
-//! Faults of workers: answers that are errors, and starts that fail.
+//! Faults of workers: error answers, and failed starts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::handshake::Handshake;
 use super::stack::Stack;
-use crate::outcome::{Code, Details, Fault, Lack};
+use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::{keeper, last_word};
 use crate::protocol::{MAX_FRAME, WireError, wire_code};
 
@@ -18,72 +18,72 @@ pub fn is_cancelled(answer: &Result<Box<RawValue>, WireError>) -> bool {
     matches!(answer, Err(error) if error.code == wire_code::CANCELLED)
 }
 
-/// The fault that a worker's error means for the caller of `tool`, which stands in `file`.
+/// The fault for a worker's error, for the caller of `tool` in `file`.
 pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
     let details = Details {
         exception: error.detail("type").map(str::to_owned),
         traceback: error.detail("traceback").map(str::to_owned),
-        lack: lack(error),
+        missing: missing(error),
         ..Details::default()
     };
     let text = &error.message;
-    // The traceback goes with the details, which a model may never be shown.
+    // The traceback stays in the details, which a model may not see.
     let place = || {
         let stack = error.detail("traceback").map(Stack::of_traceback).filter(|stack| stack.enters(file));
         stack.and_then(|stack| stack.place(file)).map(|place| format!(" ({place})")).unwrap_or_default()
     };
     let (code, message) = match error.code {
-        wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("what {tool} returned cannot be passed on: {text}")),
+        wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("the result of {tool} cannot be sent: {text}")),
         wire_code::MISSING_SECRET => (Code::MissingCredentials, missing_secret(tool, error)),
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
         wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
-        wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is not in its file any more: {text}")),
+        wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is no longer in its file: {text}")),
         _ => (Code::ToolError, format!("{text}{}", place())),
     };
     Fault::new(code, message).with(details)
 }
 
-/// What an answer says was not there.
-pub(super) fn lack(error: &WireError) -> Option<Lack> {
-    let told = |key| error.detail(key).map(str::to_owned);
-    let lacks = [
-        told("module").map(Lack::Module),
-        told("secret").map(Lack::Secret),
-        told("undeclared").map(Lack::Declaration),
-        told("variable").map(Lack::Variable),
+/// The resource that an answer reports as missing.
+pub(super) fn missing(error: &WireError) -> Option<Missing> {
+    let named = |key| error.detail(key).map(str::to_owned);
+    let known = [
+        named("module").map(Missing::Module),
+        named("secret").map(Missing::Secret),
+        named("undeclared").map(Missing::Declaration),
+        named("variable").map(Missing::Variable),
     ];
-    lacks.into_iter().flatten().next()
+    known.into_iter().flatten().next()
 }
 
 fn exhausted(tool: &str, error: &WireError) -> String {
     let what = match error.detail("resource") {
-        Some("disk") => "found no room left on the disk; free some, or let it write elsewhere",
+        Some("disk") => "has no disk space left; free some, or write elsewhere",
         Some("descriptors") => {
-            "has too many files open; let it close them (`with open(…)`), or raise the limit of hostler's shell (`ulimit -n`)"
+            "has too many open files; close them (`with open(…)`), or raise the limit of hostler's shell (`ulimit -n`)"
         }
-        _ => "ran out of memory; give it less at once",
+        _ => "ran out of memory; process less at once",
     };
     format!("{tool} {what}. {}", error.message)
 }
 
 fn missing_secret(tool: &str, error: &WireError) -> String {
     let name = error.detail("secret").unwrap_or("it needs");
-    // Where to put it is for those to say who looked for it.
+    // The caller adds where to set it.
     format!("{tool} needs the secret {name}, which is not set")
 }
 
-/// The fault of a result that is longer than any may be.
+/// The fault for a result above the size limit.
 pub fn oversized_fault(tool: &str, bytes: usize) -> Fault {
     let (size, limit) = (bytes / 1_000_000, MAX_FRAME / (1024 * 1024));
     let message = format!(
-        "{tool} returned {size} MB and the limit is {limit} MB; write the result to a file and return its path, or return a \
-         part of it"
+        "{tool} returned {size} MB, the limit is {limit} MB; write the result to a file and return its path, or return \
+         less"
     );
     Fault::new(Code::InvalidOutput, message)
 }
 
-/// How long an interpreter that did not get ready may take to say where it is.
+/// How long an interpreter that did not become ready may take to print its stack.
 const STACK_LOOK: Duration = Duration::from_millis(20);
 const STACK_LOOKS: u32 = 15;
 
@@ -91,13 +91,13 @@ impl Handshake {
     pub(super) fn import_fault(&self, error: &WireError) -> Fault {
         let line = error.data.as_ref().and_then(|data| data.get("line")?.as_u64());
         let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // Python's own words name the place of what is no Python.
+        // Python's own message has the place of a syntax error.
         let is_told = line.is_some_and(|line| error.message.contains(&format!("({file}, line {line})")));
         let place = line.filter(|_| !is_told).map(|line| format!(" ({file} line {line})")).unwrap_or_default();
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),
-            lack: lack(error),
+            missing: missing(error),
             stderr: self.tail.lock().text(),
             ..Details::default()
         };
@@ -116,11 +116,11 @@ impl Handshake {
             }
         }
         let how = exit.map_or_else(
-            || "it closed its output before it was ready".to_owned(),
-            |exit| format!("its process ended with {} before it was ready", exit.behind_launcher()),
+            || "it closed its standard output before it was ready".to_owned(),
+            |exit| format!("it exited with {} before it was ready", exit.behind_launcher()),
         );
         let tail = self.tail.lock().text();
-        let last = tail.as_deref().and_then(last_word).map(|line| format!("; it last said: {line}"));
+        let last = tail.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));
         let stack = self.stack.lock().clone();
         let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();
         let text = format!("{how}{place}{}", last.unwrap_or_default());
@@ -132,14 +132,14 @@ impl Handshake {
         let place = self.stuck_place().await.map(|place| format!("; it was at {place}")).unwrap_or_default();
         let limit = humantime::format_duration(limit);
         let setting = self.spec.startup_timeout_place.as_str();
-        // Without an interpreter of ours it is a program; most languages keep what goes to a pipe until there is much of it.
+        // A program without our interpreter; most languages buffer output to a pipe.
         let text = if self.support.lease.is_some() {
             format!(
-                "it was not ready within {limit}{place}. Raise its `startup_timeout` {setting}, or do less while it is imported"
+                "it was not ready within {limit}{place}. Raise its `startup_timeout` {setting}, or do less during import"
             )
         } else {
             format!(
-                "it did not answer `hello` within {limit}. Let it flush its output after each line, do less before it reads the first \
+                "it did not answer `hello` within {limit}. Flush its output after each line, do less before it reads the first \
                  one, or raise its `startup_timeout` {setting}"
             )
         };
@@ -151,17 +151,17 @@ impl Handshake {
         self.fault(&text, details)
     }
 
-    /// Asks the interpreter where it is. Its own pid is not known yet, so the whole group is asked; a launcher dies of
-    /// that, as it is about to anyway.
+    /// Asks the interpreter for its stack. Its pid is still unknown, so the whole group is signalled; the launcher dies
+    /// of that, but it is about to be stopped anyway.
     async fn stuck_place(&self) -> Option<String> {
-        // Other programs than the interpreter know nothing of this, and would only die of it.
+        // Other programs do not handle this signal and would die.
         self.support.lease.as_ref().filter(|_| !self.spec.is_bare)?;
         self.child.signal_group(Signal::USR2);
         for _ in 0..STACK_LOOKS {
             tokio::time::sleep(STACK_LOOK).await;
             let place = self.stack.lock().place(&self.spec.file);
             if place.is_some() {
-                // The frames come one by one, the innermost first.
+                // The frames arrive one by one, innermost first.
                 tokio::time::sleep(STACK_LOOK).await;
                 return self.stack.lock().place(&self.spec.file);
             }
@@ -169,9 +169,9 @@ impl Handshake {
         None
     }
 
-    /// More was asked of it than it can.
+    /// The worker is configured for more concurrency than it supports.
     pub(super) fn one_at_a_time(&self) -> Fault {
-        let text = "its worker runs one call at a time and cannot be asked for more; set `concurrency = 1` for it";
+        let text = "its worker runs only one call at a time; set `concurrency = 1`";
         self.fault(text, Details::default())
     }
 
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exception_is_told_with_the_authors_line_and_one_from_elsewhere_without() {
-        let told = |code| {
+    fn an_exception_has_the_line_in_the_tools_own_file_only() {
+        let messages = |code| {
             let line =
                 "  File \"/t/slow.py\", line 7, in fetch\n  File \"/usr/lib/python3.11/json.py\", line 9, in loads\n";
             let data = serde_json::json!({"traceback": line, "resource": "disk"});
@@ -195,9 +195,9 @@ mod tests {
             ["/t/slow.py", "/t/other.py"].map(|file| error_fault("slow.fetch", Path::new(file), &error).message)
         };
         let place = " (slow.py:7 in fetch (inside json.py:9))";
-        let [own, others] = told(-1);
+        let [own, others] = messages(-1);
         assert_eq!((own, others.as_str()), (format!("ValueError: no{place}"), "ValueError: no"));
-        let [own, others] = told(wire_code::EXHAUSTED);
+        let [own, others] = messages(wire_code::EXHAUSTED);
         assert!(own.ends_with(place) && !others.contains("slow.py"), "{own} {others}");
     }
 }

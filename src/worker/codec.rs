@@ -1,4 +1,4 @@
-//! What stands between frames and lines: protocol v1, or the bare codec. Those above know frames only.
+//! Translates between frames and lines, in protocol v1 or the bare codec. Callers see frames only.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::protocol::{
     shutdown_frame,
 };
 
-/// How one worker is spoken to. Its writer and its reader have a copy each.
+/// The codec of one worker. Its writer and its reader share it.
 #[derive(Debug, Clone)]
 pub enum Codec {
     /// Protocol v1.
     V1,
-    /// The bare codec. Its lines name no call, so what they mean depends on what was written last.
+    /// The bare codec. Its lines name no call, so their meaning depends on the last call written.
     Bare(Asked),
 }
 
-/// The call that a bare worker has and has not answered. Held only to look or to change it.
+/// The unanswered call of a bare worker. Locked only briefly.
 #[derive(Debug, Clone, Default)]
 pub struct Asked(Arc<Mutex<Option<u64>>>);
 
@@ -35,12 +35,12 @@ impl Asked {
 }
 
 impl Codec {
-    /// The bare codec, with nothing asked yet.
+    /// The bare codec, without a call.
     pub fn bare() -> Self {
         Self::Bare(Asked::default())
     }
 
-    /// A call, as what is to be written.
+    /// A call as bytes.
     pub(super) fn call(&self, call: &CallFrame<'_>) -> Vec<u8> {
         match self {
             Self::V1 => call.frame(),
@@ -51,22 +51,22 @@ impl Codec {
         }
     }
 
-    /// A cancellation, where it can be said.
+    /// A cancellation, if the codec has one.
     pub(super) fn cancel(&self, call: u64) -> Option<Vec<u8>> {
         self.in_v1(|| cancel_frame(call))
     }
 
-    /// A request for a sign of task, likewise.
+    /// A ping, if the codec has one.
     pub(super) fn ping(&self, id: u64) -> Option<Vec<u8>> {
         self.in_v1(|| ping_frame(id))
     }
 
-    /// A wish that it may leave. To a bare worker the end of its input says so.
+    /// A request to exit. A bare worker sees the end of its input instead.
     pub(super) fn shutdown(&self) -> Option<Vec<u8>> {
         self.in_v1(shutdown_frame)
     }
 
-    /// An answer to what it asked.
+    /// An answer to the worker's request.
     pub(super) fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) -> Option<Vec<u8>> {
         self.in_v1(|| reply_frame(id, answer))
     }
@@ -75,7 +75,7 @@ impl Codec {
         matches!(self, Self::V1).then(frame)
     }
 
-    /// The call that a line answers which is too long to be read, by its beginning.
+    /// The call that an overlong line answers, from its beginning.
     pub(super) fn answers(&self, beginning: &[u8]) -> Option<u64> {
         match self {
             Self::V1 => protocol::peek_id(beginning),
@@ -83,7 +83,7 @@ impl Codec {
         }
     }
 
-    /// What a line says, without its newline.
+    /// Parses a line without its newline.
     pub(super) fn interpret(&self, line: &[u8]) -> Option<WorkerEvent> {
         match self {
             Self::V1 => interpret_v1(line),
@@ -100,7 +100,7 @@ fn interpret_v1(line: &[u8]) -> Option<WorkerEvent> {
         Ok(frame) => Some(WorkerEvent::Frame(frame)),
         Err(error) => {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
-            tracing::warn!(%error, line = beginning, "a worker wrote something that is not a frame");
+            tracing::warn!(%error, line = beginning, "a worker wrote a line that is not a frame");
             None
         }
     }
@@ -112,8 +112,8 @@ fn interpret_bare(line: &[u8], asked: &Asked) -> Option<WorkerEvent> {
         BareLine::Answer(answer) => {
             let call = asked.take();
             if call.is_none() {
-                // Not what it says: it may be a secret of the call before.
-                tracing::warn!(bytes = line.len(), "dropped an answer of a bare worker that has no call to answer");
+                // The content may be a secret of the previous call.
+                tracing::warn!(bytes = line.len(), "dropped an answer of a bare worker without a call");
             }
             call.map(|id| WorkerEvent::Frame(Incoming::Reply { id, answer }))
         }
@@ -153,19 +153,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_answer_is_that_of_the_call_written_last_and_counts_once() {
+    fn a_bare_answer_belongs_to_the_last_call_and_counts_once() {
         let bare = Codec::bare();
         let answer = r#"{"result":5,"error":null}"#;
-        assert_eq!(heard(&bare, answer), "nothing", "nobody asked");
+        assert_eq!(heard(&bare, answer), "nothing", "no call is running");
         assert_eq!(ask(&bare, 7), "{\"function\":\"f\",\"kwargs\":{\"a\":1},\"config\":{},\"secrets\":{}}\n");
         assert_eq!(heard(&bare, "working on it"), "printed \"working on it\\n\"");
         assert_eq!(heard(&bare, ""), "printed \"\\n\"");
-        assert_eq!(heard(&bare.clone(), &format!("{answer}\r")), "7=5", "reader and writer are one");
-        assert_eq!(heard(&bare, answer), "nothing", "it was answered");
+        assert_eq!(heard(&bare.clone(), &format!("{answer}\r")), "7=5", "reader and writer share the codec");
+        assert_eq!(heard(&bare, answer), "nothing", "already answered");
     }
 
     #[test]
-    fn a_bare_worker_is_told_of_calls_and_of_nothing_else() {
+    fn a_bare_worker_receives_calls_only() {
         let (bare, none) = (Codec::bare(), RawValue::NULL);
         assert_eq!(
             (bare.cancel(1), bare.ping(0), bare.shutdown(), bare.reply(none, Ok(none))),
@@ -176,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_too_long_to_be_read_is_the_running_calls() {
+    fn an_overlong_bare_answer_belongs_to_the_running_call() {
         let bare = Codec::bare();
         let _ = ask(&bare, 3);
-        assert_eq!(bare.answers(b"xxxxxxxx"), None, "that was printed");
+        assert_eq!(bare.answers(b"xxxxxxxx"), None, "that is output");
         assert_eq!(bare.answers(b"{\"result\":\"xxxx"), Some(3));
         assert_eq!(bare.answers(b"{\"result\":\"xxxx"), None);
     }

@@ -1,42 +1,42 @@
-//! How a worker ended, in words: the fault of the call it was running.
+//! The fault of a call whose worker died.
 
 use std::path::Path;
 use std::time::Duration;
 
 use super::stack::Stack;
 use super::task::{Excess, installed};
-use crate::outcome::{Code, Details, Fault, Lack};
+use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::Exit;
 
-/// The end of a worker's process.
+/// How a worker's process ended.
 #[derive(Debug, Clone)]
 pub struct Death {
-    /// How it ended.
+    /// Its exit.
     pub exit: Exit,
-    /// The last lines of its standard error.
+    /// The last lines of its stderr.
     pub stderr: Option<String>,
-    /// Where it was, if its interpreter said so: as it crashed, or when a call before was interrupted.
+    /// The stack its interpreter printed, at the crash or at an earlier interruption.
     pub stack: Stack,
-    /// Why hostler ended it, when it held too much memory.
+    /// The memory limit that it exceeded, if hostler killed it for that.
     pub excess: Option<Excess>,
-    /// The most memory it ever held, in bytes.
+    /// Its peak memory, in bytes.
     pub peak_memory: Option<usize>,
-    /// Whether hostler ended it because it had closed its output, and lived on.
+    /// Whether hostler killed it because it closed its standard output without exiting.
     pub hung_up: bool,
 }
 
-/// Signals that somebody sends; any other death by signal is the tool's own doing.
+/// Signals usually sent by another process; death by any other signal is the tool's own.
 const SENT: [&str; 4] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"];
 
-/// Signals at which the interpreter prints where it is before it dies.
+/// Signals at which the interpreter prints its stack before it dies.
 const TELLING: [&str; 5] = ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"];
 
-/// Whether a death by this signal is somebody else's doing.
+/// Whether this signal usually comes from another process.
 pub fn is_sent(signal: &str) -> bool {
     SENT.contains(&signal)
 }
 
-/// The fault of a call whose worker died under it, and under so many others beside it.
+/// The fault of a call whose worker died, with `beside` other calls running in it.
 pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Fault {
     let signal = death.exit.signal_name();
     let says_where = signal.as_deref().is_some_and(|signal| TELLING.contains(&signal)) || death.stack.tells_exit();
@@ -51,18 +51,18 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
     };
     let next = match beside {
         0 => "the next call starts a new worker".to_owned(),
-        // Which of them it died of, nobody knows.
-        1 => "it made one other call as well, and the next call starts a new worker".to_owned(),
-        more => format!("it made {more} other calls as well, and the next call starts a new worker"),
+        // The cause is one of several calls.
+        1 => "it also ran one other call; the next call starts a new worker".to_owned(),
+        more => format!("it also ran {more} other calls; the next call starts a new worker"),
     };
     if let Some(excess) = death.excess {
-        // Where its limit stands is for those to say who know the settings.
-        return memory_fault(tool, excess).with(Details { lack: Some(Lack::Memory), ..details });
+        // The caller adds where the limit is set.
+        return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
         _ if death.hung_up => Fault::new(
             Code::ToolCrashed,
-            format!("the process of {tool} closed its connection to hostler during this call and was stopped; {next}"),
+            format!("{tool} closed its connection to hostler during the call and was stopped; {next}"),
         ),
         (Exit::Signal(_), Some(signal))
             if signal == "SIGKILL" && is_for_want_of_memory(death.peak_memory, installed()) =>
@@ -71,36 +71,32 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
             Fault::new(
                 Code::ProcessKilled,
                 format!(
-                    "the process of {tool} was killed with SIGKILL from outside during this call, most likely by the system \
-                     for want of memory (it held {held} MB): set `max_memory`, and its calls are told so in time; {next}"
+                    "{tool} was killed with SIGKILL during the call, most likely by the system \
+                     for lack of memory (it held {held} MB): set `max_memory` for a clear error before that; {next}"
                 ),
             )
         }
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
             Code::ProcessKilled,
-            format!(
-                "the process of {tool} was killed with {signal} during this call, from outside or by itself; {next}"
-            ),
+            format!("{tool} was killed with {signal} during the call, by another process or by itself; {next}"),
         ),
-        (Exit::Signal(_), Some(signal)) => Fault::new(
-            Code::ToolCrashed,
-            format!("the process of {tool} crashed with {signal} during this call{place}; {next}"),
-        ),
-        (Exit::Code(code), _) => Fault::new(
-            Code::ToolCrashed,
-            format!("the process of {tool} ended itself with exit code {code} during this call{place}; {next}"),
-        ),
-        _ => Fault::new(Code::ToolCrashed, format!("the process of {tool} died during this call; {next}")),
+        (Exit::Signal(_), Some(signal)) => {
+            Fault::new(Code::ToolCrashed, format!("{tool} crashed with {signal} during the call{place}; {next}"))
+        }
+        (Exit::Code(code), _) => {
+            Fault::new(Code::ToolCrashed, format!("{tool} exited with code {code} during the call{place}; {next}"))
+        }
+        _ => Fault::new(Code::ToolCrashed, format!("{tool} died during the call; {next}")),
     };
     fault.with(details)
 }
 
-/// Whether a process held so much of what there is that the system most likely took it for the one to end.
+/// Whether a process held so much of the installed memory that the system most likely killed it.
 fn is_for_want_of_memory(peak: Option<usize>, installed: Option<usize>) -> bool {
     peak.zip(installed).is_some_and(|(peak, installed)| peak > installed / 2)
 }
 
-/// What became of a worker that died and made no call. For those who are refused because of it.
+/// The exit of an idle worker, for calls that are refused because of it.
 pub fn idle_death_fault(death: &Death) -> Fault {
     let details = Details {
         exit_code: death.exit.code(),
@@ -109,14 +105,14 @@ pub fn idle_death_fault(death: &Death) -> Fault {
         peak_memory: death.peak_memory,
         ..Details::default()
     };
-    Fault::new(Code::ToolCrashed, format!("it ended between two calls, with {}", death.exit)).with(details)
+    Fault::new(Code::ToolCrashed, format!("it exited between two calls, with {}", death.exit)).with(details)
 }
 
-/// The fault of a call whose worker had to be stopped because of a call beside it.
+/// The fault of a call whose worker was stopped because of another call.
 pub fn held_up_fault(tool: &str) -> Fault {
     let message = format!(
-        "the process of {tool} was stopped during this call: another call in it obeyed no interruption, and held up all \
-         others. Make this one again; where that happens often, take `concurrency` out of its settings"
+        "the worker of {tool} was stopped during the call: another call in it ignored the interruption and blocked the \
+         others. Retry this call; if it happens often, remove `concurrency` from its settings"
     );
     Fault::new(Code::ToolCrashed, message)
 }
@@ -130,7 +126,7 @@ fn memory_fault(tool: &str, Excess { held, limit }: Excess) -> Fault {
     Fault::new(Code::ResourceExhausted, message)
 }
 
-/// The fault of a call that ran past its time.
+/// The fault of a call that exceeded its time limit.
 pub fn timeout_fault(tool: &str, file: &Path, timeout: Duration, stack: &Stack, stopped: bool) -> Fault {
     let place = stack.place(file).map(|place| format!(" at {place}")).unwrap_or_default();
     let end = if stopped { "its worker was stopped" } else { "it was interrupted" };
@@ -148,21 +144,23 @@ mod tests {
     use crate::process::Exit;
 
     #[test]
-    fn a_kill_is_told_by_what_the_process_held() {
-        let told = |peak: usize| {
+    fn a_kill_names_the_likely_cause_by_the_memory_held() {
+        let message = |peak: usize| {
             let (exit, stack) = (Exit::Signal(9), Stack::default());
             let death = Death { exit, stderr: None, stack, excess: None, peak_memory: Some(peak), hung_up: false };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };
-        assert!(told(1_000_000).contains("was killed with SIGKILL during this call, from outside or by itself"));
+        assert!(
+            message(1_000_000).contains("was killed with SIGKILL during the call, by another process or by itself")
+        );
         if super::installed().is_some() {
-            let large = told(usize::MAX / 2);
-            assert!(large.contains("for want of memory (it held") && large.contains("set `max_memory`"), "{large}");
+            let large = message(usize::MAX / 2);
+            assert!(large.contains("for lack of memory (it held") && large.contains("set `max_memory`"), "{large}");
         }
     }
 
     #[test]
-    fn only_what_held_most_of_the_memory_was_likely_ended_for_it() {
+    fn only_a_process_with_most_of_the_memory_was_killed_for_it() {
         assert!(is_for_want_of_memory(Some(600), Some(1000)));
         assert!(!is_for_want_of_memory(Some(400), Some(1000)));
         assert!(!is_for_want_of_memory(None, Some(1000)) && !is_for_want_of_memory(Some(600), None));

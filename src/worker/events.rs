@@ -1,4 +1,4 @@
-//! What a worker's tasks tell its owner, and what the owner tells them.
+//! Messages between a worker's tasks and its owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,23 +12,23 @@ use super::writer::LinkWriter;
 use crate::process::Grace;
 use crate::protocol::Incoming;
 
-/// Something that came from a worker.
+/// An event of a worker.
 #[derive(Debug)]
 pub enum WorkerEvent {
     /// A frame.
     Frame(Incoming),
-    /// A frame over the limit; dropped while it was read.
+    /// A frame above the size limit; dropped while it was read.
     Oversized {
-        /// The call it answered, when its beginning told.
+        /// The call that it answers, if its beginning says so.
         id: Option<u64>,
-        /// How long it was, in bytes.
+        /// Its length in bytes.
         bytes: usize,
     },
     /// Text on its standard error.
     Stderr(String),
     /// A structured log line on its standard error.
     Log(LogLine),
-    /// Its process is gone, and this was the last of its events.
+    /// Its process has exited; its last event.
     Died(Death),
 }
 
@@ -37,46 +37,47 @@ pub enum WorkerEvent {
 pub struct LogLine {
     /// `debug`, `info`, `warning`, `error`.
     pub level: String,
-    /// The text.
+    /// The message.
     pub message: String,
-    /// Everything else the line held.
+    /// All other members of the line.
     pub fields: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Where events goes. The owner tags it with the worker it belongs to.
+/// Receives events. The owner tags them with their worker.
 #[derive(Clone)]
 pub struct EventSender {
     send: Arc<dyn Fn(WorkerEvent) + Send + Sync>,
     flow: Arc<Backpressure>,
 }
 
-/// How much events its owner has not looked at yet. A worker that talks faster than it is listened to waits in its pipe.
+/// Counts the events that the owner has not processed. A worker that writes faster than its owner reads waits in its
+/// pipe.
 #[derive(Debug, Default)]
 pub struct Backpressure {
     open: AtomicUsize,
     taken: Notify,
 }
 
-/// Pieces of events, each of some kilobytes at most but for results.
+/// The most unprocessed events; each has at most some kilobytes, except results.
 const MOST_OPEN: usize = 256;
 
 impl EventSender {
-    /// A way to an owner, who says of each piece that it has been looked at.
+    /// A channel to an owner that reports each processed event.
     pub fn new(send: impl Fn(WorkerEvent) + Send + Sync + 'static, flow: Arc<Backpressure>) -> Self {
         Self { send: Arc::new(send), flow }
     }
 
-    /// Tells something.
+    /// Sends an event.
     pub fn send(&self, events: WorkerEvent) {
         self.flow.open.fetch_add(1, Ordering::Relaxed);
         (self.send)(events);
     }
 
-    /// Waits until there is room for more.
+    /// Waits until there is capacity.
     pub async fn room(&self) {
         loop {
             let mut taken = std::pin::pin!(self.flow.taken.notified());
-            // Heard from here on, so that nothing is missed between the look and the wait.
+            // Registered before the check, so that no notification is missed.
             taken.as_mut().enable();
             if self.flow.open.load(Ordering::Relaxed) < MOST_OPEN {
                 return;
@@ -87,7 +88,7 @@ impl EventSender {
 }
 
 impl Backpressure {
-    /// A piece of events has been looked at.
+    /// An event has been processed.
     pub fn took(&self) {
         if self.open.fetch_sub(1, Ordering::Relaxed) == MOST_OPEN {
             self.taken.notify_waiters();
@@ -95,29 +96,29 @@ impl Backpressure {
     }
 }
 
-/// An order to the worker's task task.
+/// An order to the worker's task.
 #[derive(Debug, Clone, Copy)]
 pub enum Control {
-    /// Ask for the Python stack on standard error: where several calls run, of the thread that makes this one.
+    /// Print the Python stack on stderr; with several calls, that of the call's thread.
     TakeStack {
-        /// The call's number, if there may be others beside it.
+        /// The call's number, if others may run beside it.
         call: Option<u64>,
     },
-    /// Make it look at its standard input, where a cancellation waits.
+    /// Make the worker read its standard input, where a cancellation waits.
     Interrupt,
-    /// End it.
+    /// Stop it.
     Stop(Grace),
 }
 
-/// A live worker, as its owner holds it. Dropping it ends the worker without grace.
+/// A live worker, as its owner holds it. Dropping it kills the worker.
 #[derive(Debug)]
 pub struct WorkerHandle {
     /// The process id of the interpreter.
     pub pid: u32,
-    /// The way to its standard input.
+    /// Its standard input.
     pub writer: LinkWriter,
-    /// Orders.
+    /// Its order channel.
     pub control: mpsc::UnboundedSender<Control>,
-    /// Where it was stuck, once it was asked.
+    /// The stack it printed on request.
     pub stack: Arc<Mutex<Stack>>,
 }

@@ -1,4 +1,4 @@
-//! From a process that was started to a worker that can be given calls: pipes, and the handshake where there is one.
+//! Turns a started process into a worker that accepts calls: pipes, and the handshake if the codec has one.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,21 +22,21 @@ use crate::outcome::{Code, Details, Fault};
 use crate::process::{Child, PipeEnd, Tracked};
 use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
 
-/// How long a launcher may outlive an interpreter that is gone.
+/// How long a launcher may outlive its interpreter.
 const LAST_BREATH: Duration = Duration::from_secs(1);
 
-/// What a worker has besides its process.
+/// What a worker holds besides its process.
 #[derive(Default)]
 pub(super) struct Support {
-    /// Its environment, which is not pruned while it reads from it.
+    /// Its environment, which is not pruned while it is in use.
     pub lease: Option<Lease>,
-    /// Who hears what its types are.
+    /// Receives type descriptions.
     pub described: Option<Described>,
-    /// Where `uv run` came from that stands before it.
+    /// The `uv` that launched it, if any.
     pub launched: Option<Arc<Environments>>,
 }
 
-/// A process that cannot be given calls yet.
+/// A process that does not accept calls yet.
 pub(super) struct Handshake {
     pub spec: Arc<WorkerSpec>,
     pub child: Child,
@@ -52,7 +52,7 @@ struct Pipes {
     reader: LinkReader<pipe::Receiver>,
     output: Option<PipeEnd>,
     stderr: JoinHandle<()>,
-    /// Where the worker does not see to it that its standard error is read before its answers.
+    /// For workers that do not ensure that their stderr is read before their answers.
     unread: Option<stderr::Waiting>,
 }
 
@@ -61,7 +61,7 @@ impl Handshake {
         Self { spec, child, events, support, tail: Arc::default(), stack: Arc::default() }
     }
 
-    /// Waits until it can be given calls.
+    /// Waits until it accepts calls.
     pub async fn ready(mut self) -> Result<WorkerHandle, Fault> {
         if self.spec.is_bare {
             let pipes = self.take_pipes(&Codec::bare())?;
@@ -87,7 +87,8 @@ impl Handshake {
         })
     }
 
-    /// The bare codec has no hello: who runs can be given calls. What it does before it reads the first is part of that.
+    /// The bare codec has no hello: a running process accepts calls. What it does before reading the first one counts
+    /// towards that call.
     async fn found(self, pipes: Pipes) -> Result<WorkerHandle, Fault> {
         if self.spec.concurrency > 1 {
             return Err(self.one_at_a_time());
@@ -95,7 +96,7 @@ impl Handshake {
         let interpreter = if self.support.launched.is_some() {
             let limit = self.spec.startup_timeout;
             let searched = tokio::select! {
-                // A launcher that has ended may have had nothing to launch.
+                // A launcher that has exited may have launched nothing.
                 biased;
                 _ = self.child.exited() => return Err(self.death_fault(pipes.stderr).await),
                 found = tokio::time::timeout(limit, Tracked::launched_by(&self.child, self.spec.file.as_os_str())) => found,
@@ -114,7 +115,7 @@ impl Handshake {
         Ok(self.settle(interpreter, Signals::NONE, pipes))
     }
 
-    /// Says hello, and waits for the answer.
+    /// Sends hello and waits for the answer.
     async fn greeted(self, mut pipes: Pipes) -> Result<WorkerHandle, Fault> {
         let spec = &self.spec;
         let describe = spec.describe.as_deref().filter(|_| !spec.was_asked.swap(true, Ordering::Relaxed));
@@ -128,7 +129,7 @@ impl Handshake {
             Err(_) => return Err(self.slow_fault(limit).await),
         };
         if hello.protocol != VERSION {
-            let text = format!("its worker speaks protocol v{}, this hostler v{VERSION}", hello.protocol);
+            let text = format!("its worker uses protocol v{}, hostler uses v{VERSION}", hello.protocol);
             return Err(self.fault(&text, Details::default()));
         }
         if spec.concurrency > 1 && !hello.runs_several() {
@@ -143,7 +144,7 @@ impl Handshake {
         Ok(self.settle(interpreter, signals, pipes))
     }
 
-    /// Waits for the answer to `hello`; `None` when the pipe ended first.
+    /// Waits for the answer to `hello`; `None` if the pipe ended first.
     async fn await_hello(&self, reader: &mut LinkReader<pipe::Receiver>) -> Option<Result<HelloReply, WireError>> {
         while let Ok(Some(events)) = reader.next().await {
             match events {
@@ -151,14 +152,14 @@ impl Handshake {
                     let hello = answer.and_then(|result| {
                         serde_json::from_str(result.get()).map_err(|error| WireError {
                             code: 0,
-                            message: format!("its hello is not one of protocol v{VERSION}: {error}"),
+                            message: format!("its answer to `hello` is not valid in protocol v{VERSION}: {error}"),
                             data: None,
                         })
                     });
                     return Some(hello);
                 }
                 other => {
-                    // What a file prints while it is imported is its last word if it dies of that.
+                    // Output during import explains a failed start.
                     if let WorkerEvent::Frame(Incoming::Output(note)) = &other {
                         self.tail.lock().push(&note.text);
                     }
@@ -169,7 +170,7 @@ impl Handshake {
         None
     }
 
-    /// It cannot be watched, perhaps because it is dead already.
+    /// The process cannot be watched, perhaps because it is already dead.
     async fn unwatched(self, error: &std::io::Error, stderr: JoinHandle<()>) -> Result<WorkerHandle, Fault> {
         if tokio::time::timeout(LAST_BREATH, self.child.exited()).await.is_ok() {
             return Err(self.death_fault(stderr).await);
@@ -196,7 +197,7 @@ impl Handshake {
             }
         });
         let pid = interpreter.pid();
-        // Without a launcher, the end of the pipe tells.
+        // Without a launcher, the end of the pipe shows it.
         let output = output.filter(|_| self.child.pid() != pid);
         let is_launched = launched.is_some() || self.child.pid() != pid;
         let task = WorkerTask {

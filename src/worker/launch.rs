@@ -1,4 +1,4 @@
-//! What a worker is started with, and what it may ask of hostler while it runs.
+//! What a worker is started with, and its requests to hostler while it runs.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -13,39 +13,39 @@ use super::events::{EventSender, WorkerHandle};
 use crate::outcome::Fault;
 use crate::protocol::{HostMethod, WireError};
 
-/// Something that happens on the way to a running worker, for people who wait.
+/// A step of a worker's start, for callers that wait.
 #[derive(Debug, Clone)]
 pub struct StartNote(pub String);
 
-/// Where start notes go.
+/// Receives start notes.
 pub type StartNotes = Arc<dyn Fn(StartNote) + Send + Sync>;
 
-/// A start under way.
+/// A start in progress.
 pub type Starting = Pin<Box<dyn Future<Output = Result<WorkerHandle, Fault>> + Send>>;
 
 /// Starts workers.
 pub trait Launcher: Send + Sync {
-    /// What it starts, for notes: the pack.
+    /// The pack, for notes.
     fn name(&self) -> &str;
 
-    /// Starts one worker and waits until it can be given calls. Dropping the future leaves nothing behind.
+    /// Starts one worker and waits until it accepts calls. Dropping the future stops what was started.
     fn launch(&self, events: EventSender, notes: StartNotes) -> Starting;
 }
 
-/// A question from inside a call.
+/// A request from a call.
 #[derive(Debug)]
 pub struct Ask {
-    /// What is asked.
+    /// The method.
     pub method: HostMethod,
-    /// With what, a JSON object.
+    /// The parameters, a JSON object.
     pub params: Box<RawValue>,
-    /// How much of the asking call's time is left.
+    /// The time left to the requesting call.
     pub left: Duration,
 }
 
-/// Answers a call's questions.
+/// Answers a call's requests.
 pub trait HostAccess: Send + Sync {
-    /// Answers one question; the error's message is what the tool's author reads.
+    /// Answers one request; the tool's author reads the error's message.
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>>;
 }
 
@@ -56,25 +56,25 @@ pub struct WorkerSpec {
     pub pack: String,
     /// The tool file.
     pub file: PathBuf,
-    /// The secrets it declared.
+    /// Its declared secrets.
     pub secrets: Vec<String>,
-    /// What it may ask of hostler.
+    /// The requests that it may send.
     pub host: Vec<&'static str>,
-    /// How many calls it is to run at once.
+    /// The number of calls to run at once.
     pub concurrency: usize,
-    /// The types it shall describe, as JSON: names by the side they stand on.
+    /// The types to describe, as JSON: names grouped by direction.
     pub describe: Option<Box<RawValue>>,
-    /// Whether a worker was asked that already. One is enough, and should it hang over it, it was the last one.
+    /// Whether a worker was already asked to. One is enough, and if it hangs, no other worker tries.
     pub was_asked: Arc<AtomicBool>,
-    /// From the start of the process to its hello.
+    /// The time limit from the start to hello.
     pub startup_timeout: Duration,
-    /// Where that is set, for whoever wants more.
+    /// Where that limit is set.
     pub startup_timeout_place: String,
-    /// The most memory it may hold, in bytes, its children included.
+    /// The memory limit in bytes, including its children.
     pub max_memory: Option<usize>,
-    /// Whether it speaks the bare codec, and not protocol v1.
+    /// Whether it uses the bare codec instead of protocol v1.
     pub is_bare: bool,
 }
 
-/// Where goes what a worker told of its types, as JSON text.
+/// Receives a worker's type descriptions as JSON text.
 pub type Described = Arc<dyn Fn(Box<RawValue>) + Send + Sync>;

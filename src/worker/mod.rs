@@ -1,4 +1,4 @@
-//! One worker: how it is started, its pipes, its errors, its task and its end.
+//! One worker: its start, pipes, faults, task and end.
 
 mod answer;
 mod death;

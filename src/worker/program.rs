@@ -1,4 +1,4 @@
-//! Workers that are executables: the file is started as it is, and stays.
+//! Workers that are executables: the file itself is started and keeps running.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,18 +12,18 @@ use super::launch::{Launcher, StartNote, StartNotes, Starting};
 use crate::outcome::{Code, Fault};
 use crate::process::{EnvFilter, Launch, cannot_run, spawn_when_written};
 
-/// Says to a program how it was started.
+/// Tells a program how it was started.
 const MODE: &str = "HOSTLER_TOOL_MODE";
 
 /// Starts executables as workers.
 pub struct ProgramLauncher {
-    /// What to start.
+    /// The program.
     pub spec: Arc<WorkerSpec>,
-    /// What it does not get of hostler's own environment.
+    /// The variables that it does not inherit.
     pub env_filter: EnvFilter,
-    /// What it gets beside that.
+    /// Additional variables.
     pub env: BTreeMap<OsString, OsString>,
-    /// Its working directory; hostler's own when none is given.
+    /// Its working directory; hostler's own if `None`.
     pub directory: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Workers of Python tool files: environment, interpreter, and the shim, or the file itself where it serves itself.
+//! Workers of Python tool files: environment, interpreter, and the shim, or the file itself if it serves itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,36 +15,36 @@ use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
 use crate::process::{Child, Launch, worker_environment};
 
-/// What a Python worker is started with beside the rest.
+/// What a Python worker is started with besides the common parts.
 #[derive(Debug, Clone)]
 pub struct PythonSpec {
-    /// SHA-256 of the text that is to be run under the file's name, whatever it holds by then.
+    /// The SHA-256 of the source to run, which may differ from the file's current content.
     pub fingerprint: [u8; 32],
     /// Its environment.
     pub environment: EnvironmentSpec,
-    /// Through `uv run`, or the interpreter itself.
+    /// Through `uv run`, or the interpreter directly.
     pub launcher: LauncherKind,
-    /// Its working directory; hostler's own when none is given.
+    /// Its working directory; hostler's own if `None`.
     pub directory: Option<PathBuf>,
-    /// Variables of hostler's own environment that it may see beside the usual ones.
+    /// Inherited variables besides the default ones.
     pub pass_env: Vec<String>,
-    /// Variables it is given.
+    /// Additional variables.
     pub env: Vec<(String, String)>,
 }
 
 /// Starts Python workers.
 pub struct PythonLauncher {
-    /// What to start.
+    /// The common parts.
     pub spec: Arc<WorkerSpec>,
-    /// How.
+    /// The Python parts.
     pub python: Arc<PythonSpec>,
-    /// Where its environment comes from.
+    /// Provides environments.
     pub environments: Arc<Environments>,
-    /// Where its shim comes from.
+    /// Provides the shim.
     pub shims: Shims,
-    /// Where the text comes from.
+    /// Provides the source.
     pub sources: Sources,
-    /// Who hears what its types are.
+    /// Receives type descriptions.
     pub described: Described,
 }
 
@@ -74,7 +74,7 @@ impl Launcher for PythonLauncher {
     }
 }
 
-/// The interpreter of a worker, as `docs/architecture.md` explains it, with its variables.
+/// The interpreter of a worker with its variables; see `docs/architecture.md`.
 async fn interpreter(python: &PythonSpec, environments: &Environments, lease: &Lease) -> Result<Launch, Fault> {
     let launch = match python.launcher {
         LauncherKind::Direct => Launch::new(&lease.python),
@@ -104,37 +104,36 @@ fn shimmed(
     Ok(interpreter.arg("-I").arg(shim).arg(&spec.file).arg(source))
 }
 
-/// The file itself, as `uv run FILE` would run it: it may import its neighbours and look for itself. A copy would have
-/// neither, so this version can be started for as long as the file holds it. What it prints is not kept back (`-u`): an
-/// answer that waits for more would never come.
+/// Runs the file itself, as `uv run FILE` would: it may import its neighbours and read its own file. A copy could do
+/// neither, so this version can start only while the file is unchanged. `-u` disables buffering, which would hold
+/// answers back.
 fn itself(interpreter: Launch, spec: &WorkerSpec, python: &PythonSpec, sources: &Sources) -> Result<Launch, Fault> {
     if !sources.is_still(&spec.file, python.fingerprint) {
         return Err(lost_fault(spec));
     }
-    // Lines are UTF-8 whatever the locale says.
+    // Lines are UTF-8 in every locale.
     let launch = interpreter.env("PYTHONIOENCODING", "utf-8");
     Ok(launch.args(["-s", "-u"]).arg(&spec.file))
 }
 
-/// The shim has no place in the cache: the disk is full, or the folder is not ours.
+/// The shim could not be written to the cache: the disk is full, or the folder is not writable.
 fn unwritten(folder: &Path, error: &io::Error) -> Fault {
     let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     let (code, cure) = if is_full {
         (Code::ResourceExhausted, "Make room on that disk (`hostler warm --prune` removes unused environments)")
     } else {
-        (Code::SystemError, "See to its permissions, and that it is a folder")
+        (Code::SystemError, "Check its permissions, and that it is a folder")
     };
     let place = folder.display();
-    let text = format!(
-        "the worker shim could not be written below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another"
-    );
+    let text =
+        format!("cannot write the worker shim below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another folder");
     Fault::new(code, text)
 }
 
-/// Neither the file nor a copy holds the text of this version any more. Whoever calls again gets the file as it is now.
+/// Neither the file nor a copy has the source of this version. A new call uses the current file.
 fn lost_fault(spec: &WorkerSpec) -> Fault {
     let (pack, file) = (&spec.pack, spec.file.display());
-    let message = format!("{pack} could not be started: {file} has changed and no copy of its earlier text is left");
+    let message = format!("{pack} could not be started: {file} has changed and no copy of its earlier version exists");
     Fault::new(Code::StartupFailed, message)
 }
 
@@ -143,16 +142,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shim_without_a_place_is_told_with_the_folder_and_the_cure() {
-        let told = |kind: io::ErrorKind| unwritten(Path::new("/c/shims"), &kind.into());
-        let full = told(io::ErrorKind::StorageFull);
+    fn an_unwritable_shim_names_the_folder_and_the_next_step() {
+        let message = |kind: io::ErrorKind| unwritten(Path::new("/c/shims"), &kind.into());
+        let full = message(io::ErrorKind::StorageFull);
         assert_eq!(full.code, Code::ResourceExhausted);
         assert!(
             full.message.contains("below /c/shims: ") && full.message.contains("Make room on that disk"),
             "{full:?}"
         );
-        let closed = told(io::ErrorKind::PermissionDenied);
+        let closed = message(io::ErrorKind::PermissionDenied);
         assert_eq!(closed.code, Code::SystemError);
-        assert!(closed.message.contains("See to its permissions"), "{closed:?}");
+        assert!(closed.message.contains("Check its permissions"), "{closed:?}");
     }
 }

@@ -8,17 +8,17 @@ use super::codec::Codec;
 use super::events::WorkerEvent;
 use crate::protocol::MAX_FRAME;
 
-/// What the reader keeps room for. A longer line gets more, and gives it back.
+/// The buffer's usual capacity. A longer line extends it temporarily.
 const USUAL_ROOM: usize = 16 * 1024;
 
-/// The reading half: bytes to lines to events. Lines are read where they lie in the buffer: most are short, and a copy or
-/// a buffer for each would cost more than the rest of the work.
+/// The reading half. Lines are parsed inside the buffer: most are short, and copies would cost more than the rest of
+/// the work.
 pub struct LinkReader<R> {
     pipe: R,
     buffer: Vec<u8>,
-    /// Where the first line that was not taken begins.
+    /// The start of the first unread line.
     start: usize,
-    /// Up to where that line is known to have no end.
+    /// The end of the part already searched for a newline.
     searched: usize,
     dropped: Option<Dropped>,
     limit: usize,
@@ -38,7 +38,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         Self { pipe, buffer, start: 0, searched: 0, dropped: None, limit: MAX_FRAME, codec }
     }
 
-    /// The same with another limit for a frame's length.
+    /// The same with another limit on a frame's length.
     #[cfg(test)]
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
@@ -46,7 +46,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         self
     }
 
-    /// Waits for the next piece of events; `None` at the end of the pipe. Cancel-safe: what was read stays in the buffer.
+    /// Waits for the next events; `None` at the end of the pipe. Cancel-safe: the data stays in the buffer.
     pub async fn next(&mut self) -> io::Result<Option<WorkerEvent>> {
         loop {
             while let Some(end) = self.find_end() {
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         end
     }
 
-    /// Moves the beginning of an unfinished line, if there is one, to the front of the buffer.
+    /// Moves the beginning of an unfinished line to the front of the buffer.
     fn make_room(&mut self) {
         if self.start == self.buffer.len() && self.buffer.capacity() > 4 * USUAL_ROOM {
             self.buffer = Vec::with_capacity(USUAL_ROOM);
@@ -87,7 +87,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
         }
     }
 
-    /// Forgets the beginning of a line that is longer than any frame may be; only its length and id are kept.
+    /// Drops the beginning of a line above the limit; only its length and id are kept.
     fn shed_overlong(&mut self) {
         let whole = self.buffer[self.searched..].contains(&b'\n');
         if whole || self.buffer.len() <= self.limit {
@@ -103,7 +103,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
     }
 }
 
-/// What one line says. `dropped` is the forgotten beginning of it.
+/// Parses one line. `dropped` is its dropped beginning.
 fn interpret(line: &[u8], dropped: Option<Dropped>, limit: usize, codec: &Codec) -> Option<WorkerEvent> {
     if let Some(dropped) = dropped {
         return Some(WorkerEvent::Oversized { id: dropped.id, bytes: dropped.bytes + line.len() });
@@ -143,13 +143,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_overlong_frame_is_named_and_the_next_one_is_read() {
+    async fn an_overlong_frame_is_reported_and_the_next_one_is_read() {
         let line = b"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}\n{\"id\":6,\"result\":6}\n";
         assert_eq!(all(line, 50).await, ["Some(5) too long: 71", "6=6"]);
     }
 
     #[tokio::test]
-    async fn an_overlong_frame_is_not_kept_while_it_is_read() {
+    async fn an_overlong_frame_is_not_kept_in_memory() {
         let (mut host, worker) = tokio::io::duplex(1024);
         let mut reader = LinkReader::new(worker, Codec::V1).with_limit(10_000);
         let feed = async move {

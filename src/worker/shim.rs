@@ -1,4 +1,4 @@
-//! The Python side of a worker, carried inside this binary and laid out in the cache when it is first needed.
+//! The Python side of a worker, embedded in this binary and written to the cache on first use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ macro_rules! carried {
     };
 }
 
-/// Every file of the shim: its place below the shim's folder, and its text.
+/// Every file of the shim: its relative path and its text.
 const FILES: &[(&str, &str)] = &[
     carried!("__main__.py"),
     carried!("hostler/__init__.py"),
@@ -60,13 +60,13 @@ impl Shims {
         Self { folder: cache.join("shims") }
     }
 
-    /// Where they are.
+    /// Their folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The program of this binary's own shim, written if it is not there. Named by content: two versions of hostler do
-    /// not disturb each other, and a half-written one is never used because the folder appears by one rename.
+    /// The program of this binary's shim, written if needed. The folder is named by content and appears by one rename,
+    /// so versions of hostler do not conflict and no half-written shim is used.
     pub fn lay_out(&self) -> io::Result<PathBuf> {
         let name = content_name();
         let home = self.folder.join(name);
@@ -74,7 +74,7 @@ impl Shims {
         if is_intact(&home) {
             return Ok(program);
         }
-        // What a crash of the machine left of an earlier one.
+        // Left behind by a crash of the machine.
         let _ = std::fs::remove_dir_all(&home);
         let staging = self.folder.join(format!(".{name}.{}", std::process::id()));
         for (path, text) in FILES {
@@ -84,7 +84,7 @@ impl Shims {
         }
         match std::fs::rename(&staging, &home) {
             Ok(()) => Ok(program),
-            // Somebody else was faster; theirs is the same to the byte.
+            // Another process wrote the same content first.
             Err(_) if is_intact(&home) => {
                 let _ = std::fs::remove_dir_all(&staging);
                 Ok(program)
@@ -94,7 +94,7 @@ impl Shims {
     }
 }
 
-/// Whether every file is there in its length; what is in it, the folder's name says.
+/// Whether every file exists with its length; the folder's name covers the content.
 fn is_intact(home: &Path) -> bool {
     let length = |path: &str| home.join(path).metadata().map(|data| data.len()).ok();
     FILES.iter().all(|(path, text)| length(path) == Some(text.len() as u64))
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shim_that_lost_its_content_is_laid_out_anew() {
+    fn a_damaged_shim_is_written_again() {
         let cache = tempfile::tempdir().unwrap();
         let shims = Shims::in_cache(cache.path());
         let program = shims.lay_out().unwrap();

@@ -1,5 +1,5 @@
-//! Copies of tool files as they were when a version of them was first served, so that a worker of it can still be started
-//! when the file has become something else.
+//! Copies of tool files as of the first use of each version, so that its workers can still start after the file has
+//! changed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// A copy that nobody started from for this long is of a version that nobody needs.
+/// Copies unused for this long are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// The folder of copies in the cache. Named by content, so that they are the same for everybody.
+/// The folder of copies in the cache, named by content and shared by all processes.
 #[derive(Debug, Clone)]
 pub struct Sources {
     folder: PathBuf,
@@ -26,8 +26,8 @@ impl Sources {
         Self { folder: cache.join("sources") }
     }
 
-    /// A file that holds what the tool file held when it had this fingerprint (SHA-256 of its bytes): a copy, made now if
-    /// need be, or the tool file itself where none can be made. `None` when that text is nowhere any more.
+    /// A file with this fingerprint (the SHA-256 of its bytes): a copy, made now if needed, or the tool file itself if
+    /// no copy can be made. `None` if that content no longer exists.
     pub fn of(&self, file: &Path, fingerprint: [u8; 32]) -> Option<PathBuf> {
         static PRUNED: Once = Once::new();
         let copy = self.folder.join(name(fingerprint));
@@ -46,20 +46,20 @@ impl Sources {
         }
     }
 
-    /// Whether the tool file still holds what it held when it had this fingerprint.
+    /// Whether the tool file still has this fingerprint.
     #[expect(clippy::unused_self, reason = "asked of the copies, wherever they lie")]
     pub fn is_still(&self, file: &Path, fingerprint: [u8; 32]) -> bool {
         holds(file, fingerprint).is_some()
     }
 
-    /// Makes sure of a copy ahead of need. A look is enough where there is one.
+    /// Makes a copy ahead of need, if there is none.
     pub fn keep(&self, file: &Path, fingerprint: [u8; 32]) {
         if !self.folder.join(name(fingerprint)).is_file() {
             let _ = self.of(file, fingerprint);
         }
     }
 
-    /// Tool files may be their owner's alone, and so are their copies.
+    /// Tool files may be private, so their copies are.
     fn write(&self, copy: &Path, text: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let aside = copy.with_extension(std::process::id().to_string());
@@ -83,9 +83,9 @@ fn name(fingerprint: [u8; 32]) -> String {
     HEXLOWER.encode(&fingerprint) + ".py"
 }
 
-/// What a file holds, if it is what it should be.
+/// The content of a file, if it has the fingerprint.
 fn holds(file: &Path, fingerprint: [u8; 32]) -> Option<Vec<u8>> {
-    // Opening a pipe would wait for somebody to write.
+    // Opening a pipe would block until a writer opens it.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return None;
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_there_after_its_file_has_become_another_and_only_as_it_was() {
+    fn a_source_survives_changes_of_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let (file, sources) = (folder.path().join("a.py"), Sources::in_cache(folder.path()));
         fs::write(&file, "old").unwrap();
@@ -112,14 +112,14 @@ mod tests {
         assert_eq!(sources.of(&file, fingerprint("old")), Some(copy.clone()));
         assert_eq!(fs::read_to_string(&copy).unwrap(), "old");
         fs::write(&copy, "damaged").unwrap();
-        assert_eq!(sources.of(&file, fingerprint("old")), None, "another text is no version of it");
+        assert_eq!(sources.of(&file, fingerprint("old")), None, "other content is not a version");
         fs::write(&file, "old").unwrap();
         assert_eq!(sources.of(&file, fingerprint("old")), Some(copy.clone()));
         assert_eq!(fs::read_to_string(&copy).unwrap(), "old", "mended");
     }
 
     #[test]
-    fn where_no_copy_can_be_made_the_file_itself_is_used_while_it_is_the_same() {
+    fn without_a_cache_the_unchanged_file_itself_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let (file, cache) = (folder.path().join("a.py"), folder.path().join("cache"));
         fs::write(&file, "old").unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_that_nobody_used_for_a_month_are_removed() {
+    fn copies_unused_for_a_month_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (file, sources) = (folder.path().join("a.py"), Sources::in_cache(folder.path()));
         let copy = |text: &str| {

@@ -1,4 +1,4 @@
-//! Where a stuck worker is: the stack that its interpreter prints on standard error when it is asked.
+//! The stack that a stuck worker's interpreter prints on stderr on request.
 
 use std::path::Path;
 
@@ -7,27 +7,27 @@ use std::path::Path;
 pub struct Frame {
     /// The source file.
     pub file: String,
-    /// The line in it.
+    /// The line.
     pub line: u32,
     /// The function.
     pub function: String,
 }
 
-/// The frames of each thread, innermost first, as the interpreter printed them.
+/// The frames of each thread, innermost first, in printed order.
 #[derive(Debug, Clone, Default)]
 pub struct Stack {
     threads: Vec<Vec<Frame>>,
     in_dump: bool,
 }
 
-/// How the stack of one thread begins.
+/// The first line of a single thread's stack.
 const ALONE: &str = "Stack (most recent call first):";
 
-/// More than calls run at once; a tool may print what looks like stacks without end.
+/// More threads than calls can run; a tool may print endless lookalikes.
 const MOST_THREADS: usize = 128;
 
 impl Stack {
-    /// Looks at a line of standard error. Returns true when it belonged to a stack and is no output of the tool.
+    /// Consumes a line of stderr. Returns whether it belongs to a stack and is not output of the tool.
     pub fn take_line(&mut self, line: &str) -> bool {
         let begins = line.ends_with("(most recent call first):")
             && ["Thread 0x", "Current thread 0x", ALONE].iter().any(|first| line.starts_with(first));
@@ -46,7 +46,7 @@ impl Stack {
             frames.push(frame);
             return true;
         }
-        // Empty lines stand between threads; anything else is the tool's again.
+        // Empty lines separate threads; any other line is output of the tool.
         self.in_dump = line.trim().is_empty() || line.trim() == "...";
         self.in_dump
     }
@@ -56,15 +56,15 @@ impl Stack {
         self.in_dump
     }
 
-    /// Forgets what an earlier stop left.
+    /// Removes the frames of an earlier request.
     pub fn clear(&mut self) {
         self.threads.clear();
         self.in_dump = false;
     }
 
-    /// Where an exception came from, by the traceback that a worker told.
+    /// The stack of an exception, from the worker's traceback.
     pub fn of_traceback(text: &str) -> Self {
-        // The last part is the exception itself; those before it led there.
+        // The last part is the exception itself; earlier parts are its causes.
         let last = text.rsplit_once("Traceback (most recent call last):").map_or(text, |(_, last)| last);
         let mut frames: Vec<Frame> =
             last.lines().filter_map(|line| parse_frame(&line.replacen(", in ", " in ", 1))).collect();
@@ -72,8 +72,8 @@ impl Stack {
         Self { threads: vec![frames], in_dump: false }
     }
 
-    /// The one thread that runs this function, where several calls run at once. Two that run the same one cannot be told
-    /// apart, and an async function that waits is on none.
+    /// The only thread that runs this function, if several calls run. Two calls of one function are indistinguishable,
+    /// and a waiting async function is on no thread.
     #[must_use]
     pub fn running(&self, tool_file: &Path, function: &str) -> Self {
         let tool = tool_file.to_string_lossy();
@@ -83,12 +83,12 @@ impl Stack {
         Self { threads: only.cloned().into_iter().collect(), in_dump: false }
     }
 
-    /// Whether it was printed by a process that was about to end itself.
+    /// Whether a process printed it while exiting by itself.
     pub fn tells_exit(&self) -> bool {
         self.threads.last().and_then(|frames| frames.first()).is_some_and(is_of_exit)
     }
 
-    /// The main thread, on which calls run one at a time, is printed last.
+    /// The main thread, which runs single calls, is printed last.
     fn frames(&self) -> &[Frame] {
         let frames = self.threads.last().map_or(&[][..], Vec::as_slice);
         match frames.split_first() {
@@ -97,13 +97,13 @@ impl Stack {
         }
     }
 
-    /// Whether the tool's own code is in it.
+    /// Whether it contains the tool's own code.
     pub fn enters(&self, tool_file: &Path) -> bool {
         let tool = tool_file.to_string_lossy();
         self.frames().iter().any(|frame| frame.file == tool)
     }
 
-    /// `sleeper.py:7 in nap (inside http/client.py:1395)`: the tool's own innermost line, and where that had gone.
+    /// `sleeper.py:7 in nap (inside http/client.py:1395)`: the tool's innermost line, and the innermost line of all.
     pub fn place(&self, tool_file: &Path) -> Option<String> {
         let innermost = self.frames().first()?;
         let tool = tool_file.to_string_lossy();
@@ -116,8 +116,8 @@ impl Stack {
         }
     }
 
-    /// The frames as Python would print them, outermost first, from the tool's first line on: what is outside of it is
-    /// the shim's.
+    /// The frames in Python's order, outermost first, from the tool's first frame on: the frames outside belong to the
+    /// shim.
     pub fn listing(&self, tool_file: &Path) -> Option<String> {
         let tool = tool_file.to_string_lossy();
         let own = self.frames().iter().rev().skip_while(|frame| frame.file != tool);
@@ -127,7 +127,7 @@ impl Stack {
     }
 }
 
-/// Whether a line that begins with these bytes may be the first of a stack.
+/// Whether a line with this beginning may be the first of a stack.
 pub fn may_begin_a_stack(beginning: &[u8]) -> bool {
     let shared = |first: &str| first.bytes().zip(beginning).all(|(wanted, byte)| wanted == *byte);
     !beginning.is_empty() && (shared("Thread 0x") || shared("Current thread 0x") || shared(ALONE))
@@ -141,12 +141,12 @@ fn parse_frame(line: &str) -> Option<Frame> {
     Some(Frame { file: file.to_owned(), line: number.parse().ok()?, function: function.to_owned() })
 }
 
-/// Where the shim stands in for `os._exit`.
+/// The shim's replacement of `os._exit`.
 fn is_of_exit(frame: &Frame) -> bool {
     frame.function == "_exit_telling_where" && frame.file.ends_with("/hostler_worker/interrupt.py")
 }
 
-/// A library's path without the place it is installed in.
+/// A library's path without its installation folder.
 fn short(file: &str) -> &str {
     let after = |marker: &str| file.rfind(marker).map(|at| &file[at + marker.len()..]);
     let library = after("/site-packages/").or_else(|| {
@@ -170,7 +170,7 @@ Current thread 0x00007f2 (most recent call first):
 "#;
 
     #[test]
-    fn the_place_names_the_authors_line_and_where_that_had_gone() {
+    fn the_place_names_the_tools_line_and_the_innermost_line() {
         let mut stack = Stack::default();
         for line in DUMP.lines() {
             assert!(stack.take_line(line), "{line}");
@@ -196,7 +196,7 @@ Current thread 0x00007f2 (most recent call first):
 "#;
 
     #[test]
-    fn of_several_calls_each_is_where_its_function_is() {
+    fn each_of_several_calls_has_the_place_of_its_function() {
         let mut stack = Stack::default();
         assert!(SEVERAL.lines().all(|line| stack.take_line(line)));
         let place = |function| stack.running(Path::new("/t/slow.py"), function).place(Path::new("/t/slow.py"));
@@ -206,7 +206,7 @@ Current thread 0x00007f2 (most recent call first):
     }
 
     #[test]
-    fn a_traceback_tells_the_place_of_its_last_exception() {
+    fn a_traceback_has_the_place_of_its_last_exception() {
         let text = r#"Traceback (most recent call last):
   File "/t/slow.py", line 3, in first
     first()
@@ -226,7 +226,7 @@ asyncio.exceptions.CancelledError
     }
 
     #[test]
-    fn ordinary_output_is_left_alone() {
+    fn ordinary_output_is_not_consumed() {
         let mut stack = Stack::default();
         assert!(!stack.take_line("  File \"x.py\", line 1 in f"));
         assert_eq!(stack.place(Path::new("x.py")), None);

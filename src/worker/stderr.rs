@@ -1,4 +1,4 @@
-//! A worker's standard error, drained always: structured log lines, stacks, and whatever else is written there.
+//! A worker's standard error, always drained: structured log lines, stacks, and other output.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::events::{EventSender, LogLine, WorkerEvent};
 use super::stack::{Stack, may_begin_a_stack};
 
-/// The last of what was written; shown when the worker dies.
+/// The end of the output; shown when the worker dies.
 #[derive(Debug, Default)]
 pub struct Tail(String);
 
 const TAIL_BYTES: usize = 4 * 1024;
-/// A line without end is passed on in pieces of this size, so that it cannot fill memory.
+/// An endless line is forwarded in pieces of this size, to bound memory.
 const LINE_BYTES: usize = 64 * 1024;
 
 impl Tail {
-    /// Adds what was written.
+    /// Appends output.
     pub fn push(&mut self, text: &str) {
         self.0.push_str(text);
         if self.0.len() > 2 * TAIL_BYTES {
@@ -35,15 +35,15 @@ impl Tail {
         (wanted..=self.0.len()).find(|at| self.0.is_char_boundary(*at)).unwrap_or(0)
     }
 
-    /// The tail as text; `None` when nothing was written.
+    /// The tail as text; `None` if nothing was written.
     pub fn text(&self) -> Option<String> {
         let text = self.0[self.cut()..].trim_end();
         (!text.is_empty()).then(|| text.to_owned())
     }
 }
 
-/// Reads standard error to its end. Text is passed on as soon as it is read, a line that is not complete too: the worker
-/// waits with an answer until its standard error has been read, and by then all of it belongs to that call.
+/// Reads standard error to its end. Text is forwarded at once, even incomplete lines: the worker answers only after its
+/// stderr has been read, so all of it belongs to that call.
 pub async fn drain(
     mut pipe: impl AsyncRead + Unpin,
     events: EventSender,
@@ -60,21 +60,21 @@ pub async fn drain(
     lines.end();
 }
 
-/// Standard error as others than who reads it see it: how much of it waits to be read.
+/// A second descriptor of the pipe, to check how much is unread.
 pub struct Waiting(Option<OwnedFd>);
 
-/// Between two looks, and how many there are at most: who writes without end holds up no answer.
+/// The polling interval and the most polls: endless output must not delay an answer.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOKS: u32 = 50;
 
 impl Waiting {
-    /// Of this pipe.
+    /// A second descriptor of this pipe.
     pub fn of(pipe: &impl AsFd) -> Self {
         Self(pipe.as_fd().try_clone_to_owned().ok())
     }
 
-    /// Waits until what was written has been read. The shim sees to that itself, before it answers; what was written before
-    /// another worker's answer belongs to its call as well.
+    /// Waits until the written output has been read. The shim ensures that itself before it answers; for other workers,
+    /// earlier output belongs to the call too.
     pub async fn read(&self) {
         let Some(pipe) = &self.0 else { return };
         for _ in 0..LOOKS {
@@ -87,9 +87,9 @@ impl Waiting {
 }
 
 struct Lines {
-    /// Bytes of the present line that were not passed on.
+    /// The bytes of the current line that were not forwarded.
     pending: Vec<u8>,
-    /// The beginning of the present line was passed on as output.
+    /// Whether the beginning of the current line was forwarded as output.
     begun: bool,
     events: EventSender,
     tail: Arc<Mutex<Tail>>,
@@ -111,7 +111,7 @@ impl Lines {
         }
     }
 
-    /// Whether the present line may turn out to be a log line or part of a stack.
+    /// Whether the current line may become a log line or part of a stack.
     fn may_be_special(&self) -> bool {
         self.pending.first() == Some(&b'{') || may_begin_a_stack(&self.pending) || self.stack.lock().is_open()
     }
@@ -131,7 +131,7 @@ impl Lines {
         self.begun = false;
     }
 
-    /// Passes on the first bytes of the present line as output.
+    /// Forwards the first bytes of the current line as output.
     fn pass_on(&mut self, length: usize) {
         if length > 0 {
             let text = String::from_utf8_lossy(&self.pending[..length]).into_owned();
@@ -149,7 +149,7 @@ impl Lines {
     }
 }
 
-/// How many of the bytes are whole characters: a character may come in two pieces.
+/// The number of bytes in whole characters: a character may arrive in two pieces.
 fn complete(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -157,7 +157,7 @@ fn complete(bytes: &[u8]) -> usize {
     }
 }
 
-/// A JSON object on a line of its own is a log line, ours or any structured logger's.
+/// Parses a JSON object on a line of its own as a log line.
 fn parse_log(line: &str) -> Option<LogLine> {
     if !line.starts_with('{') || !line.ends_with('}') {
         return None;
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structured_lines_are_logs_and_the_rest_is_output() {
+    fn structured_lines_are_logs_and_others_are_output() {
         let log = parse_log(r#"{"hostler":"log","level":"WARNING","message":"slow","fields":{"n":1},"call":"c"}"#);
         let log = log.unwrap();
         assert_eq!((log.level.as_str(), log.message.as_str()), ("warning", "slow"));
@@ -198,7 +198,7 @@ mod tests {
         assert!(tail.text().unwrap().len() <= TAIL_BYTES && tail.0.len() <= 4 * TAIL_BYTES);
     }
 
-    /// What is heard when standard error comes in these pieces.
+    /// The events for stderr in these pieces.
     fn heard(pieces: &[&[u8]]) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&heard);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_passed_on_before_its_line_ends() {
+    fn text_is_forwarded_before_its_line_ends() {
         assert_eq!(heard(&[b"no newline"]), ["no newline"]);
         assert_eq!(heard(&[b"first", b" and\nsecond\n"]), ["first", " and\n", "second\n"]);
         assert_eq!(heard(&[b"x {", b"\"message\":\"m\"}\n"]), ["x {", "\"message\":\"m\"}\n"]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_log_line_or_a_stack_waits_for_its_end() {
+    fn a_possible_log_line_or_stack_waits_for_its_end() {
         assert_eq!(heard(&[b"{\"message\":", b"\"m\"}\n"]), ["log: m"]);
         assert_eq!(heard(&[b"{\"message\":"]), ["{\"message\":"]);
         let dump: &[&[u8]] =
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_does_not_fill_memory() {
+    fn an_endless_line_does_not_fill_memory() {
         let piece = [b'{'; 16 * 1024];
         let passed: usize = heard(&[&piece[..]; 20]).iter().map(String::len).sum();
         assert_eq!(passed, 20 * piece.len());

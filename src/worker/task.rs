@@ -1,4 +1,4 @@
-//! A worker's task after hello: orders come in, death is noticed at once, and the last words are read to the end.
+//! A worker's task after hello: it carries out orders, notices the death at once, and reads the remaining output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::protocol::HelloReply;
 
 /// How long a launcher may outlive its interpreter.
 const LAUNCHER_GRACE: Duration = Duration::from_secs(1);
-/// How long the pipes of a dead process may be held open by something that fled its group.
+/// How long a process that left the group may keep a dead worker's pipes open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long a worker that closed its standard output may take to die of it.
+/// How long a worker may live after closing its standard output.
 const SILENT_GRACE: Duration = Duration::from_millis(500);
 
-/// Which signals a worker knows what to do with. Any other would end it, or wake what nobody asked for: Node begins to listen
-/// for a debugger on `SIGUSR1`.
+/// The signals that a worker handles. Any other would kill it or have side effects: Node starts a debugger on
+/// `SIGUSR1`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Signals {
     pub interruption: Interruption,
@@ -33,23 +33,23 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Of a worker that only reads and writes lines.
+    /// A worker without signal handlers.
     pub const NONE: Self = Self { interruption: Interruption::End, stack: false };
 }
 
-/// How a running call of a worker is interrupted.
+/// How to interrupt a running call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interruption {
-    /// By `SIGUSR1`, on which it looks at its input.
+    /// By `SIGUSR1`, on which the worker reads its input.
     Nudge,
-    /// Not beyond the `cancel` that was written.
+    /// Only by the `cancel` frame.
     Message,
-    /// By its end: it is asked with `SIGTERM`.
+    /// By stopping the worker with `SIGTERM`.
     End,
 }
 
 impl Interruption {
-    /// Of a worker that runs so many calls at once: where that is more than one, the end of one would be that of others.
+    /// For a worker that runs this many calls: with more than one, stopping it would end the others too.
     pub fn of(hello: &HelloReply, concurrency: usize) -> Self {
         if hello.is_nudged() {
             Self::Nudge
@@ -61,11 +61,11 @@ impl Interruption {
     }
 }
 
-/// Everything that lives as long as the process does.
+/// What lives as long as the process.
 pub(super) struct WorkerTask {
     pub child: Child,
     pub interpreter: Tracked,
-    /// A launcher stands before it.
+    /// Whether a launcher started it.
     pub is_launched: bool,
     pub signals: Signals,
     pub orders: mpsc::UnboundedReceiver<Control>,
@@ -73,17 +73,17 @@ pub(super) struct WorkerTask {
     pub stderr: JoinHandle<()>,
     pub events: EventSender,
     pub tail: Arc<Mutex<Tail>>,
-    /// Where it was, when its interpreter said so as it died.
+    /// The stack that its interpreter printed as it died.
     pub stack: Arc<Mutex<Stack>>,
-    /// The most memory it may hold, in bytes.
+    /// Its memory limit, in bytes.
     pub memory_limit: Option<usize>,
-    /// Its output, where a launcher holds that open too.
+    /// Its standard output, if a launcher holds that open too.
     pub output: Option<PipeEnd>,
-    /// It closed its output and did not die of that.
+    /// It closed its standard output without exiting.
     pub hung_up: bool,
 }
 
-/// Waits until the interpreter has closed its output behind its launcher's back.
+/// Waits until the interpreter has closed its standard output, which the launcher may still hold open.
 async fn closed(output: Option<PipeEnd>, interpreter: u32) {
     match output {
         Some(output) => output.closed_by(interpreter).await,
@@ -92,12 +92,12 @@ async fn closed(output: Option<PipeEnd>, interpreter: u32) {
 }
 
 impl WorkerTask {
-    /// Lives until the process is dead, then tells so.
+    /// Runs until the process is dead, then reports its death.
     pub(super) async fn live(mut self) {
         let (exit, excess) = self.within_memory().await;
         keeper::unless_over().await;
         self.child.clean_up();
-        // A tool that called setsid has left the group, and is not to outlive it.
+        // A tool that called setsid has left the group and must not survive.
         self.interpreter.signal(Signal::KILL);
         let _ = timeout(LAST_WORDS, &mut self.reader).await;
         let _ = timeout(LAST_WORDS, &mut self.stderr).await;
@@ -108,7 +108,7 @@ impl WorkerTask {
         let hung_up = self.hung_up;
         let peak_memory = self.child.peak_memory();
         self.events.send(WorkerEvent::Died(Death {
-            exit: self.told(exit),
+            exit: self.real_exit(exit),
             stderr,
             stack,
             excess,
@@ -117,12 +117,12 @@ impl WorkerTask {
         }));
     }
 
-    /// A launcher's exit status speaks of the process it launched; without one it is what it is.
-    fn told(&self, exit: Exit) -> Exit {
+    /// The exit of the launched process, derived from the launcher's.
+    fn real_exit(&self, exit: Exit) -> Exit {
         if self.is_launched { exit.behind_launcher() } else { exit }
     }
 
-    /// Lives until death, or until it holds more memory than it may.
+    /// Runs until death or until the memory limit is exceeded.
     async fn within_memory(&mut self) -> (Exit, Option<Excess>) {
         let exceeded = exceeded(self.interpreter.pid(), self.memory_limit);
         let excess = tokio::select! {
@@ -145,7 +145,7 @@ impl WorkerTask {
                     Some(Control::TakeStack { .. }) if !self.signals.stack => {}
                     Some(Control::TakeStack { call: None }) => self.interpreter.signal(Signal::USR2),
                     Some(Control::TakeStack { call: Some(call) }) => {
-                        // The shim names its threads so. A call on none of them is an async one, on the main thread.
+                        // The shim names its threads like this. A call on none of them is async, on the main thread.
                         self.interpreter.signal_thread(&format!("call:{call}"), Signal::USR2);
                     }
                     Some(Control::Interrupt) => self.interrupt(),
@@ -157,7 +157,8 @@ impl WorkerTask {
         timeout(LAUNCHER_GRACE, self.child.exited()).await.unwrap_or(Exit::Unknown)
     }
 
-    /// Ends the running call as far as this worker lets itself be told. A second wish says nothing new to one that is leaving.
+    /// Interrupts the running call as far as this worker supports it. A second interruption of a stopping worker has no
+    /// effect.
     fn interrupt(&mut self) {
         match self.signals.interruption {
             Interruption::Nudge => self.interpreter.signal(Signal::USR1),
@@ -169,7 +170,7 @@ impl WorkerTask {
         }
     }
 
-    /// Climbs the kill ladder; a harsher order while climbing takes its place.
+    /// Runs the kill ladder; a harsher order replaces it.
     async fn stop(&mut self, mut grace: Grace) -> Exit {
         loop {
             tokio::select! {
@@ -181,7 +182,7 @@ impl WorkerTask {
 
     /// A worker without standard output can never answer again.
     async fn silent(&mut self) -> Exit {
-        // A task that was waited for must not be waited for again.
+        // A finished task must not be awaited again.
         if self.reader.is_finished() {
             self.reader = tokio::spawn(async {});
         }
@@ -193,19 +194,19 @@ impl WorkerTask {
     }
 }
 
-/// How often. A tool that fills memory fills about a gigabyte a second.
+/// The interval. A tool fills about a gigabyte of memory per second.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// More memory than a worker may hold.
+/// A worker's excess over its memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Excess {
-    /// What it held, in bytes, its children included.
+    /// Its memory in bytes, including its children.
     pub held: usize,
-    /// What it may hold.
+    /// Its limit.
     pub limit: usize,
 }
 
-/// The memory that there is for all processes, in bytes: the machine's, or what a container may have of it.
+/// The memory available to all processes in bytes: the machine's, or the container's limit.
 pub(super) fn installed() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
@@ -215,7 +216,7 @@ pub(super) fn installed() -> Option<usize> {
     Some(most.map_or(total, |most| most.min(total)))
 }
 
-/// Waits until a process holds more than its limit; for ever, where it has none.
+/// Waits until a process exceeds its limit; forever if it has none.
 pub(super) async fn exceeded(pid: u32, limit: Option<usize>) -> Excess {
     let Some(limit) = limit else { return std::future::pending().await };
     let mut ticks = tokio::time::interval(LOOK);

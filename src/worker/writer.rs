@@ -1,7 +1,8 @@
-//! The writing half of a worker's pipes: frames in order, many with one system call.
+//! The writing half of a worker's pipes: frames in order, batched per system call.
 //!
-//! Writer and reader are independent tasks: with 64 KiB pipes, a host that only writes while it does not read would wait
-//! for a worker that waits for the host.
+//! Writer and reader are independent tasks: pipes hold 64 KiB, so a host that writes without reading would deadlock
+//! with
+//! a worker that does the same.
 
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -10,14 +11,14 @@ use tokio::sync::mpsc;
 use super::codec::Codec;
 use crate::protocol::{CallFrame, WireError};
 
-/// Writes frames to a worker, in order. Dropping the last one closes the worker's standard input.
+/// Writes frames to a worker, in order. Dropping the last writer closes the worker's standard input.
 #[derive(Debug, Clone)]
 pub struct LinkWriter {
     frames: mpsc::UnboundedSender<Outgoing>,
     codec: Codec,
 }
 
-/// What is done once a frame has been written.
+/// Runs once a frame has been written.
 type Afterwards = Box<dyn FnOnce() + Send>;
 
 struct Outgoing {
@@ -26,7 +27,7 @@ struct Outgoing {
 }
 
 impl LinkWriter {
-    /// Hands over bytes as they are. A worker that is gone takes none; its death is told elsewhere.
+    /// Queues bytes. If the worker has exited they are dropped; its death is reported elsewhere.
     pub(super) fn send(&self, bytes: Vec<u8>) {
         let _ = self.frames.send(Outgoing { bytes, afterwards: None });
     }
@@ -37,18 +38,18 @@ impl LinkWriter {
         }
     }
 
-    /// Has a call made.
+    /// Sends a call.
     pub fn call(&self, call: &CallFrame<'_>) {
         self.send(self.codec.call(call));
     }
 
-    /// Tells it never to begin a call, or that nobody wants its result.
+    /// Cancels a call.
     pub fn cancel(&self, call: u64) {
         self.send_if(self.codec.cancel(call));
     }
 
-    /// The same, and something to do when that is in the pipe: a signal that says "look at your input" must not
-    /// be faster than the input. Where it cannot be said, there is nothing to wait for.
+    /// The same, with an action after the frame is in the pipe: a signal to read the input must not overtake the input.
+    /// Without a cancel frame the action runs at once.
     pub fn cancel_then(&self, call: u64, afterwards: impl FnOnce() + Send + 'static) {
         match self.codec.cancel(call) {
             Some(bytes) => drop(self.frames.send(Outgoing { bytes, afterwards: Some(Box::new(afterwards)) })),
@@ -56,17 +57,17 @@ impl LinkWriter {
         }
     }
 
-    /// Asks for a sign of task.
+    /// Sends a ping.
     pub fn ping(&self, id: u64) {
         self.send_if(self.codec.ping(id));
     }
 
-    /// Lets it leave when it has made its calls.
+    /// Asks the worker to exit after its calls.
     pub fn shutdown(&self) {
         self.send_if(self.codec.shutdown());
     }
 
-    /// Answers what it asked.
+    /// Answers the worker's request.
     pub fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) {
         self.send_if(self.codec.reply(id, answer));
     }

@@ -135,7 +135,7 @@ def busy(**options):
 def swept(hostler):
     """Waits until a hostler has looked for what others left; gives what it said till then."""
     said = ""
-    while "looked for what killed hostlers had left behind" not in said:
+    while "searched for processes left behind by killed hostlers" not in said:
         line = hostler.process.stderr.readline().decode()
         assert line, f"it ended before it looked: {said}"
         said += line

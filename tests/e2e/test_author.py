@@ -142,10 +142,10 @@ class Doctor(unittest.TestCase):
         key = tools.parent / "key"
         config = config_file(tools.parent, '[secrets]\nE2E_SECRET = { file = "key" }\n')
         for text, mode, found, fix in [
-            (None, 0, "E2E_SECRET is not set (locked)", f"looks for it in {key}, which does not exist: write the value alone into it, and run `chmod 600 {key}`"),
-            ("", 0o600, "E2E_SECRET is not set (locked)", f"looks for it in {key}, which is empty: write the value alone into it, and run `chmod 600 {key}`"),
-            ("k-1", 0o644, f"others may read {key}", f"run `chmod 600 {key}`"),
-            ("E2E_SECRET=k-1", 0o600, "begins with `E2E_SECRET=`", "leave `E2E_SECRET=` out"),
+            (None, 0, "E2E_SECRET is not set (locked)", f"reads it from {key}, which does not exist: write only the value into it, and run `chmod 600 {key}`"),
+            ("", 0o600, "E2E_SECRET is not set (locked)", f"reads it from {key}, which is empty: write only the value into it, and run `chmod 600 {key}`"),
+            ("k-1", 0o644, f"{key} is readable by other users", f"run `chmod 600 {key}`"),
+            ("E2E_SECRET=k-1", 0o600, "begins with `E2E_SECRET=`", "remove `E2E_SECRET=`"),
         ]:
             if text is not None:
                 key.write_text(text)

@@ -96,7 +96,7 @@ class Beside(unittest.IsolatedAsyncioTestCase):
             self.assertIn("stopped at rude.py:", answer.message)
             told = await asyncio.wait_for(beside[0][0], 10)
             self.assertEqual(told.code, "TOOL_CRASHED")
-            self.assertIn("another call in it obeyed no interruption", told.message)
+            self.assertIn("another call in it ignored the interruption", told.message)
             gate.touch()
             again = await beside[1][0]
             self.assertNotEqual(again.value, beside[1][1], "what does no harm is made again")

@@ -116,7 +116,7 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await session.value("say_it", text="x"), {"said": "x"}, "it was asked before that was said")
             asked = await session.call("hostler_ask_llm", prompt="hi")
             self.assertEqual(asked.code, "TOOL_ERROR")
-            self.assertIn("lends no language model", asked.message)
+            self.assertIn("has no language model", asked.message)
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):
@@ -145,7 +145,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             "this machine": ("fetch_url", {"url": "http://localhost:1/"}, "PERMISSION_DENIED", "private network"),
             "a command that floods": ("bash", {"command": "exec yes"}, "INVALID_OUTPUT", "and was stopped"),
             "an unknown argument": ("glob", {"pattern": "*", "paths": "x"}, "INVALID_PARAMS", "did you mean `path`?"),
-            "a wrong type": ("read_file", {"path": 3}, "INVALID_PARAMS", "`path` must be string"),
+            "a wrong type": ("read_file", {"path": 3}, "INVALID_PARAMS", "`path`: expected string"),
             "a line before the first": ("read_file", {"path": "twice", "offset": 0}, "INVALID_PARAMS", "offset"),
         }
         async with connected(folder / "tools", config=config) as session:

@@ -52,7 +52,7 @@ class Container(unittest.TestCase):
             self.assertEqual(hostler.ended(KILLED), 128 + signal.SIGKILL, "no signal of its own ends the first process")
             self.assertEqual(names([pid for pid in family if alive(pid)]), "")
             # The kernel would kill them all with the first process, too; it was not left to that.
-            self.assertIn("killed what was left: ", hostler.stderr())
+            self.assertIn("killed remaining processes: ", hostler.stderr())
 
     def test_a_namespace_whose_table_shows_other_numbers_hits_nobody(self):
         # Without a /proc of its own, numbers read there are strangers'.

@@ -83,7 +83,7 @@ class Asked(unittest.TestCase):
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
             "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "`input_schema`"),
             "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
-            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "its lines end as on Windows, so its first line wants `/bin/sh\\r`"),
+            "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "it has Windows line endings, so its first line names `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
             "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "another kind of machine"),
         }
@@ -207,14 +207,14 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             ("sys.exit(3)", "TOOL_CRASHED", "crashed with exit code 3"),
             ("sys.exit(139)", "TOOL_CRASHED", "crashed with exit code 139"),
             ("import os\nos.abort()", "TOOL_CRASHED", "crashed with SIGABRT"),
-            ("import os\nos.kill(os.getpid(), 9)", "PROCESS_KILLED", "killed from outside with SIGKILL"),
-            ("print('no json')", "INVALID_OUTPUT", "prints one JSON value on its standard output (a text in quotation marks)"),
-            ("print('1 2')", "INVALID_OUTPUT", "goes on after its JSON value"),
-            ("", "INVALID_OUTPUT", "is nothing"),
+            ("import os\nos.kill(os.getpid(), 9)", "PROCESS_KILLED", "killed with SIGKILL by another process"),
+            ("print('no json')", "INVALID_OUTPUT", "prints one JSON value on its standard output (a string in quotation marks)"),
+            ("print('1 2')", "INVALID_OUTPUT", "continues after its JSON value"),
+            ("", "INVALID_OUTPUT", "is empty"),
             ("sys.stdout.buffer.write(b'\\xff')", "INVALID_OUTPUT", "is not UTF-8"),
             ("while True: print('x' * 1000)", "INVALID_OUTPUT", "printed more than 1000 kB"),
             ("import time, signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)", "TOOL_TIMEOUT", "did not answer in 2s"),
-            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "something else than its annotation says"),
+            ("print('{\"said\": 3}')", "INVALID_OUTPUT", "does not match its annotation: `result`"),
         ]
         schema = {**SCHEMA, "parameters": {}, "returns": {"type": "object", "properties": {"said": {"type": "string"}}}}
         tools = scratch(self) / "tools"
@@ -238,10 +238,10 @@ class Calls(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         program(tools, "run", schema={"input_schema": {"type": "object", "properties": {"mode": {"oneOf": modes}}}})
         async with connected(tools) as hostler:
-            for value, came in [("quick", 'the string "quick"'), (5, "the number 5")]:
+            for value, got in [("quick", 'the string "quick"'), (5, "the number 5")]:
                 answer = await hostler.call("run", mode=value)
                 self.assertEqual((answer.code, answer.message), (
-                    "INVALID_PARAMS", f'run was not called: `mode` must be "fast" or "slow", and {came} came'))
+                    "INVALID_PARAMS", f'run was not called: `mode`: expected "fast" or "slow", got {got}'))
         self.assertIn('mode  "fast"|"slow"', run("show", "run", "--tools", str(tools)).stdout)
 
     async def test_an_operation_that_failed_is_a_result(self):
@@ -456,14 +456,14 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
         with open(path, "r+b"):
             rows, _ = listed(tools)
             self.assertEqual(rows["busy"]["status"], "broken")
-            self.assertIn("still being written; try again", rows["busy"]["reason"])
+            self.assertIn("another process is writing it; try again", rows["busy"]["reason"])
         program(tools, "late")
         async with connected(tools, config=config) as hostler:
             self.assertEqual(await hostler.value("late", text="a"), {"said": "a"})
             with open(tools / "late", "r+b"):
                 answer = await hostler.call("late", text="b")
                 self.assertEqual(answer.code, "COMMAND_NOT_FOUND", answer.text)
-                self.assertIn("still being written; try again", answer.message)
+                self.assertIn("another process is writing it; try again", answer.message)
             self.assertEqual(await hostler.value("late", text="c"), {"said": "c"})
 
     async def test_something_else_lies_in_its_place(self):

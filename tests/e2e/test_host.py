@@ -159,7 +159,7 @@ class Host(unittest.IsolatedAsyncioTestCase):
             said = [{"role": "user", "content": "One"}, {"role": "assistant", "content": "Two"}, {"role": "user", "content": "Three"}]
             self.assertEqual(await hostler.value("asks_go_on", said=said), "forty-two")
             nothing = await hostler.call("asks_go_on", said=[])
-            self.assertIn("nothing is asked", nothing.text)
+            self.assertIn("the prompt is empty", nothing.text)
             odd = await hostler.call("asks_go_on", said=[{"role": "system", "content": "x"}])
             self.assertIn("expected `user` or `assistant`", odd.text)
             self.assertEqual(await hostler.value("asks_think_elsewhere", question="And there?"), "forty-two")
@@ -174,4 +174,4 @@ class Host(unittest.IsolatedAsyncioTestCase):
         async with connected(self.tools, mode="legacy") as hostler:
             answer = await hostler.call("asks_think", question="What is it?")
             self.assertEqual(answer.code, "TOOL_ERROR")
-            self.assertIn("lends no language model", answer.message)
+            self.assertIn("has no language model", answer.message)

@@ -56,7 +56,7 @@ ROWS = {
         stays=True),
     "spawns grandchildren that hold the pipes": Row(
         function("subprocess.Popen(['sh', '-c', 'sleep 600 & sleep 600'], close_fds=False)\nos._exit(4)"),
-        code="TOOL_CRASHED", says="exit code 4"),
+        code="TOOL_CRASHED", says="exited with code 4"),
     "allocates without end": Row(
         function("held = []\nwhile True:\n    held.append(bytearray(b'x' * (10 << 20)))\n    time.sleep(0.005)"),
         code="RESOURCE_EXHAUSTED", says="120 MB", settings='max_memory = "120MB"', limit=10),

@@ -162,7 +162,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
     async def test_a_death_is_told_and_the_next_call_has_a_new_process(self):
         async with bare(self) as hostler:
             first = await hostler.value("station")
-            for do, code, words in (("exit", "TOOL_CRASHED", "exit code 3"), ("kill", "PROCESS_KILLED", "SIGKILL")):
+            for do, code, words in (("exit", "TOOL_CRASHED", "exited with code 3"), ("kill", "PROCESS_KILLED", "SIGKILL")):
                 died = await hostler.call("station", do=do)
                 self.assertEqual(died.code, code)
                 self.assertIn(words, died.message)
@@ -230,12 +230,12 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             self.assertIn("was not called: its worker died 5 times in a row", codes[-1].message)
 
     async def test_one_whose_answers_are_none_is_told_what_an_answer_is(self):
-        words = 'No result has come from it yet: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
+        words = 'It has never answered: an answer is one line, `{"result": …, "error": null}`, flushed. Raise its `timeout`'
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="for line in sys.stdin:\n    print('\"done\"', flush=True)\n") as hostler:
             self.assertIn(words, (await hostler.call("station")).message)
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:
             await hostler.value("station")
-            self.assertNotIn("No result has come", (await hostler.call("station", do="garbage")).message)
+            self.assertNotIn("It has never answered", (await hostler.call("station", do="garbage")).message)
 
     async def test_one_that_never_answers_is_stopped(self):
         async with bare(self, '[tool.station]\ntimeout = "300ms"\n', body="import time\ntime.sleep(600)\n") as hostler:
@@ -260,7 +260,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         async with bare(self, "[tool.station]\nconcurrency = 4\n") as hostler:
             refused = await hostler.call("station")
             self.assertEqual(refused.code, "STARTUP_FAILED")
-            self.assertIn("set `concurrency = 1` for it", refused.message)
+            self.assertIn("set `concurrency = 1`", refused.message)
 
     async def test_a_changed_file_answers_and_a_running_call_ends_undisturbed(self):
         tools, gate = scratch(self) / "tools", scratch(self) / "gate"
@@ -319,7 +319,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                     failed = await hostler.call("ledger_fail", text="oh")
                     self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
                     os.kill(booked.worker, signal.SIGKILL)
-                    await eventually_async(lambda: "worker gone" in hostler.stderr(), "hostler sees its end")
+                    await eventually_async(lambda: "worker exited" in hostler.stderr(), "hostler sees its end")
                     again = await hostler.value("ledger_book")
                     self.assertEqual(again["total"], 1)
 
@@ -464,7 +464,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         config = config_file(tools.parent, 'log = "info"\n[tool.clock]\ntimeout = "300ms"\n')
         async with connected(tools, config=config) as hostler:
             self.assertEqual((await hostler.call("clock")).code, "TOOL_TIMEOUT")
-            self.assertIn("a worker answered a call that it was not given", hostler.stderr())
+            self.assertIn("a worker answered a call that it does not hold", hostler.stderr())
 
     async def test_an_id_that_comes_back_as_another_kind_of_value(self):
         tools = scratch(self) / "tools"
@@ -475,7 +475,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await hostler.value("floats"))[0], 1)
             wrong = await hostler.call("texts")
             self.assertEqual(wrong.code, "INVALID_OUTPUT")
-            self.assertIn("write it as the number that the call came with", wrong.message)
+            self.assertIn("write it as the number in the call", wrong.message)
 
     async def test_many_calls_by_one_process_with_all_that_goes_with_them(self):
         async with whole(self, "[tool.station]\nconfig = { a = 1 }\n", env=environment(KEY="k3y")) as hostler:
@@ -487,8 +487,8 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(raised.details["traceback"], "at bridge 7")
             talked = await hostler.call("talk")
             self.assertEqual((talked.value, talked.output), ("done", "looking\n"))
-            self.assertIn("has no access to hostler", await hostler.value("ask"))
-            self.assertIn("knows no request host.sparkle", await hostler.value("ask", method="host.sparkle"))
+            self.assertIn("has no host access", await hostler.value("ask"))
+            self.assertIn("unknown request host.sparkle", await hostler.value("ask", method="host.sparkle"))
             nothing = await hostler.call("count", bare=True)
             self.assertEqual((nothing.code, nothing.worker), ("INVALID_OUTPUT", first["pid"]))
             self.assertIn("neither `result` nor `error`", nothing.message)
@@ -526,12 +526,12 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
 
     async def test_one_that_says_no_hello_or_another_is_told(self):
         rows = {
-            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Let it flush"),
+            "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Flush"),
             "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
-                          "Let it flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
-            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "ended with exit status 5 before it was ready; it last said: no bridge"),
+                          "Flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
+            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "exited with exit status 5 before it was ready; last line of stderr: no bridge"),
             "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
-                      "speaks protocol v2, this hostler v1"),
+                      "uses protocol v2, hostler uses v1"),
             "liar": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
                      "not a process of this worker"),
             "refuses": ("sys.stdin.readline()\nprint('{\"id\":0,\"error\":{\"code\":-32010,\"message\":\"no bridge\"}}', flush=True)\n",
@@ -559,7 +559,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             await hostler.call("lost", do="exit")
             answer = await hostler.call("lost")
             self.assertEqual(answer.code, "COMMAND_NOT_FOUND")
-            self.assertIn(f"lost could not be started: its first line wants {interpreter}, which is not there", answer.message)
+            self.assertIn(f"lost could not be started: its first line names {interpreter}, which does not exist", answer.message)
 
     def test_what_it_says_of_its_protocol_is_looked_at(self):
         tools = scratch(self) / "tools"

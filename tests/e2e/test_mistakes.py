@@ -38,9 +38,9 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                    "def count() -> int:\n    return 'three'\n\n\ndef rows() -> list[Row]:\n    return [{'n': 1}, {'n': 'two'}]\n\n\n"
                    "def row() -> Row:\n    return {}\n\n\ndef many(size: int) -> list[str]:\n    return ['x' * 100] * size\n")
         words = {
-            "lies.count": "lies.count returned something else than its annotation says: `result` is to be integer, and a string came",
-            "lies.rows": "`result[1].n` is to be integer",
-            "lies.row": '`result` has no "n"',
+            "lies.count": "the result of lies.count does not match its annotation: `result`: expected integer, got a string",
+            "lies.rows": "`result[1].n`: expected integer",
+            "lies.row": '`result`: missing "n"',
         }
         async with connected(folder) as hostler:
             for tool, said in words.items():
@@ -60,14 +60,14 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
     async def test_a_process_that_ends_itself(self):
         async with connected() as hostler:
             answer = await self.fails(
-                hostler, "hostile_exits", "TOOL_CRASHED", "exit code 3", "the next call starts a new worker", same_worker=False)
+                hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 3", "the next call starts a new worker", same_worker=False)
             self.assertEqual(answer.details["exit_code"], 3)
-            answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exit code 0", same_worker=False, status=0)
+            answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 0", same_worker=False, status=0)
 
     async def test_a_process_that_leaves_a_child_behind(self):
         told = scratch(self) / "pid"
         async with connected() as hostler:
-            await self.fails(hostler, "hostile_abandons", "TOOL_CRASHED", "exit code 3", same_worker=False, file=str(told))
+            await self.fails(hostler, "hostile_abandons", "TOOL_CRASHED", "exited with code 3", same_worker=False, file=str(told))
             await eventually_async(gone(int(told.read_text())), "its child is gone")
 
     async def test_a_process_that_hangs_up(self):
@@ -140,9 +140,9 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
     async def test_arguments_that_do_not_fit(self):
         good = {"count": 1, "names": ["a"], "deep": {"x": 1}}
         cases = [
-            ({**good, "count": "one"}, ["`count` must be integer, and the string \"one\" came"]),
-            ({**good, "names": ["a", 2]}, ["`names[1]` must be string, and the number 2 came"]),
-            ({**good, "deep": {"x": "y"}}, ["`deep.x` must be integer"]),
+            ({**good, "count": "one"}, ["`count`: expected integer, got the string \"one\""]),
+            ({**good, "names": ["a", 2]}, ["`names[1]`: expected string, got the number 2"]),
+            ({**good, "deep": {"x": "y"}}, ["`deep.x`: expected integer"]),
             ({**good, "cuont": 1}, ["unknown argument `cuont`, did you mean `count`?"]),
             ({"count": 1}, ["missing argument `names` (array)", "missing argument `deep` (object)"]),
         ]
@@ -165,7 +165,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(MCPError) as raised:
                 await hostler.call("hostile_forgotten")
             self.assertEqual(raised.exception.error.data["code"], "TOOL_NOT_FOUND")
-            self.assertIn("hostile.forgotten is not in its file any more", raised.exception.error.message)
+            self.assertIn("hostile.forgotten is no longer in its file", raised.exception.error.message)
 
     async def test_a_secret_that_cannot_be_had(self):
         sources = {
@@ -202,7 +202,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             undeclared = await hostler.call("near_one", name="E2ESECRET")
             self.assertIn("Did you mean E2E_SECRET, which is declared?", undeclared.message)
             unset = await hostler.call("near_one", name="E2E_SECRET")
-            self.assertIn("[secrets] in hostler.toml says where E2E_SECRETS is: if E2E_SECRET was meant", unset.message)
+            self.assertIn("[secrets] in hostler.toml has E2E_SECRETS: rename it if you meant E2E_SECRET", unset.message)
 
     async def test_a_variable_that_workers_do_not_have(self):
         folder = scratch(self)
@@ -225,7 +225,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             (folder / "key").chmod(0o600)
             empty = await hostler.call("peek_secret_length")
             self.assertEqual(empty.code, "MISSING_CREDENTIALS")
-            self.assertIn("key, which is empty: write the value alone into it, and run `chmod 600 ", empty.message)
+            self.assertIn("key, which is empty: write only the value into it, and run `chmod 600 ", empty.message)
             (folder / "key").write_text("12345\n")
             (folder / "key").chmod(0o644)
             open_to_all = await hostler.call("peek_secret_length")

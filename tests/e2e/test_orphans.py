@@ -61,7 +61,7 @@ class Asked(unittest.TestCase):
                 hostler.process.send_signal(number)
             self.assertEqual(hostler.ended(KILLED), -signal.SIGKILL)
             self.assertEqual(names(family.left()), "")
-            self.assertIn("the supervisor did not end in time and is killed", hostler.stderr())
+            self.assertIn("the supervisor did not exit in time; killing it", hostler.stderr())
 
 
 class Killed(unittest.TestCase):
@@ -73,13 +73,13 @@ class Killed(unittest.TestCase):
                 os.kill(family.supervisor, number)
                 self.assertEqual(hostler.ended(KILLED), -number, "the keeper ends as the supervisor did")
                 self.assertEqual(names(family.left()), "")
-                self.assertIn(f"the supervisor was ended by {number.name}; killed what was left: ", hostler.stderr())
+                self.assertIn(f"the supervisor was killed by {number.name}; killed remaining processes: ", hostler.stderr())
 
     def test_the_keeper(self):
         with busy() as (hostler, family):
             os.kill(family.keeper, signal.SIGKILL)
             family.is_gone(KILLED)
-            self.assertIn("was killed, so hostler ends at once; killed what was left: ", hostler.stderr())
+            self.assertIn("was killed; hostler exits; killed remaining processes: ", hostler.stderr())
 
     def test_whose_worker_is_killed_with_the_keeper_is_told_no_other_reason(self):
         tools, chance = scratch(self), random.Random(3)
@@ -126,7 +126,7 @@ class Killed(unittest.TestCase):
                 said = swept(another)
                 family.is_gone(KILLED)
         # Whoever else starts a hostler on this machine may have been faster, with some of them or all.
-        told = [line for line in said.splitlines() if "ended what a killed hostler had left behind" in line]
+        told = [line for line in said.splitlines() if "ended a process left behind by a killed hostler" in line]
         self.assertLessEqual(sum(f"run={family.supervisor}" in line for line in told), len(family.tools), said)
 
     def test_both_at_once_and_idle_workers_leave_by_themselves(self):

@@ -60,7 +60,7 @@ class Growth(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(len({worker for _, worker in begun}), 3)
             gate.touch()
             self.assertEqual([(await task).value for task, _ in begun], [worker for _, worker in begun])
-            for reason in ("a call waits and none is there", "calls wait longer than they should"):
+            for reason in ("a call waits and there is no worker", "calls wait too long"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_short_calls_need_no_second_worker(self):
@@ -197,7 +197,7 @@ async def leaf_later() -> str:
                     # The last one to wait is one too many. A file whose loop is held up may lose its other call as well.
                     self.assertIn(len(told), (1,) if kind == "plain" else (1, 2))
                     for message in told:
-                        self.assertIn("so this call would never begin", message)
+                        self.assertIn("so this call would never start", message)
                     for file in "fg":
                         value = await hostler.value(f"{file}_{kind}", name="later", all=str(all))
                         self.assertEqual(value, "leaf", "what is over holds up nobody")
@@ -250,7 +250,7 @@ class Caps(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await hostler.value("a_pid"), first)
             third = await hostler.value("c_pid")
             self.assertEqual((alive(first), alive(second), alive(third)), (True, False, True))
-            for reason in ("as many are alive as may be", "another tool needed its place"):
+            for reason in ("the limit is reached", "evicted for a worker of another tool"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_the_largest_idle_worker_leaves_when_all_hold_too_much(self):
@@ -286,7 +286,7 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
                     await another()
             self.assertEqual(colds, 0, "the successor was ready each time")
             await eventually_async(gone(first.worker), "the first has left")
-            for reason in ("it made as many calls as max_calls says", "another is about to leave"):
+            for reason in ("reached max_calls", "its predecessor is about to stop"):
                 self.assertIn(reason, hostler.stderr())
 
     async def test_a_worker_that_leaks_is_replaced(self):
@@ -296,7 +296,7 @@ class Replacement(unittest.IsolatedAsyncioTestCase):
         async with connected(folder / "tools", verbose=True) as hostler:
             worker = await hostler.value("many_leak")
             await eventually_async(gone(worker), "it has left")
-            self.assertIn("it held more memory than max_rss says", hostler.stderr())
+            self.assertIn("exceeded max_rss", hostler.stderr())
 
 
 class Deaths(unittest.IsolatedAsyncioTestCase):
@@ -321,14 +321,14 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             refused = await hostler.call("dies_always")
             self.assertEqual((refused.code, refused.worker), ("TOOL_CRASHED", None))
             self.assertIn("its worker died 5 times in a row", refused.message)
-            self.assertIn("exit code 3", refused.message)
+            self.assertIn("exited with code 3", refused.message)
             wait = refused.details["retry_after_ms"]
             self.assertTrue(0 < wait <= 1000, wait)
             await asyncio.sleep(wait / 1000)
             self.assertFalse((await hostler.call("dies_well")).failed)
             again = await hostler.call("dies_always")
             self.assertIsNotNone(again.worker, "the row has ended")
-            for words in ("the next one waits a little", "calls are refused for a while", "trying one call", "a call was answered again"):
+            for words in ("the next start is delayed", "calls are refused for a while", "trying one call", "calls are answered again"):
                 self.assertIn(words, hostler.stderr())
 
 
@@ -343,7 +343,7 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             await eventually_async(lambda: "calls are refused for a while" in hostler.stderr(), "five have died")
             answer = await hostler.call("fades_one")
             self.assertIn("its worker died 5 times in a row", answer.message)
-            self.assertIn("The last time: it ended between two calls, with exit status 4", answer.message)
+            self.assertIn("Last death: it exited between two calls, with exit status 4", answer.message)
 
 
 class Operator(unittest.TestCase):

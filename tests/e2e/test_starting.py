@@ -81,7 +81,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_hard_exit_at_import(self):
         body = BODY + "import os, sys\nsys.stderr.write('no coal\\n')\nsys.stderr.flush()\nos._exit(4)\n"
-        await self.mended("STARTUP_FAILED", "exit status 4", "it last said: no coal", body=body)
+        await self.mended("STARTUP_FAILED", "exit status 4", "last line of stderr: no coal", body=body)
 
     async def test_an_import_that_takes_too_long(self):
         tools = scratch(self) / "tools"

@@ -1,4 +1,4 @@
-//! Calls on their way through workers: assigned, answered, taken back from the dead.
+//! Calls on their way through workers: assigned, answered, taken back from dead workers.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::pool::event::{CallId, Decision, Effect, Moment, Verdict, WorkerId};
 use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
 
 impl Machine {
-    /// How many calls a worker may hold now.
+    /// The number of calls that a worker may hold now.
     pub(super) fn capacity(&self) -> usize {
         if self.breaker.on_trial(&self.rules) {
             1
@@ -22,25 +22,25 @@ impl Machine {
         }
     }
 
-    /// Gives waiting calls to workers that have room.
+    /// Assigns queued calls to workers with capacity.
     pub(super) fn assign(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
-        while let Some(mut call_slot) = self.waiting.front().copied() {
-            let Some(worker) = self.worker_for(&mut call_slot, broker) else { return };
+        while let Some(mut queued) = self.waiting.front().copied() {
+            let Some(worker) = self.worker_for(&mut queued, broker) else { return };
             let Some(worker_state) = self.workers.get_mut(&worker) else { return };
             self.waiting.pop_front();
             if worker_state.line.len() < self.rules.concurrency {
-                call_slot.since = now;
+                queued.since = now;
             }
             if worker_state.line.is_empty() {
                 broker.busy(self.id, worker);
             }
-            worker_state.line.push_back(call_slot);
-            effects.push(Effect::Send { worker, call: call_slot.call() });
+            worker_state.line.push_back(queued);
+            effects.push(Effect::Send { worker, call: queued.call() });
         }
     }
 
-    /// The worker that takes this call now, and a permit for it where it needs one.
-    fn worker_for(&mut self, call_slot: &mut QueuedCall, broker: &mut ResourceBroker) -> Option<WorkerId> {
+    /// The worker that takes this call now, and a run permit if the call needs one.
+    fn worker_for(&mut self, queued: &mut QueuedCall, broker: &mut ResourceBroker) -> Option<WorkerId> {
         let (capacity, concurrency) = (self.capacity(), self.rules.concurrency);
         if self.breaker.on_trial(&self.rules) && self.workers.values().any(|worker_state| !worker_state.line.is_empty())
         {
@@ -48,13 +48,13 @@ impl Machine {
         }
         let takes_any = sabotaged!(self, SendToLeaving);
         let has_room = |worker_state: &WorkerState| {
-            worker_state.has_room(capacity, call_slot.spec.nested)
-                || (takes_any && worker_state.state == State::Leaving)
+            worker_state.has_room(capacity, queued.spec.nested) || (takes_any && worker_state.state == State::Leaving)
         };
-        // The oldest, so that the youngest become idle and leave first. Nobody waits behind another where one is idle.
+        // The oldest, so that the youngest become idle and leave first. No call waits behind another while a worker is
+        // idle.
         let begins = |worker_state: &WorkerState| worker_state.line.len() < concurrency;
-        let is_apart = |worker_state: &WorkerState| call_slot.attempt != Attempt::Alone || worker_state.line.is_empty();
-        // One that should be replaced comes to its end when nothing is written ahead to it.
+        let is_apart = |worker_state: &WorkerState| queued.attempt != Attempt::Alone || worker_state.line.is_empty();
+        // A worker due for replacement gets nothing written ahead, so that it can finish.
         let takes = |worker_state: &WorkerState| {
             has_room(worker_state)
                 && (begins(worker_state) || worker_state.due_since.is_none())
@@ -64,17 +64,17 @@ impl Machine {
         let (worker, worker_state) =
             roomy.clone().find(|(_, worker_state)| begins(worker_state)).or_else(|| roomy.next())?;
         let begins = worker_state.line.len() < concurrency;
-        if call_slot.spec.nested {
+        if queued.spec.nested {
             return Some(*worker);
         }
         if begins {
             let has_one = std::mem::take(&mut self.has_spare_permit);
-            call_slot.has_run_permit = has_one || broker.take_run_permit(self.id) || sabotaged!(self, IgnoreCap);
-            self.wants.permit = !call_slot.has_run_permit;
-            return call_slot.has_run_permit.then_some(*worker);
+            queued.has_run_permit = has_one || broker.take_run_permit(self.id) || sabotaged!(self, IgnoreCap);
+            self.wants.run_permit = !queued.has_run_permit;
+            return queued.has_run_permit.then_some(*worker);
         }
-        // Written ahead, it will be begun with the permit of the one before it. So it is not behind one without a permit to
-        // leave, nor while others wait for admission.
+        // A call written ahead takes over the permit of the call before it. So that call must hold a permit, and no
+        // other pool may be waiting for one.
         let inherits = worker_state.line.iter().all(|earlier| !earlier.spec.nested);
         (inherits && !broker.others_wait(self.id)).then_some(*worker)
     }
@@ -89,21 +89,21 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         let rules = self.rules;
-        let holds = |worker_state: &WorkerState| worker_state.line.iter().any(|call_slot| call_slot.call() == call);
+        let holds = |worker_state: &WorkerState| worker_state.line.iter().any(|queued| queued.call() == call);
         let worker = if sabotaged!(self, BelieveLateNews) {
             self.workers.iter().find(|(_, worker_state)| holds(worker_state)).map_or(worker, |(holder, _)| *holder)
         } else {
             worker
         };
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        let Some(place) = worker_state.line.iter().position(|call_slot| call_slot.call() == call) else { return };
+        let Some(place) = worker_state.line.iter().position(|queued| queued.call() == call) else { return };
         let begun = place < worker_state.begun(&rules);
-        let Some(call_slot) = worker_state.line.remove(place) else { return };
+        let Some(queued) = worker_state.line.remove(place) else { return };
         if begun {
             worker_state.calls += 1;
         }
-        if !call_slot.settled {
-            let timed_out = begun && cancelled && call_slot.escalation.is_overdue();
+        if !queued.settled {
+            let timed_out = begun && cancelled && queued.escalation.is_overdue();
             let verdict =
                 if timed_out { Verdict::TimedOut { worker, stopped: false } } else { Verdict::Answered(worker) };
             effects.push(Effect::Finish { call, verdict });
@@ -111,9 +111,9 @@ impl Machine {
                 effects.push(Effect::Finish { call, verdict });
             }
         }
-        self.pass_on_run_permit(worker, call_slot.has_run_permit, broker);
+        self.pass_on_run_permit(worker, queued.has_run_permit, broker);
         if begun {
-            self.ran(now.saturating_sub(call_slot.since), cancelled, effects);
+            self.ran(now.saturating_sub(queued.since), cancelled, effects);
             self.next_begins(now, worker, effects);
         }
         self.rest_or_leave(now, worker, broker, effects);
@@ -126,15 +126,15 @@ impl Machine {
         }
     }
 
-    /// The permit of a call that ended goes to the next in its line that begins with it, else back.
+    /// Passes the permit of an ended call to the next call of its worker, or returns it.
     fn pass_on_run_permit(&mut self, worker: WorkerId, has_run_permit: bool, broker: &mut ResourceBroker) {
         if !has_run_permit || sabotaged!(self, LeakTurn) {
             return;
         }
         let concurrency = self.rules.concurrency;
         let line = self.workers.get_mut(&worker).map(|worker_state| &mut worker_state.line);
-        let needs_one = |call_slot: &&mut QueuedCall| {
-            !call_slot.has_run_permit && !call_slot.spec.nested && call_slot.escalation != Escalation::Stuck
+        let needs_one = |queued: &&mut QueuedCall| {
+            !queued.has_run_permit && !queued.spec.nested && queued.escalation != Escalation::Stuck
         };
         let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
         match heir {
@@ -143,21 +143,21 @@ impl Machine {
         }
     }
 
-    /// The worker begins the next of its line.
+    /// The worker begins its next call.
     fn next_begins(&mut self, now: Moment, worker: WorkerId, effects: &mut Vec<Effect>) {
         let rules = self.rules;
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         let Some(next) = worker_state.line.get_mut(rules.concurrency - 1) else { return };
         next.since = now;
-        // A withdrawn call may have been begun before the withdrawal arrived.
+        // A withdrawn call may have begun before the withdrawal arrived.
         if next.settled {
             next.escalation = Escalation::interrupted(now, false, &rules);
             effects.push(interruption(worker, next.call(), true, &rules));
         }
     }
 
-    /// Takes the calls of a worker that is gone or must go: those it had not begun go back to the queue, those it had
-    /// begun are returned, without their admission.
+    /// Takes the calls of a worker that exited or must stop: those not begun go back to the queue, those begun are
+    /// returned without their run permits.
     pub(super) fn clear(
         &mut self,
         line: VecDeque<QueuedCall>,
@@ -166,14 +166,14 @@ impl Machine {
     ) -> Vec<QueuedCall> {
         let mut begun = Vec::new();
         let mut untouched = Vec::new();
-        for (place, mut call_slot) in line.into_iter().enumerate() {
-            if std::mem::take(&mut call_slot.has_run_permit) && !sabotaged!(self, LeakTurn) {
+        for (place, mut queued) in line.into_iter().enumerate() {
+            if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakTurn) {
                 broker.return_run_permit(self.id);
             }
             if place < self.rules.concurrency {
-                begun.push(call_slot);
-            } else if !call_slot.settled {
-                untouched.push(call_slot);
+                begun.push(queued);
+            } else if !queued.settled {
+                untouched.push(queued);
             }
         }
         if !sabotaged!(self, DropRequeue) {
@@ -182,16 +182,16 @@ impl Machine {
         begun
     }
 
-    /// Puts calls back at the head of the queue, in their order; nested ones stay before the others.
-    pub(super) fn requeue(&mut self, queued: Vec<QueuedCall>, effects: &mut Vec<Effect>) {
+    /// Puts calls back at the head of the queue, in order, nested calls first.
+    pub(super) fn requeue(&mut self, calls: Vec<QueuedCall>, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Ending {
-            let ended = queued.iter().map(QueuedCall::call);
+            let ended = calls.iter().map(QueuedCall::call);
             effects.extend(ended.map(|call| Effect::Finish { call, verdict: Verdict::ShuttingDown }));
             return;
         }
-        for call_slot in queued.into_iter().rev() {
-            let nested = self.waiting.iter().take_while(|other| other.spec.nested && !call_slot.spec.nested).count();
-            self.waiting.insert(nested, call_slot);
+        for queued in calls.into_iter().rev() {
+            let nested = self.waiting.iter().take_while(|other| other.spec.nested && !queued.spec.nested).count();
+            self.waiting.insert(nested, queued);
         }
     }
 }

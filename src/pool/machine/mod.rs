@@ -1,12 +1,12 @@
 //! The pool of one tool file as a pure state machine: `step(now, event, broker) -> effects`.
 //!
-//! No clock, no process and no runtime in here. Production and tests drive this same type; whatever it decides,
-//! it decided from its arguments alone. What pools share stands in the [`ResourceBroker`] that is given with each step.
+//! It has no clock, no process and no runtime. Production and tests drive this same type; every decision depends on the
+//! arguments alone. The [`ResourceBroker`] passed to each step holds what pools share.
 //!
 //! Invariants: a submitted call gets exactly one `Finish`; a worker is sent no more calls than it may hold; the calls
-//! behind one that died go back to the head of the queue in their order; nothing is sent to a worker that is leaving;
-//! a call that was begun is sent again only if it may be repeated, and once; where a worker runs several,
-//! those it died under are repeated with nothing beside them; no worker is idle while a call waits that could run.
+//! behind one that died return to the head of the queue in order; a stopping worker is sent nothing;
+//! a begun call is sent again only if it is idempotent, and once; if its worker ran several calls,
+//! each is repeated alone; no worker is idle while a call that could run waits.
 
 mod spawn;
 mod retire;
@@ -35,23 +35,23 @@ enum Phase {
     Ending,
 }
 
-/// Whether there are to be as many workers as there should always be.
+/// Whether the minimum of workers is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Minimum {
-    /// Nobody has called yet.
+    /// Not before the first call.
     Unwanted,
     Wanted,
-    /// One of them had to go because all workers together held too much: another would have to go as well.
+    /// A worker was evicted for memory: a new one would be evicted as well.
     TooLarge,
 }
 
-/// What a pool wants of the broker and does not have.
+/// What a pool has requested from the broker and not received.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wants {
-    /// A place for another worker.
-    worker_state: bool,
-    /// Leave for a call to run.
-    permit: bool,
+    /// A permit for another worker.
+    worker_permit: bool,
+    /// A permit for a call to run.
+    run_permit: bool,
 }
 
 /// The state of one pool.
@@ -60,24 +60,24 @@ pub struct Machine {
     id: PoolId,
     rules: Rules,
     phase: Phase,
-    /// Nested calls first, each kind in its order.
+    /// Nested calls first, each kind in order.
     waiting: VecDeque<QueuedCall>,
-    /// How many of them the broker know of.
+    /// The queue length that the broker knows.
     counted: usize,
     workers: BTreeMap<WorkerId, WorkerState>,
     next_worker: u64,
     usual_run: Duration,
-    /// A permit that was taken for a call whose worker has no worker yet.
+    /// A run permit for a call that has no worker yet.
     has_spare_permit: bool,
     breaker: CircuitBreaker,
-    /// What the broker had none of in this step.
+    /// What the broker refused in this step.
     wants: Wants,
-    /// And in the last one.
+    /// What the broker refused in the last step.
     waits: Wants,
     last_step: Moment,
     minimum: Minimum,
-    /// That its workers begin with more memory than one may hold was told.
-    told_of_size: bool,
+    /// Whether the log already says that workers begin above the memory limit.
+    logged_size: bool,
     emptied: bool,
     #[cfg(test)]
     pub(super) mutant: Option<Mutant>,
@@ -101,14 +101,14 @@ impl Machine {
             waits: Wants::default(),
             last_step: Moment::ZERO,
             minimum: Minimum::Unwanted,
-            told_of_size: false,
+            logged_size: false,
             emptied: false,
             #[cfg(test)]
             mutant: None,
         }
     }
 
-    /// Takes one event and says what is to be done.
+    /// Processes one event and returns the effects.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event, broker: &mut ResourceBroker) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -128,7 +128,7 @@ impl Machine {
             Event::Measured { worker, held } => self.measured(now, worker, held, broker, &mut effects),
             Event::Evict(worker, need) => self.evict(worker, need, &mut effects),
             Event::Timer => self.timers(now, broker, &mut effects),
-            Event::Look => {}
+            Event::PermitReady => {}
             Event::Warm => self.minimum = Minimum::Wanted,
             Event::Close => self.phase = if self.phase == Phase::OpenCall { Phase::Closing } else { self.phase },
             Event::End => self.end(broker, &mut effects),
@@ -141,7 +141,7 @@ impl Machine {
         effects
     }
 
-    /// When `Event::Timer` is to be sent next.
+    /// When to send the next `Event::Timer`.
     pub fn next_timer(&self) -> Option<Moment> {
         let (may_leave, is_replaced) = (self.may_leave_idle(), self.phase == Phase::OpenCall);
         let worker_permits = self
@@ -156,13 +156,14 @@ impl Machine {
         self.waiting.iter().map(QueuedCall::call)
     }
 
-    /// The call a worker is running, where it can be no other: of several nobody knows whose words are without a name.
+    /// The only call that a worker runs; `None` when it runs several, because an unnamed message has no unique call
+    /// then.
     pub fn running(&self, worker: WorkerId) -> Option<CallId> {
         let line = &self.workers.get(&worker)?.line;
         line.front().filter(|_| self.rules.concurrency == 1 || line.len() == 1).map(QueuedCall::call)
     }
 
-    /// The calls a worker has begun.
+    /// The calls that a worker has begun.
     pub fn begun(&self, worker: WorkerId) -> impl Iterator<Item = CallId> + '_ {
         let line = self.workers.get(&worker).into_iter().flat_map(|worker_state| &worker_state.line);
         line.take(self.rules.concurrency).map(QueuedCall::call)
@@ -173,11 +174,11 @@ impl Machine {
         self.begun(worker).any(|begun| begun == call)
     }
 
-    /// Whether a call was written to a worker and is not answered yet.
+    /// Whether a call was written to a worker and is unanswered.
     pub fn holds(&self, worker: WorkerId, call: CallId) -> bool {
         self.workers
             .get(&worker)
-            .is_some_and(|worker_state| worker_state.line.iter().any(|call_slot| call_slot.call() == call))
+            .is_some_and(|worker_state| worker_state.line.iter().any(|queued| queued.call() == call))
     }
 
     /// The limits.
@@ -204,40 +205,39 @@ impl Machine {
         effects.push(Effect::Finish { call, verdict });
     }
 
-    /// When a place is likely free.
+    /// When capacity is likely free.
     fn soon(&self) -> Duration {
         self.usual_run.max(Duration::from_millis(50))
     }
 
-    /// Puts a call at the end of the queue; one that a running call waits for, behind the others of its kind.
-    fn wait(&mut self, call_slot: QueuedCall) {
-        let place = if call_slot.spec.nested {
+    /// Puts a call at the end of the queue; a nested call goes behind the other nested calls.
+    fn wait(&mut self, queued: QueuedCall) {
+        let place = if queued.spec.nested {
             self.waiting.iter().position(|other| !other.spec.nested).unwrap_or(self.waiting.len())
         } else {
             self.waiting.len()
         };
-        self.waiting.insert(place, call_slot);
+        self.waiting.insert(place, queued);
     }
 
     fn cancel(&mut self, now: Moment, call: CallId, effects: &mut Vec<Effect>) {
-        if let Some(place) = self.waiting.iter().position(|call_slot| call_slot.call() == call) {
+        if let Some(place) = self.waiting.iter().position(|queued| queued.call() == call) {
             self.waiting.remove(place);
             effects.push(Effect::Finish { call, verdict: Verdict::Cancelled });
             return;
         }
         let rules = self.rules;
         for (worker, worker_state) in &mut self.workers {
-            let Some(place) =
-                worker_state.line.iter().position(|call_slot| call_slot.call() == call && !call_slot.settled)
+            let Some(place) = worker_state.line.iter().position(|queued| queued.call() == call && !queued.settled)
             else {
                 continue;
             };
             let begun = place < worker_state.begun(&rules);
-            let call_slot = &mut worker_state.line[place];
-            call_slot.settled = true;
+            let queued = &mut worker_state.line[place];
+            queued.settled = true;
             effects.push(Effect::Finish { call, verdict: Verdict::Cancelled });
             if begun {
-                call_slot.escalation = Escalation::interrupted(now, false, &rules);
+                queued.escalation = Escalation::interrupted(now, false, &rules);
             }
             effects.push(interruption(*worker, call, begun, &rules));
             return;
@@ -258,18 +258,18 @@ impl Machine {
         self.workers.values().any(WorkerState::may_serve)
     }
 
-    /// What the broker have to know after each step.
+    /// Reports the pool's state to the broker after each step.
     fn settle_with(&mut self, broker: &mut ResourceBroker) {
         self.waits = std::mem::take(&mut self.wants);
-        if !self.waits.worker_state {
+        if !self.waits.worker_permit {
             broker.wants_no_worker_permit(self.id);
         }
-        let is_needed = self.waiting.iter().any(|call_slot| !call_slot.spec.nested);
+        let is_needed = self.waiting.iter().any(|queued| !queued.spec.nested);
         if self.has_spare_permit && !is_needed {
             self.has_spare_permit = false;
             broker.return_run_permit(self.id);
         }
-        if !self.waits.permit {
+        if !self.waits.run_permit {
             broker.wants_no_run_permit(self.id);
         }
         if self.counted != self.waiting.len() {
@@ -283,7 +283,7 @@ impl Machine {
     }
 }
 
-/// A running call is interrupted, one that is not begun is withdrawn. Where a worker runs several, it can only be told.
+/// Interrupts a running call, or withdraws a call that has not begun. A worker for several calls is only notified.
 fn interruption(worker: WorkerId, call: CallId, begun: bool, rules: &Rules) -> Effect {
     if begun && rules.concurrency == 1 { Effect::Interrupt { worker, call } } else { Effect::Withdraw { worker, call } }
 }

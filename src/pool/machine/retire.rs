@@ -1,9 +1,9 @@
-//! Workers on their way out: replaced, sent away, killed, dead.
+//! Workers on their way out: replaced, evicted, killed, dead.
 
 use super::sabotage::sabotaged;
 use super::{Machine, Minimum, Phase};
 use crate::pool::broker::ResourceBroker;
-use crate::pool::event::{Decision, Effect, Manner, Moment, Need, Verdict, WhyStart, WhyStop, WorkerId};
+use crate::pool::event::{Decision, Effect, Moment, Need, StopMode, Verdict, WhyStart, WhyStop, WorkerId};
 use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
 
 impl Machine {
@@ -20,21 +20,20 @@ impl Machine {
             broker.return_worker_permit(self.id, worker);
         }
         let begun = self.clear(worker_state.line, broker, effects);
-        // What was interrupted may have died of that; beside others that were not, nobody can tell.
-        let of_interruption =
-            !begun.is_empty() && begun.iter().all(|call_slot| call_slot.escalation != Escalation::None);
+        // An interrupted call may have caused the death; with uninterrupted calls beside it the cause is unknown.
+        let of_interruption = !begun.is_empty() && begun.iter().all(|queued| queued.escalation != Escalation::None);
         if worker_state.state != State::Leaving && !of_interruption {
             self.hear_of_death(now, worker_state.ready_at, !begun.is_empty(), effects);
         }
         let refuses = self.breaker.open(now, &self.rules).is_some();
-        for call_slot in begun.into_iter().rev().filter(|call_slot| !call_slot.settled) {
-            self.end_of_begun(worker, call_slot, of_a_limit || refuses, effects);
+        for queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
+            self.end_of_begun(worker, queued, of_a_limit || refuses, effects);
         }
         if let Some(retry_after) = self.breaker.open(now, &self.rules) {
             let times = self.breaker.deaths();
-            for call_slot in self.waiting.drain(..) {
+            for queued in self.waiting.drain(..) {
                 let verdict = Verdict::Broken { times, retry_after };
-                effects.push(Effect::Finish { call: call_slot.call(), verdict });
+                effects.push(Effect::Finish { call: queued.call(), verdict });
             }
         }
     }
@@ -49,35 +48,34 @@ impl Machine {
         }
     }
 
-    /// A call was being made by a worker that died: it is made once more where that does no harm.
-    fn end_of_begun(&mut self, worker: WorkerId, mut call_slot: QueuedCall, is_last: bool, effects: &mut Vec<Effect>) {
-        let overdue = call_slot.escalation != Escalation::None;
-        let repeatable = call_slot.spec.repeatable || sabotaged!(self, RepeatOnce);
+    /// A call was running in a worker that died: it is repeated if it is idempotent.
+    fn end_of_begun(&mut self, worker: WorkerId, mut queued: QueuedCall, is_last: bool, effects: &mut Vec<Effect>) {
+        let overdue = queued.escalation != Escalation::None;
+        let repeatable = queued.spec.repeatable || sabotaged!(self, RepeatOnce);
         let again =
-            repeatable && call_slot.attempt == Attempt::First && !overdue && !is_last && self.phase != Phase::Ending;
+            repeatable && queued.attempt == Attempt::First && !overdue && !is_last && self.phase != Phase::Ending;
         if again {
-            // Which of several it died of, nobody knows: together, one would end the others a second time.
-            let alone = self.rules.concurrency > 1 && !call_slot.spec.nested;
-            call_slot.attempt = if alone { Attempt::Alone } else { Attempt::Again };
-            Self::tell(effects, Decision::Repeat(call_slot.call()));
-            return self.requeue(vec![call_slot], effects);
+            // The cause is one of several calls; repeated together, it would kill the others again.
+            let alone = self.rules.concurrency > 1 && !queued.spec.nested;
+            queued.attempt = if alone { Attempt::Alone } else { Attempt::Again };
+            Self::tell(effects, Decision::Repeat(queued.call()));
+            return self.requeue(vec![queued], effects);
         }
         let verdict = if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
-        effects.push(Effect::Finish { call: call_slot.call(), verdict });
+        effects.push(Effect::Finish { call: queued.call(), verdict });
     }
 
-    /// Stops a worker whose running calls have been settled; those behind them are untouched.
+    /// Stops a worker whose running calls are already answered; the calls behind them are untouched.
     pub(super) fn kill(&mut self, worker: WorkerId, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         worker_state.state = State::Leaving;
         let line = std::mem::take(&mut worker_state.line);
         Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
-        effects.push(Effect::Stop { worker, manner: Manner::Kill });
+        effects.push(Effect::Stop { worker, mode: StopMode::Kill });
         let _ = self.clear(line, broker, effects);
     }
 
-    /// A call of a worker obeys nothing, and nothing else in the worker gets on: its other calls could only wait for their
-    /// own ends.
+    /// A call ignores the interruption and blocks the whole worker: its other calls would only time out too.
     pub(super) fn kill_with_others(
         &mut self,
         worker: WorkerId,
@@ -89,16 +87,16 @@ impl Machine {
         worker_state.state = State::Leaving;
         let line = std::mem::take(&mut worker_state.line);
         Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
-        effects.push(Effect::Stop { worker, manner: Manner::Kill });
+        effects.push(Effect::Stop { worker, mode: StopMode::Kill });
         let begun = self.clear(line, broker, effects);
-        for mut call_slot in begun.into_iter().rev().filter(|call_slot| !call_slot.settled) {
-            if call_slot.spec.repeatable && call_slot.attempt == Attempt::First && self.phase != Phase::Ending {
-                call_slot.attempt = Attempt::Again;
-                Self::tell(effects, Decision::Repeat(call_slot.call()));
-                call_slot.escalation = Escalation::None;
-                self.requeue(vec![call_slot], effects);
+        for mut queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
+            if queued.spec.repeatable && queued.attempt == Attempt::First && self.phase != Phase::Ending {
+                queued.attempt = Attempt::Again;
+                Self::tell(effects, Decision::Repeat(queued.call()));
+                queued.escalation = Escalation::None;
+                self.requeue(vec![queued], effects);
             } else {
-                effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::HeldUp });
+                effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::HeldUp });
             }
         }
     }
@@ -107,10 +105,10 @@ impl Machine {
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         worker_state.state = State::Leaving;
         Self::tell(effects, Decision::Stop(worker, why));
-        effects.push(Effect::Stop { worker, manner: Manner::Retire });
+        effects.push(Effect::Stop { worker, mode: StopMode::Retire });
     }
 
-    /// Somebody else needs its place or its memory more.
+    /// Another pool needs its worker permit or its memory more.
     pub(super) fn evict(&mut self, worker: WorkerId, need: Need, effects: &mut Vec<Effect>) {
         if self.workers.get(&worker).is_some_and(WorkerState::is_idle) {
             if need == Need::Memory && self.minimum == Minimum::Wanted && !sabotaged!(self, StartAgain) {
@@ -133,7 +131,7 @@ impl Machine {
             self.workers.get_mut(&worker).filter(|worker_state| worker_state.state == State::Serving)
         {
             worker_state.measured(now, held, &rules);
-            if worker_state.begins_large() && !std::mem::replace(&mut self.told_of_size, true) {
+            if worker_state.begins_large() && !std::mem::replace(&mut self.logged_size, true) {
                 Self::tell(effects, Decision::BeginsLarge { worker, held });
             }
         }
@@ -142,8 +140,8 @@ impl Machine {
         }
     }
 
-    /// Starts successors of workers that have reached a limit of their task. Where there is no worker for one, the worker
-    /// goes as soon as it may, and the next call starts another.
+    /// Starts successors of workers that have reached a limit. Without a free worker permit, the worker stops as soon
+    /// as it may, and the next call starts another.
     pub(super) fn recycle(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         if self.phase != Phase::OpenCall {
             return;
@@ -163,7 +161,7 @@ impl Machine {
             let successor = WorkerId(self.next_worker);
             let has_permit = self.may_start() && broker.take_spare_worker_permit(self.id, successor);
             let Some(worker_state) = self.workers.get_mut(&worker) else { continue };
-            // Without a successor it stays until it is idle, but not for ever: calls would follow upon calls.
+            // Without a successor it stays until it is idle, but not forever: a steady load would never let it go.
             let overdue = *worker_state.due_since.get_or_insert(now) + rules.longest_pause;
             if !has_permit && !worker_state.line.is_empty() && now < overdue {
                 continue;
@@ -178,7 +176,7 @@ impl Machine {
         }
     }
 
-    /// After an answer: a worker that takes no more calls leaves with its last, another is idle.
+    /// After an answer: a draining worker stops with its last call; any other becomes idle.
     pub(super) fn rest_or_leave(
         &mut self,
         now: Moment,
@@ -194,7 +192,7 @@ impl Machine {
                 broker.idle(self.id, worker, now, kept);
             }
         } else if worker_state.state == State::Draining
-            && worker_state.line.iter().all(|call_slot| call_slot.escalation == Escalation::Stuck)
+            && worker_state.line.iter().all(|queued| queued.escalation == Escalation::Stuck)
         {
             self.kill(worker, broker, effects);
         }
@@ -202,27 +200,27 @@ impl Machine {
 
     pub(super) fn end(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         self.phase = Phase::Ending;
-        let mut queued: Vec<QueuedCall> = self.waiting.drain(..).collect();
+        let mut all: Vec<QueuedCall> = self.waiting.drain(..).collect();
         if std::mem::take(&mut self.has_spare_permit) {
             broker.return_run_permit(self.id);
         }
-        queued.extend(self.workers.values_mut().flat_map(|worker_state| worker_state.line.drain(..)));
-        for call_slot in queued {
-            if call_slot.has_run_permit {
+        all.extend(self.workers.values_mut().flat_map(|worker_state| worker_state.line.drain(..)));
+        for queued in all {
+            if queued.has_run_permit {
                 broker.return_run_permit(self.id);
             }
-            if !call_slot.settled {
-                effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::ShuttingDown });
+            if !queued.settled {
+                effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::ShuttingDown });
             }
         }
         for (worker, worker_state) in &mut self.workers {
-            // Also one that is leaving by itself: now it is to go at once.
+            // Also a worker that stops gracefully: now it is killed.
             worker_state.state = State::Leaving;
-            effects.push(Effect::Stop { worker: *worker, manner: Manner::Kill });
+            effects.push(Effect::Stop { worker: *worker, mode: StopMode::Kill });
         }
     }
 
-    /// Sends away those that have nothing left to do and will get nothing more.
+    /// Stops draining workers that hold no calls.
     pub(super) fn leave_when_done(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         let closing = self.phase != Phase::OpenCall && self.waiting.is_empty();
         let done = |(worker, worker_state): (&WorkerId, &WorkerState)| {

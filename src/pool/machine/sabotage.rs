@@ -1,6 +1,6 @@
-//! Faults built in on purpose, for tests alone: the simulation must see each of them, or it sees nothing.
+//! Built-in faults for tests only: the simulation must detect each of them.
 
-/// Whether the machine is to do this wrong. Never, outside of tests.
+/// Whether this fault is active. Always false outside tests.
 macro_rules! sabotaged {
     ($machine:expr, $mutant:ident) => {{
         #[cfg(test)]
@@ -15,31 +15,31 @@ macro_rules! sabotaged {
 }
 pub(super) use sabotaged;
 
-/// One fault.
+/// A fault.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pool) enum Mutant {
-    /// Calls behind one that died are forgotten.
+    /// The calls behind one that died are lost.
     DropRequeue,
     /// A caller is answered twice.
     AnswerTwice,
-    /// Nobody comes back for a call that waits for the end of a pause.
+    /// No timer is set for a call that waits for the end of a pause.
     ForgetTimer,
-    /// A worker that is leaving gets calls.
+    /// A stopping worker is sent calls.
     SendToLeaving,
-    /// An answer is believed whoever gave it.
+    /// An answer is accepted from any worker.
     BelieveLateNews,
-    /// A call that must happen at most once is made again.
+    /// A non-idempotent call is repeated.
     RepeatOnce,
-    /// More calls and workers than there may be.
+    /// The limits on calls and workers are exceeded.
     IgnoreCap,
-    /// Admission are never given back.
+    /// Run permits are never returned.
     LeakTurn,
-    /// Seats are never given back.
+    /// Worker permits are never returned.
     LeakSeat,
-    /// What had to go for want of memory is started again at once.
+    /// A worker evicted for memory is started again at once.
     StartAgain,
-    /// A call that obeys nothing keeps its permit, though its caller was answered.
+    /// A stuck call keeps its permit after its caller was answered.
     KeepTurn,
 }
 

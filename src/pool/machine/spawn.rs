@@ -1,4 +1,4 @@
-//! Workers on their way in: when one is started, and what becomes of a start.
+//! Workers on their way in: when one starts, and the result of the start.
 
 use super::sabotage::sabotaged;
 use super::{Machine, Minimum, Phase};
@@ -7,7 +7,7 @@ use crate::pool::event::{Decision, Effect, Moment, Verdict, WhyStart, WorkerId};
 use crate::pool::worker_state::{State, WorkerState};
 
 impl Machine {
-    /// Starts workers for calls that wait too long, and those that should always be there.
+    /// Starts workers for calls that wait too long, and to reach the minimum.
     pub(super) fn grow(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         if self.phase == Phase::Ending || !self.breaker.is_over(now) {
             return;
@@ -19,11 +19,11 @@ impl Machine {
             return self.start_first(now, broker, effects);
         }
         let waiting = self.waiting.len();
-        while self.may_have_more(self.wants.permit)
+        while self.may_have_more(self.wants.run_permit)
             && self.breaker.may_add(now)
             && self.starting() < self.waiting_too_long(now)
         {
-            // For one more worker of a tool that has some, no other leaves that was needed a moment ago.
+            // A recently used worker of another tool is not evicted for one more worker of a tool that has some.
             let needed = now.saturating_sub(self.rules.spare_after);
             let worker = WorkerId(self.next_worker);
             if broker.take_spare_worker_permit(self.id, worker) {
@@ -36,10 +36,10 @@ impl Machine {
         }
     }
 
-    /// Starts the only worker, for the call at the head of the queue. Should another worker have to leave for it, the call
-    /// first gets its permit: pools that can run nothing would take each other's worker permits without end.
+    /// Starts the only worker, for the call at the head of the queue. If another worker must be evicted for it, the
+    /// call takes its run permit first: otherwise pools without run permits would evict each other's workers endlessly.
     fn start_first(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
-        let Some(first) = self.waiting.front().map(|call_slot| call_slot.spec) else { return };
+        let Some(first) = self.waiting.front().map(|queued| queued.spec) else { return };
         if !self.may_start() {
             return;
         }
@@ -55,11 +55,11 @@ impl Machine {
         if self.has_spare_permit || first.nested {
             self.start(now, WhyStart::Call, broker, effects);
         } else {
-            self.wants.permit = true;
+            self.wants.run_permit = true;
         }
     }
 
-    /// Whether more workers could help those that wait: it is no permit they lack, and there may be more.
+    /// Whether more workers would help the queued calls: they do not lack run permits, and the limit allows more.
     fn may_have_more(&self, lacks_run_permit: bool) -> bool {
         let serving = self.workers.values().any(|worker_state| worker_state.state == State::Serving);
         let limit = self.rules.max_workers.max(1) + usize::from(sabotaged!(self, IgnoreCap));
@@ -79,32 +79,32 @@ impl Machine {
 
     fn waiting_too_long(&self, now: Moment) -> usize {
         let grow_after = self.rules.grow_after;
-        self.waiting.iter().filter(|call_slot| now.saturating_sub(call_slot.since) >= grow_after).count()
+        self.waiting.iter().filter(|queued| now.saturating_sub(queued.since) >= grow_after).count()
     }
 
-    /// When another worker may be due, if time alone can make it so. What is past was looked at in the last step.
+    /// When another worker may be due, if that depends on time alone. Past times were handled in the last step.
     pub(super) fn grows_at(&self) -> Option<Moment> {
-        if self.waits.worker_state || sabotaged!(self, ForgetTimer) {
+        if self.waits.worker_permit || sabotaged!(self, ForgetTimer) {
             return None;
         }
         let retry_at = self.breaker.retry_at();
         let at = if self.waiting.is_empty() {
             let lacks_minimum = self.lacks_minimum();
-            // Nobody tells of a worker that became free and that nobody waits for.
+            // No event reports that a worker of another pool became idle.
             let look_again = self.last_step + self.rules.first_pause;
             lacks_minimum.then(|| retry_at.max(self.breaker.add_at()).max(look_again))
         } else if !self.somebody_may_serve() {
             Some(retry_at)
-        } else if self.may_have_more(self.waits.permit) {
+        } else if self.may_have_more(self.waits.run_permit) {
             let next = self.waiting.get(self.starting());
-            next.map(|call_slot| (call_slot.since + self.rules.grow_after).max(retry_at).max(self.breaker.add_at()))
+            next.map(|queued| (queued.since + self.rules.grow_after).max(retry_at).max(self.breaker.add_at()))
         } else {
             None
         };
         at.filter(|at| *at > self.last_step)
     }
 
-    /// A worker that should always be there takes a worker that nobody needs; no other leaves for it.
+    /// A worker for the minimum takes a free worker permit; no other worker is evicted for it.
     fn keep_minimum(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
         while self.lacks_minimum() {
             let worker = WorkerId(self.next_worker);
@@ -126,17 +126,17 @@ impl Machine {
     fn start(&mut self, now: Moment, why: WhyStart, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) -> bool {
         let worker = WorkerId(self.next_worker);
         if !broker.take_worker_permit(self.id, worker) {
-            if !self.waits.worker_state {
+            if !self.waits.worker_permit {
                 Self::tell(effects, Decision::NoWorkerPermit);
             }
-            self.wants.worker_state = true;
+            self.wants.worker_permit = true;
             return false;
         }
         self.begin_start(now, worker, None, why, effects);
         true
     }
 
-    /// Starts a worker that has its worker.
+    /// Starts a worker whose permit is taken.
     pub(super) fn begin_start(
         &mut self,
         now: Moment,
@@ -174,8 +174,8 @@ impl Machine {
         broker.idle(self.id, worker, idle_since, kept);
     }
 
-    /// A worker whose successor is there takes no more calls, and leaves with the last that it has. Since when it has been
-    /// idle, for both, if it is.
+    /// The successor is ready: its predecessor takes no more calls and stops with its last one. Returns since when the
+    /// predecessor has been idle, if it is; the successor inherits that.
     fn make_way(&mut self, old: WorkerId) -> Option<Moment> {
         let old = self.workers.get_mut(&old).filter(|old| old.state == State::Serving)?;
         old.state = State::Draining;
@@ -198,33 +198,33 @@ impl Machine {
         if !worker_state.is_asked_for && worker_state.state != State::Leaving {
             self.breaker.addition_failed(now, &self.rules);
         }
-        // The one that was to be replaced stays a while longer.
+        // The predecessor stays for now.
         if let Some(old) = worker_state.succeeds.and_then(|old| self.workers.get_mut(&old)) {
             old.outgoing = None;
             old.recycle_after = now + self.rules.longest_pause;
         }
-        // A call waits for any worker; only when none is left is there nobody to hope for. A worker that was told to go
-        // while it started failed because of that, and says nothing about the next one.
+        // A queued call can use any worker and fails only when none is left. A worker that was stopped while starting
+        // failed for that reason, which says nothing about the next start.
         if worker_state.state == State::Leaving || self.somebody_may_serve() {
             return;
         }
-        for call_slot in self.waiting.drain(..) {
-            effects.push(Effect::Finish { call: call_slot.call(), verdict: Verdict::StartFailed(worker) });
+        for queued in self.waiting.drain(..) {
+            effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::StartFailed(worker) });
         }
     }
 
-    /// Whether there may be one more: each of those that there may be may have one in its place while it makes its last calls.
+    /// Whether one more worker may start: each worker within the limit may have a draining predecessor.
     pub(super) fn may_start(&self) -> bool {
         let alive = self.workers.values().filter(|worker_state| worker_state.state != State::Leaving).count();
         alive < 2 * self.rules.max_workers.max(1)
     }
 
-    /// Workers a pool has and may keep.
+    /// Workers that count towards the pool's limit.
     pub(super) fn counting(&self) -> usize {
         self.workers.values().filter(|worker_state| worker_state.counts()).count()
     }
 
-    /// Whether a worker may leave because nobody calls.
+    /// Whether a worker may leave when it is idle.
     pub(super) fn may_leave_idle(&self) -> bool {
         self.phase != Phase::OpenCall || self.minimum == Minimum::Unwanted || self.counting() > self.rules.min_workers
     }

@@ -1,4 +1,4 @@
-//! What time brings: calls that overstay, workers that nobody needs.
+//! The effects of time: overdue calls and idle workers.
 
 use super::Machine;
 use super::sabotage::sabotaged;
@@ -47,30 +47,30 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         let rules = self.rules;
-        let Some(call_slot) = self.workers.get_mut(&worker).and_then(|worker_state| worker_state.line.get_mut(place))
+        let Some(queued) = self.workers.get_mut(&worker).and_then(|worker_state| worker_state.line.get_mut(place))
         else {
             return;
         };
-        let call = call_slot.call();
-        match call_slot.escalation {
-            Escalation::None if call_slot.since.saturating_add(call_slot.spec.timeout) <= now => {
-                call_slot.escalation = Escalation::Stack { until: now + rules.stack_grace };
+        let call = queued.call();
+        match queued.escalation {
+            Escalation::None if queued.since.saturating_add(queued.spec.timeout) <= now => {
+                queued.escalation = Escalation::Stack { until: now + rules.stack_grace };
                 effects.push(Effect::TakeStack { worker, call });
             }
             Escalation::Stack { until } if until <= now => {
-                call_slot.escalation = Escalation::interrupted(now, true, &rules);
+                queued.escalation = Escalation::interrupted(now, true, &rules);
                 effects.push(super::interruption(worker, call, true, &rules));
             }
             Escalation::Interrupted { until, .. } if until <= now => self.give_up(now, worker, place, broker, effects),
             Escalation::Interrupted { until, nudge, overdue } if nudge <= now => {
-                call_slot.escalation = Escalation::Interrupted { until, nudge: now + rules.nudge_every, overdue };
+                queued.escalation = Escalation::Interrupted { until, nudge: now + rules.nudge_every, overdue };
                 effects.push(Effect::Nudge(worker));
             }
             _ => {}
         }
     }
 
-    /// A call obeys no interruption. Its worker goes as soon as it makes no other call.
+    /// A call ignores the interruption. Its worker stops as soon as it runs no other call.
     fn give_up(
         &mut self,
         now: Moment,
@@ -81,18 +81,17 @@ impl Machine {
     ) {
         let ping_until = now + self.rules.ping_grace;
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        let Some(call_slot) = worker_state.line.get_mut(place) else { return };
-        call_slot.escalation = Escalation::Stuck;
-        // Its caller waits no longer, so nobody is to wait for its permit.
-        if std::mem::take(&mut call_slot.has_run_permit) && !sabotaged!(self, KeepTurn) {
+        let Some(queued) = worker_state.line.get_mut(place) else { return };
+        queued.escalation = Escalation::Stuck;
+        // Its caller was answered, so its permit is released.
+        if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, KeepTurn) {
             broker.return_run_permit(self.id);
         }
-        if !std::mem::replace(&mut call_slot.settled, true) {
-            effects
-                .push(Effect::Finish { call: call_slot.call(), verdict: Verdict::TimedOut { worker, stopped: true } });
+        if !std::mem::replace(&mut queued.settled, true) {
+            effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::TimedOut { worker, stopped: true } });
         }
-        let stuck = |call_slot: &QueuedCall| call_slot.escalation == Escalation::Stuck;
-        let others = worker_state.line.iter().take(self.rules.concurrency).any(|call_slot| !stuck(call_slot));
+        let stuck = |queued: &QueuedCall| queued.escalation == Escalation::Stuck;
+        let others = worker_state.line.iter().take(self.rules.concurrency).any(|queued| !stuck(queued));
         if others {
             worker_state.state = State::Draining;
             if worker_state.ping_until.is_none() {

@@ -1,4 +1,4 @@
-//! What of a pool can be looked at.
+//! Read access to a pool's state.
 
 use std::time::Duration;
 
@@ -8,62 +8,62 @@ use crate::pool::event::{Moment, WorkerId};
 use crate::pool::worker_state::Escalation;
 use crate::pool::worker_state::State;
 
-/// A pool at a moment.
+/// A snapshot of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolView {
     /// Its workers, oldest first.
     pub workers: Vec<WorkerView>,
-    /// Calls that no worker has yet.
+    /// Queued calls.
     pub waiting: usize,
-    /// Why no worker is started, if none is.
+    /// The pause, if no worker is started.
     pub resting: Option<Resting>,
 }
 
-/// Workers failed lately, and none is started for a while.
+/// A pause after repeated failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resting {
-    /// Starts that failed in a row.
+    /// Failed starts in a row.
     pub failures: u32,
     /// Deaths in a row.
     pub deaths: u32,
-    /// Until one is tried again.
+    /// When the next start is attempted.
     pub left: Duration,
-    /// Whether calls are refused meanwhile.
+    /// Whether calls are refused until then.
     pub refuses: bool,
 }
 
-/// A worker at a moment.
+/// A snapshot of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerView {
-    /// Which.
+    /// The worker.
     pub worker: WorkerId,
-    /// Where it is in its task.
+    /// Its phase.
     pub state: WorkerPhase,
     /// Calls it has answered.
     pub calls: u64,
     /// Calls it holds.
     pub holds: usize,
-    /// Since its hello; since its start, while it starts.
+    /// The time since its hello, or since its start if it is still starting.
     pub uptime: Duration,
 }
 
-/// Where a worker is in its task.
+/// The phase of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerPhase {
     /// Its environment is being built, or it has not said hello.
     Starting,
     /// It waits for a call.
     Idle,
-    /// It makes calls.
+    /// It runs calls.
     Busy,
-    /// It makes its last calls.
+    /// It finishes its calls and takes no more.
     Draining,
-    /// It was told to go.
+    /// It is stopping.
     Leaving,
 }
 
 impl WorkerPhase {
-    /// The word that people and programs read.
+    /// The word for people and programs.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -76,7 +76,7 @@ impl WorkerPhase {
 }
 
 impl Machine {
-    /// How it stands.
+    /// A snapshot of the pool.
     pub fn view(&self, now: Moment) -> PoolView {
         let workers = self.workers.iter().map(|(worker, worker_state)| WorkerView {
             worker: *worker,
@@ -101,20 +101,20 @@ impl Machine {
         PoolView { workers: workers.collect(), waiting: self.waiting.len(), resting }
     }
 
-    /// Workers that take no more calls and are not told to go yet.
+    /// Workers that take no more calls and are not stopping yet.
     #[cfg(test)]
     pub(in crate::pool) fn draining(&self) -> usize {
         self.workers.values().filter(|worker_state| worker_state.state == State::Draining).count()
     }
 
-    /// Admission that calls hold which obey nothing, and whose callers were answered.
+    /// Run permits held by stuck calls whose callers were answered.
     #[cfg(test)]
     pub(in crate::pool) fn unused_run_permits(&self) -> usize {
-        let queued = self.workers.values().flat_map(|worker_state| &worker_state.line);
-        queued.filter(|call_slot| call_slot.escalation == Escalation::Stuck && call_slot.has_run_permit).count()
+        let all = self.workers.values().flat_map(|worker_state| &worker_state.line);
+        all.filter(|queued| queued.escalation == Escalation::Stuck && queued.has_run_permit).count()
     }
 
-    /// Whether calls are tried one alone.
+    /// Whether calls are tried one at a time.
     #[cfg(test)]
     pub(in crate::pool) fn is_on_trial(&self) -> bool {
         self.breaker.on_trial(&self.rules)

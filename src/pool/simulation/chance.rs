@@ -1,10 +1,10 @@
-//! Luck, and limits drawn by it.
+//! Random numbers, and random limits.
 
 use std::time::Duration;
 
 use crate::pool::rules::Rules;
 
-/// xorshift: small, and the same everywhere.
+/// xorshift: small and portable.
 pub(super) struct Chance(u64);
 
 impl Chance {

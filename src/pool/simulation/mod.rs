@@ -1,9 +1,9 @@
-//! The machines against a world of chance: seeded callers, workers that answer, crash, hang and fail to start, pools that
-//! take worker permits and admission from each other, and events that come late.
+//! The machines in a simulated world: seeded callers, workers that answer, crash, hang and fail to start, pools that
+//! compete for worker permits and run permits, and late events.
 //!
-//! Every run is a function of its seed; a failing one prints it. The world here plays the driver and the processes, with
-//! time that only moves when the world says so. That the world sees what is wrong is shown by machines with built-in
-//! faults: each of those must fail some seed.
+//! Every run is a function of its seed; a failing run prints it. The world plays the driver and the processes, and
+//! moves time itself. Machines with built-in faults prove that the world detects faults: each fault must fail some
+//! seed.
 
 mod chance;
 mod checks;
@@ -15,12 +15,12 @@ use super::event::{CallId, Event};
 use super::machine::Mutant;
 
 impl World {
-    /// Where nobody calls any more and workers live on, none is started again and again.
+    /// Without calls, workers must not be started again and again.
     fn come_to_rest(&mut self) {
         if self.rules.iter().any(|rules| rules.max_lifetime.is_some()) {
             return;
         }
-        // Longer than the longest pause, after which a successor that did not start is tried once more.
+        // Longer than the longest pause, after which a failed successor is retried once.
         for _ in 0..400 {
             self.all_goes_well();
         }
@@ -28,10 +28,10 @@ impl World {
         for _ in 0..50 {
             self.all_goes_well();
         }
-        assert_eq!(self.started, started, "workers are started and nobody calls: {:?}", self.pools);
+        assert_eq!(self.started, started, "workers are started without a call: {:?}", self.pools);
     }
 
-    /// Plays on until nothing is left, with time doing its part; a world that does not end is a bug.
+    /// Runs until nothing is left, moving time as needed; a world that does not end is a bug.
     fn play_out(&mut self) {
         for _ in 0..30_000 {
             if self.empty.len() == self.pools.len() {
@@ -47,7 +47,7 @@ impl World {
             self.hear();
             self.worker_moves();
         }
-        panic!("it never became empty: {:?}", self.pools);
+        panic!("the pool never became empty: {:?}", self.pools);
     }
 }
 
@@ -66,10 +66,10 @@ fn run(seed: u64, mutant: Option<Mutant>) {
     world.play_out();
     let unanswered: Vec<&CallId> =
         world.calls.iter().filter(|(_, papers)| papers.verdict.is_none()).map(|(call, _)| call).collect();
-    assert!(unanswered.is_empty(), "calls without an end: {unanswered:?}");
+    assert!(unanswered.is_empty(), "unanswered calls: {unanswered:?}");
     assert!(world.workers.is_empty());
     let left = (world.broker.running(), world.broker.alive(), world.broker.waiting());
-    assert_eq!(left, (0, 0, 0), "something is never given back");
+    assert_eq!(left, (0, 0, 0), "permits were not returned");
 }
 
 fn fails(seed: u64, mutant: Option<Mutant>) -> bool {
@@ -77,7 +77,7 @@ fn fails(seed: u64, mutant: Option<Mutant>) -> bool {
 }
 
 #[test]
-fn whatever_happens_every_call_ends_once_and_no_limit_is_passed() {
+fn every_call_ends_once_and_no_limit_is_exceeded() {
     if let Ok(seed) = std::env::var("HOSTLER_SEED") {
         return run(seed.parse().expect("HOSTLER_SEED is a number"), None);
     }
@@ -87,9 +87,9 @@ fn whatever_happens_every_call_ends_once_and_no_limit_is_passed() {
 }
 
 #[test]
-fn a_machine_with_a_fault_built_in_is_found_out() {
+fn every_built_in_fault_is_detected() {
     for mutant in Mutant::ALL {
         let seed = (0..2_000).find(|seed| fails(*seed, Some(mutant)));
-        assert!(seed.is_some(), "{mutant:?} was not seen");
+        assert!(seed.is_some(), "{mutant:?} was not detected");
     }
 }

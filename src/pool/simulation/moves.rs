@@ -1,4 +1,4 @@
-//! What happens to the machines, as it could in earnest.
+//! Random events, as a real driver could deliver them.
 
 use std::time::Duration;
 
@@ -34,13 +34,13 @@ impl World {
     pub(super) fn hear(&mut self) {
         let Some(wakeup) = self.wakeups.pop_front() else { return };
         let (pool, event) = match wakeup {
-            Wakeup::Look(pool) => (pool, Event::Look),
+            Wakeup::PermitReady(pool) => (pool, Event::PermitReady),
             Wakeup::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
         };
         self.step(usize::try_from(pool.0).unwrap(), event);
     }
 
-    /// Something happens to some worker, as it could to a real one in its state.
+    /// A random event of a random worker, possible in its state.
     pub(super) fn worker_moves(&mut self) {
         if self.workers.is_empty() {
             return;
@@ -59,7 +59,7 @@ impl World {
             return self.step(pool, Event::Died { worker: id, of_a_limit });
         }
         if worker.pinged && roll > 6 {
-            // Or it never answers, held up by a call that obeys nothing.
+            // Or it never answers, blocked by a stuck call.
             worker.pinged = false;
             return self.step(pool, Event::Pong(id));
         }
@@ -76,7 +76,7 @@ impl World {
     pub(super) fn start_ends(&mut self, pool: usize, id: WorkerId, roll: u64) {
         let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
         if worker.stopping && roll < 12 {
-            // It said hello while it was told to go.
+            // It said hello while it was being stopped.
             self.step(pool, Event::Ready(id));
             self.workers.remove(&(pool, id));
             return self.step(pool, Event::StartFailed { worker: id, by_itself: false });
@@ -131,7 +131,7 @@ impl World {
                     self.step(pool, Event::Timer);
                 }
             }
-            // Late events of a worker that is long gone, as a real driver can deliver it.
+            // Late events of a worker that exited, as a real driver can deliver them.
             8 => self.late_news(),
             9 => self.step(pool, Event::Warm),
             10 | 11 => self.hear(),
@@ -139,7 +139,8 @@ impl World {
         }
     }
 
-    /// A while in which nobody calls and all goes well: what is to start starts, what is to go goes, each weighs the same.
+    /// A quiet period without calls and failures: starting workers become ready, stopping ones exit, and all measure
+    /// the same.
     pub(super) fn all_goes_well(&mut self) {
         while !self.wakeups.is_empty() {
             self.hear();

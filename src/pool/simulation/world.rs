@@ -1,11 +1,11 @@
-//! The world that a run plays: it does what the machines say, as the driver and the processes would.
+//! The simulated world: carries out the effects as the driver and the processes would.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::chance::{Chance, rules};
 use crate::pool::broker::{Caps, PoolId, ResourceBroker, Wakeup};
-use crate::pool::event::{CallId, CallSpec, Effect, Event, Manner, Moment, Verdict, WorkerId};
+use crate::pool::event::{CallId, CallSpec, Effect, Event, Moment, StopMode, Verdict, WorkerId};
 use crate::pool::machine::{Machine, Mutant};
 use crate::pool::rules::Rules;
 
@@ -13,12 +13,12 @@ use crate::pool::rules::Rules;
 pub(super) struct ModelWorker {
     pub(super) ready: bool,
     pub(super) stopping: bool,
-    /// It was asked for a sign of task and has given none.
+    /// It was pinged and has not answered.
     pub(super) pinged: bool,
-    /// Calls it has been sent and not answered, in order.
+    /// Sent and unanswered calls, in order.
     pub(super) line: VecDeque<CallId>,
     pub(super) withdrawn: BTreeSet<CallId>,
-    /// Calls that obey no interruption.
+    /// Calls that ignore the interruption.
     pub(super) stuck: BTreeSet<CallId>,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct World {
     pub(super) now: Moment,
     pub(super) calls: BTreeMap<CallId, Call>,
     pub(super) workers: BTreeMap<(usize, WorkerId), ModelWorker>,
-    /// How many there ever were.
+    /// The number of workers ever started.
     pub(super) started: usize,
-    /// Workers that are no more.
+    /// Workers that have exited.
     pub(super) gone: Vec<(usize, WorkerId)>,
-    /// On their way to pools.
+    /// Wakeups on their way to pools.
     pub(super) wakeups: VecDeque<Wakeup>,
-    /// The answer that is being told.
+    /// The answer being delivered.
     pub(super) answering: Option<CallId>,
     pub(super) empty: BTreeSet<usize>,
 }
@@ -99,24 +99,24 @@ impl World {
             }
             Effect::Send { worker, call } => self.sent(pool, worker, call),
             Effect::Ping(worker) => {
-                self.workers.get_mut(&(pool, worker)).expect("pinged nobody").pinged = true;
+                self.workers.get_mut(&(pool, worker)).expect("pinged an unknown worker").pinged = true;
             }
             Effect::Withdraw { worker, call } => {
-                self.workers.get_mut(&(pool, worker)).expect("withdrawn from nobody").withdrawn.insert(call);
+                self.workers.get_mut(&(pool, worker)).expect("withdrawn from an unknown worker").withdrawn.insert(call);
             }
             Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
-                assert!(self.workers.contains_key(&(pool, worker)), "interrupted nobody");
+                assert!(self.workers.contains_key(&(pool, worker)), "interrupted an unknown worker");
             }
-            Effect::Stop { worker, manner } => {
-                let held = self.workers.get_mut(&(pool, worker)).expect("stopped nobody");
-                assert!(manner == Manner::Kill || held.line.is_empty(), "retired a worker that was working");
+            Effect::Stop { worker, mode } => {
+                let held = self.workers.get_mut(&(pool, worker)).expect("stopped an unknown worker");
+                assert!(mode == StopMode::Kill || held.line.is_empty(), "gracefully stopped a busy worker");
                 held.stopping = true;
             }
             Effect::Finish { call, verdict } => {
-                let papers = self.calls.get_mut(&call).expect("finished a call that was never made");
+                let papers = self.calls.get_mut(&call).expect("finished an unknown call");
                 assert!(papers.verdict.is_none(), "{call:?} finished twice: {:?}, {verdict:?}", papers.verdict);
                 if matches!(verdict, Verdict::Answered(_)) {
-                    assert_eq!(self.answering, Some(call), "finished with the answer of another");
+                    assert_eq!(self.answering, Some(call), "finished with another call's answer");
                 }
                 papers.verdict = Some(verdict);
             }
@@ -130,17 +130,17 @@ impl World {
         assert!(papers.verdict.is_none(), "{call:?} sent after its end");
         let most = usize::from(papers.spec.repeatable);
         assert!(papers.begun_in.len() <= most, "{call:?} sent again after it was begun in {:?}", papers.begun_in);
-        let held = self.workers.get_mut(&(pool, worker)).expect("sent to a worker that is gone");
+        let held = self.workers.get_mut(&(pool, worker)).expect("sent to an exited worker");
         assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");
         held.line.push_back(call);
         self.begin(pool, worker);
     }
 
-    /// A worker has begun the first of its line.
+    /// A worker begins the first call of its line.
     pub(super) fn begin(&mut self, pool: usize, worker: WorkerId) {
         let Some(held) = self.workers.get(&(pool, worker)) else { return };
         for call in held.line.iter().take(self.rules[pool].concurrency) {
-            let papers = self.calls.get_mut(call).expect("a worker holds a call that was never made");
+            let papers = self.calls.get_mut(call).expect("a worker holds an unknown call");
             if !papers.begun_in.contains(&(pool, worker)) {
                 papers.begun_in.push((pool, worker));
             }

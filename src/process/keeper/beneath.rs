@@ -1,5 +1,5 @@
-//! The supervisor's side of the pipe to its keeper: a thread that hears what the keeper passes on and notices its death,
-//! also while the rest of hostler is stuck.
+//! The supervisor's side of the pipe to its keeper: a thread that receives forwarded signals and detects the keeper's
+//! death, even while the rest of hostler is blocked.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,27 +10,27 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::keep::die_of;
-use super::say::{say, told};
+use super::say::{say, summary};
 use crate::process::{process_tree, table};
 
-/// Who is told of signals that the keeper passes on.
+/// Receives forwarded signals.
 type Heard = Box<dyn Fn(i32) + Send>;
 
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
-/// Held only to set or to call it.
+/// Locked only to set or to call it.
 static LISTENER: Mutex<Option<Heard>> = Mutex::new(None);
 /// Everything is being killed.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-/// Held while a process is started, and for good by whoever ends everything.
+/// Locked while a process is started, and permanently once everything is being killed.
 static STARTS: Mutex<()> = Mutex::new(());
 
-/// A start that takes longer is not waited for: what it makes dies with the thread that made it.
+/// The wait for a start in progress. After that, its process dies with the thread that started it.
 const START: Duration = Duration::from_millis(200);
-/// How long cleaning up may take once the keeper is gone.
+/// The time limit for cleanup after the keeper's death.
 const CLEAN_UP: Duration = Duration::from_millis(1500);
-/// How long the log may take then, if somebody reads it.
+/// The time limit for flushing the log after that.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// How long it may take at an end in order, which leaves the rest to the keeper.
+/// The time limit for cleanup in an orderly shutdown; the keeper does the rest.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Whether a keeper watches over this process.
@@ -38,26 +38,26 @@ pub fn is_kept() -> bool {
     IS_KEPT.load(Ordering::Relaxed)
 }
 
-/// Waits for ever once everything below is being killed, because the keeper was or because somebody asked twice: whose
-/// worker dies then must not be told that it died of itself, in the moment before hostler is gone.
+/// Blocks forever once everything is being killed: otherwise callers would receive the deaths of workers as failures
+/// just before hostler exits.
 pub async fn unless_over() {
     if IS_OVER.load(Ordering::SeqCst) {
         std::future::pending::<()>().await;
     }
 }
 
-/// Passes signals on to `heard` from now on. Before that they do what they do by default.
+/// Forwards signals to `heard` from now on. Before that they have their default effect.
 pub(in crate::process) fn listen(heard: Heard) {
     *LISTENER.lock() = Some(heard);
 }
 
-/// Leave to start a process, while it is held. There is none once everything has to end.
+/// Permission to start a process while the guard is held. Denied once everything is being killed.
 pub(in crate::process) fn open_for_starts() -> MutexGuard<'static, ()> {
     STARTS.lock()
 }
 
-/// Kills what is left below before the process ends. To be called last, under a keeper: what was adopted is killed as
-/// well, and children of the embedding program are.
+/// Kills all remaining descendants before the process exits. Call it last and only under a keeper: it also kills
+/// adopted processes and children of the embedding program.
 pub fn finish() {
     if is_kept() {
         close();
@@ -87,9 +87,9 @@ fn attend(words: &OwnedFd, keeper: Pid) {
     }
     let ended = process_tree::end_all(&[], CLEAN_UP);
     crate::telemetry::flush(LAST_WORDS);
-    let text = told(&ended).map(|text| format!("; {text}")).unwrap_or_default();
-    say(&format!("its keeper ({keeper}) was killed, so hostler ends at once{text}"));
-    // Without any of the ways in which an exit can be held up; nobody is left to read a status.
+    let text = summary(&ended).map(|text| format!("; {text}")).unwrap_or_default();
+    say(&format!("the keeper ({keeper}) was killed; hostler exits{text}"));
+    // Exits without running handlers that could block; no process reads the status.
     let _ = kill_process(getpid(), Signal::KILL);
 }
 
@@ -102,7 +102,7 @@ fn hear(number: i32) {
     die_of(number);
 }
 
-/// Nothing is started any more.
+/// From here on nothing is started.
 fn close() {
     IS_OVER.store(true, Ordering::SeqCst);
     std::mem::forget(STARTS.try_lock_for(START));

@@ -1,8 +1,8 @@
-//! How hard to press a supervisor that was told to end, as a pure machine: time is passed in.
+//! The escalation against a supervisor that was asked to end, as a pure machine: time is passed in.
 
 use std::time::Duration;
 
-/// How long a supervisor may take to end once it was told to. None: as long as it likes.
+/// How long a supervisor may take to end; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// After the first signal.
@@ -11,12 +11,12 @@ pub struct Limits {
     pub after_second: Option<Duration>,
 }
 
-/// The signals that came, and when the supervisor's time is over for them.
+/// The signals received, and the resulting deadline.
 #[derive(Debug)]
 pub(super) struct Escalation {
     limits: Limits,
     heard: u32,
-    /// When it is to be killed.
+    /// When to kill it.
     ends: Option<Duration>,
     is_killed: bool,
 }
@@ -26,13 +26,13 @@ impl Escalation {
         Self { limits, heard: 0, ends: None, is_killed: false }
     }
 
-    /// A signal came that asks for the end.
+    /// A termination signal was received.
     pub fn heard(&mut self, now: Duration) {
         self.heard = self.heard.saturating_add(1);
         let limit = match self.heard {
             1 => self.limits.after_first,
             2 => self.limits.after_second,
-            // A third is never needed, and changes nothing.
+            // A third signal changes nothing.
             _ => return,
         };
         let ends = limit.map(|limit| now + limit);
@@ -40,14 +40,14 @@ impl Escalation {
         self.ends = [self.ends, ends].into_iter().flatten().min();
     }
 
-    /// Whether the supervisor is to be killed now; says so once.
+    /// Whether to kill the supervisor now; true only once.
     pub fn is_due(&mut self, now: Duration) -> bool {
         let is_due = !self.is_killed && self.ends.is_some_and(|ends| ends <= now);
         self.is_killed |= is_due;
         is_due
     }
 
-    /// When to ask next.
+    /// When to check next.
     pub fn next(&self) -> Option<Duration> {
         self.ends.filter(|_| !self.is_killed)
     }
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_before_anything_was_heard() {
+    fn nothing_is_due_before_a_signal() {
         let mut escalation = Escalation::new(LIMITS);
         assert_eq!((escalation.next(), escalation.is_due(seconds(1000))), (None, false));
     }
 
     #[test]
-    fn the_first_signal_gives_time_and_the_second_little_of_it() {
+    fn the_second_signal_shortens_the_time() {
         let mut escalation = Escalation::new(LIMITS);
         escalation.heard(seconds(10));
         assert_eq!(escalation.next(), Some(seconds(15)));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_signal_never_gives_more_time() {
+    fn a_second_signal_never_extends_the_time() {
         let mut escalation = Escalation::new(LIMITS);
         escalation.heard(seconds(10));
         escalation.heard(Duration::from_millis(14_900));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_limits_is_left_to_itself_until_the_second() {
+    fn without_limits_only_the_second_signal_counts() {
         let mut escalation = Escalation::new(Limits { after_first: None, ..LIMITS });
         escalation.heard(seconds(1));
         assert_eq!(escalation.next(), None);
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whenever_signals_come_the_end_is_due_once_and_in_time(gaps in prop::collection::vec(0_u64..8_000, 1..8)) {
+        fn the_kill_is_due_once_and_in_time(gaps in prop::collection::vec(0_u64..8_000, 1..8)) {
             let mut escalation = Escalation::new(LIMITS);
             let mut now = Duration::ZERO;
             let mut due = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
             assert_eq!(due.len(), 1);
             let first = heard[0] + seconds(5);
             let latest = heard.get(1).map_or(first, |second| first.min(*second + seconds(1)));
-            // A second signal that comes after the end changes nothing.
+            // A second signal after the kill changes nothing.
             assert!(due[0] <= latest + Duration::from_millis(1) && due[0] >= heard[0] + seconds(1), "{heard:?} {due:?}");
         }
     }

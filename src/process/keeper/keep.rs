@@ -1,4 +1,4 @@
-//! What the keeper does: passes signals on, reaps, and cleans up when the supervisor has died.
+//! The keeper's work: forwards signals, reaps, and cleans up after the supervisor's death.
 
 use std::convert::Infallible;
 use std::io;
@@ -15,23 +15,23 @@ use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use super::escalation::{Escalation, Limits};
-use super::say::{say, told};
+use super::say::{say, summary};
 use super::small;
 use crate::process::exit::Exit;
 use crate::process::process_tree;
 
-/// Signals that ask for the end, and are passed on.
+/// Termination signals, which are forwarded.
 const ENDING: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
-/// Those that the keeper needs for itself, and the one that asks the supervisor how it stands.
+/// Signals for the keeper itself, and the one that asks the supervisor for its status.
 const OWN: [i32; 4] = [SIGCHLD, SIGTSTP, SIGCONT, SIGUSR1];
-/// How long cleaning up may take. What is killed dies within milliseconds, if it can die at all.
+/// The time limit for cleanup. Killed processes die within milliseconds, if they can die at all.
 const CLEAN_UP: Duration = Duration::from_millis(1500);
 
 type Delivery = SignalDelivery<UnixStream, SignalOnly>;
 
-/// Watches over a supervisor until it has died and nothing of it is left, then ends as it did.
+/// Watches a supervisor until it and its descendants are gone, then ends as it did.
 pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[Pid]) -> ! {
-    // The protocol's streams belong to the supervisor alone: their ends must be seen when it closes them.
+    // The protocol's streams belong to the supervisor alone: clients must see it close them.
     if let Ok(nothing) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdin(&nothing);
         let _ = rustix::stdio::dup2_stdout(&nothing);
@@ -39,19 +39,19 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"hostler-keeper");
     let delivery = deliver();
-    // Last: what it took to get here is not needed again.
+    // Last, because pages used up to here are not needed again.
     small::give_back();
     let exit = match delivery {
         Ok(mut delivery) => watch(supervisor, words, limits, &mut delivery),
         Err(error) => {
-            say(&format!("signals cannot be passed on: {error}"));
+            say(&format!("cannot forward signals: {error}"));
             wait_for(supervisor)
         }
     };
     let ended = process_tree::end_all(spared, CLEAN_UP);
-    if let Some(text) = told(&ended) {
+    if let Some(text) = summary(&ended) {
         say(&match exit {
-            Exit::Signal(_) => format!("the supervisor was ended by {exit}; {text}"),
+            Exit::Signal(_) => format!("the supervisor was killed by {exit}; {text}"),
             _ => text,
         });
     }
@@ -67,18 +67,18 @@ fn watch(supervisor: Pid, words: &OwnedFd, limits: Limits, delivery: &mut Delive
     let began = Instant::now();
     let mut escalation = Escalation::new(limits);
     loop {
-        // Before anything is waited for: it may have died before its death could be heard of.
+        // Before the first wait: the supervisor may have died before its signal was handled.
         if let Some(exit) = reap(supervisor) {
             return exit;
         }
         let now = began.elapsed();
         if escalation.is_due(now) {
-            say("the supervisor did not end in time and is killed");
+            say("the supervisor did not exit in time; killing it");
             let _ = kill_process(supervisor, Signal::KILL);
         }
         let left = escalation.next().map(|at| at.saturating_sub(now));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
-        // An interruption is a signal, which is looked at next.
+        // An interruption is a signal, which is handled next.
         let _ = poll(&mut [PollFd::new(delivery.get_read(), PollFlags::IN)], left.as_ref());
         for number in delivery.pending() {
             match number {
@@ -99,21 +99,21 @@ fn watch(supervisor: Pid, words: &OwnedFd, limits: Limits, delivery: &mut Delive
     }
 }
 
-/// Tells the supervisor of a signal by the pipe and not by the signal itself: at a terminal it has that already, and one
-/// Ctrl-C must not count twice.
+/// Forwards a signal through the pipe, not as a signal: a terminal already sends it to the supervisor, and one Ctrl-C
+/// must not count twice.
 fn pass_on(words: &OwnedFd, number: i32) {
     if let Ok(word) = u8::try_from(number) {
         let _ = rustix::io::write(words, &[word]);
     }
 }
 
-/// Ctrl-Z: the supervisor may be in another group than the one that the terminal stops.
+/// Ctrl-Z: the supervisor may be outside the group that the terminal stops.
 fn stop(supervisor: Pid) {
     let _ = kill_process(supervisor, Signal::STOP);
     let _ = kill_process(getpid(), Signal::STOP);
 }
 
-/// Reaps every dead child; the supervisor's end, if it is among them.
+/// Reaps every dead child; returns the supervisor's exit, if it is among them.
 fn reap(supervisor: Pid) -> Option<Exit> {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -140,7 +140,7 @@ fn read(status: WaitStatus) -> Exit {
     code.or_else(|| status.terminating_signal().map(Exit::Signal)).unwrap_or(Exit::Unknown)
 }
 
-/// Ends with the supervisor's exit status, or by the signal that it died of.
+/// Exits with the supervisor's status, or by the signal that killed it.
 fn end_like(exit: Exit) -> ! {
     match exit {
         Exit::Code(code) => std::process::exit(code),
@@ -149,9 +149,9 @@ fn end_like(exit: Exit) -> ! {
     }
 }
 
-/// Dies of a signal; as the first process of a container, which is spared them, it ends with the status that shells give.
+/// Dies of a signal; a container's first process is immune and exits with 128 + signal instead, as shells do.
 pub(super) fn die_of(number: i32) -> ! {
-    // Where the supervisor's memory was written to a file, the keeper's need not be.
+    // The supervisor may already have dumped its core; the keeper must not dump too.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _: Result<Infallible, _> = match signal_hook::low_level::emulate_default_handler(number) {
         Ok(()) => Err(io::Error::other("it is still here")),

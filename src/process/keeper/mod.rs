@@ -34,14 +34,14 @@ pub use beneath::{finish, is_kept, unless_over};
 pub(super) use beneath::{listen, open_for_starts};
 pub use escalation::Limits;
 
-/// Why there is no keeper.
+/// Why no keeper was started.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// Threads cannot be taken along.
-    #[error("a keeper must be started before any thread is: make it the first thing that main does")]
+    /// fork does not copy threads.
+    #[error("start the keeper before any thread, as the first statement of main")]
     NotAlone,
-    /// The system said no.
-    #[error("the system allows no keeper: {0}")]
+    /// A system call failed.
+    #[error("cannot start a keeper: {0}")]
     Refused(#[from] io::Error),
 }
 
@@ -60,11 +60,11 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     if !is_alone() {
         return Err(KeeperError::NotAlone);
     }
-    // Children that were here before, as after `exec` in a shell, are none of ours.
+    // Children from before, as after `exec` in a shell, are not hostler's.
     let spared = table::children(getpid());
-    // The keeper passes USR1 on as soon as it hears it, which may be before anybody below listens.
+    // The keeper forwards USR1 at once, perhaps before the supervisor has a handler.
     survive_notices();
-    // Neither end reaches what is started later: it would keep the other side from seeing the end.
+    // Both ends are close-on-exec: a copy in another process would hide the end of the pipe.
     let (words, told) = io::pipe()?;
     adopt_orphans();
     let keeper = getpid();
@@ -78,8 +78,8 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     Ok(beneath::watch(words.into(), keeper)?)
 }
 
-/// In a group of its own the supervisor survives whoever kills the keeper's group, as clients do that lose patience, and
-/// cleans up. At a terminal it stays: only the terminal's own group may read from it.
+/// In a group of its own the supervisor survives a kill of the keeper's group, as some clients do, and cleans up. At a
+/// terminal it keeps its group, because only the foreground group may read from the terminal.
 fn leave_group() {
     let streams: [fn() -> BorrowedFd<'static>; 3] = [stdio::stdin, stdio::stdout, stdio::stderr];
     if !streams.into_iter().any(|stream| tcgetpgrp(stream()).is_ok()) {
@@ -89,21 +89,22 @@ fn leave_group() {
 
 #[cfg(target_os = "linux")]
 fn adopt_orphans() {
-    // Kernels since 3.4 know this; without it there is less to clean up after, not more.
+    // Supported since Linux 3.4; without it some orphans escape.
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
 #[cfg(not(target_os = "linux"))]
 fn adopt_orphans() {}
 
-/// Whether this is the only thread, as far as the system tells.
+/// Whether this is the only thread, as far as the system shows.
 fn is_alone() -> bool {
     std::fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() == 1)
 }
 
-/// Makes a second process of this one: gives its number to the first, and nothing to the second.
+/// Forks: returns the child's pid in the parent, and `None` in the child.
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: there is one thread, so nobody holds a lock or is within an allocation that would be torn in the child.
+    // SAFETY: there is a single thread, so no lock is held and no allocation is in progress that the child would
+    // inherit half-done.
     #[expect(unsafe_code, reason = "fork; argued above, and looked at by `start`")]
     let number = unsafe { libc::fork() };
     match number {

@@ -1,4 +1,4 @@
-//! A word on standard error from those who clean up. Nobody may be listening, and that must not hold them.
+//! Messages on standard error during cleanup; they must not block if stderr is not read.
 
 use std::io::Write;
 
@@ -7,10 +7,10 @@ use rustix::process::Pid;
 
 use crate::process::process_tree::Ended;
 
-/// More names than this tell nobody more.
+/// The most names in one message.
 const NAMES: usize = 8;
 
-/// Says a line, if there is room for it.
+/// Writes a line, if the pipe has room for it.
 pub(super) fn say(text: &str) {
     let stderr = rustix::stdio::stderr();
     let mut asked = [PollFd::new(&stderr, PollFlags::OUT)];
@@ -19,8 +19,8 @@ pub(super) fn say(text: &str) {
     }
 }
 
-/// What ending a descendants came to, in words; none when there was nobody.
-pub(super) fn told(ended: &Ended) -> Option<String> {
+/// A description of what was killed; `None` if nothing was.
+pub(super) fn summary(ended: &Ended) -> Option<String> {
     let list = |names: Vec<String>| {
         let more = names.len().saturating_sub(NAMES);
         let shown = names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ");
@@ -28,8 +28,8 @@ pub(super) fn told(ended: &Ended) -> Option<String> {
     };
     let killed: Vec<String> = ended.killed.iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
     let left: Vec<String> = ended.left.iter().map(Pid::to_string).collect();
-    let killed = (!killed.is_empty()).then(|| format!("killed what was left: {}", list(killed)));
-    let left = (!left.is_empty()).then(|| format!("these would not die and are left: {}", list(left)));
+    let killed = (!killed.is_empty()).then(|| format!("killed remaining processes: {}", list(killed)));
+    let left = (!left.is_empty()).then(|| format!("could not kill: {}", list(left)));
     let parts: Vec<String> = killed.into_iter().chain(left).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -39,12 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_killed_is_told_briefly() {
+    fn killed_processes_are_listed_briefly() {
         let pid = |number| Pid::from_raw(number).unwrap();
-        assert_eq!(told(&Ended::default()), None);
+        assert_eq!(summary(&Ended::default()), None);
         let one = Ended { killed: vec![(pid(7), "sleep".to_owned())], left: vec![pid(9)] };
-        assert_eq!(told(&one).unwrap(), "killed what was left: sleep (7); these would not die and are left: 9");
+        assert_eq!(summary(&one).unwrap(), "killed remaining processes: sleep (7); could not kill: 9");
         let many = Ended { killed: (1..=10).map(|number| (pid(number), "x".to_owned())).collect(), left: Vec::new() };
-        assert!(told(&many).unwrap().ends_with("x (8) and 2 more"), "{:?}", told(&many));
+        assert!(summary(&many).unwrap().ends_with("x (8) and 2 more"), "{:?}", summary(&many));
     }
 }

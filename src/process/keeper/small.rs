@@ -1,15 +1,15 @@
-//! Makes the keeper small: pages of the program that it has seen as hostler and will not need as the keeper.
+//! Reduces the keeper's memory: releases pages of the program that only the supervisor needs.
 
-/// Gives back every page that can be read again from the file it came from. The kernel counts such pages for each process
-/// that has them, though the memory is there once.
+/// Releases every page that can be read again from its file. The kernel counts such pages in each process that maps
+/// them, although they exist once.
 #[cfg(target_os = "linux")]
 pub(super) fn give_back() {
     use rustix::mm::{Advice, madvise};
 
     for (start, end) in unwritten(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()) {
-        // SAFETY: these are mappings of files that cannot be written to and hold no page that ever was, so what is read
-        // there afterwards comes from the file again and is the same. This process has one thread, and so no other one
-        // that maps or unmaps between the look and the advice.
+        // SAFETY: these are read-only file mappings without modified pages, so a later access reads the same content
+        // from the file. This process has a single thread, so the mappings do not change between the listing and the
+        // advice.
         #[expect(unsafe_code, reason = "advice on memory of this process; argued above")]
         let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), end - start, Advice::LinuxDontNeed) };
     }
@@ -18,7 +18,7 @@ pub(super) fn give_back() {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn give_back() {}
 
-/// Where files are mapped for reading and nothing was changed since, as `/proc/self/smaps` tells it.
+/// Unmodified read-only file mappings, from `/proc/self/smaps`.
 #[cfg(target_os = "linux")]
 fn unwritten(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ fn unwritten(text: &str) -> Vec<(usize, usize)> {
                 && words.nth(3).is_some_and(|path| path.starts_with('/'));
             candidate = is_fit.then_some(range);
         } else if first == "Anonymous:" {
-            // Changed pages are the process's own: the loader writes addresses into what is read-only later.
+            // Modified pages are private: the loader writes addresses into pages that become read-only later.
             found.extend(candidate.take().filter(|_| words.next() == Some("0")));
         }
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_as_it_is_in_its_file_is_given_back() {
+    fn only_unmodified_file_pages_are_released() {
         let one =
             |header: &str, anonymous: u32| format!("{header}\nRss: 8 kB\nAnonymous: {anonymous} kB\nVmFlags: rd\n");
         let text = [

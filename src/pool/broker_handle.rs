@@ -1,4 +1,4 @@
-//! What the loops of all pools share: the broker, a clock, and a way to each other.
+//! What the actors of all pools share: the broker, a clock, and a channel to each other.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,45 +11,45 @@ use super::actor::Message;
 use super::broker::{Caps, PoolId, ResourceBroker, Wakeup};
 use super::event::Event;
 
-/// What pools that live together share. One of it belongs to each supervisor.
-pub struct Shared {
-    /// Held for a step of one pool, which takes a microsecond and waits for nothing.
+/// The handle to the broker of one supervisor's pools.
+pub struct BrokerHandle {
+    /// Locked for one step of one pool, which takes about a microsecond and waits for nothing.
     pub(super) broker: Mutex<ResourceBroker>,
-    /// Held only to look or to change it.
-    ways: Mutex<HashMap<PoolId, UnboundedSender<Message>>>,
+    /// Locked only to look up or to change an entry.
+    mailboxes: Mutex<HashMap<PoolId, UnboundedSender<Message>>>,
     next: AtomicU64,
     pub(super) epoch: Instant,
 }
 
-/// How much of what pools share is in use.
+/// The use of the shared resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Usage {
-    /// Calls running.
+    /// Running calls.
     pub running: usize,
-    /// How many may.
+    /// The limit on running calls.
     pub max_concurrent_calls: usize,
-    /// Calls waiting.
+    /// Queued calls.
     pub waiting: usize,
-    /// How many may.
+    /// The limit on queued calls.
     pub max_queue: usize,
-    /// Workers alive.
+    /// Live workers.
     pub workers: usize,
-    /// How many may be.
+    /// The limit on workers.
     pub max_workers: usize,
 }
 
-impl Shared {
-    /// No pools yet.
+impl BrokerHandle {
+    /// A broker without pools.
     pub fn new(caps: Caps) -> Self {
         Self {
             broker: Mutex::new(ResourceBroker::new(caps)),
-            ways: Mutex::default(),
+            mailboxes: Mutex::default(),
             next: AtomicU64::new(1),
             epoch: Instant::now(),
         }
     }
 
-    /// How much of it is in use.
+    /// The current use.
     pub fn usage(&self) -> Usage {
         let broker = self.broker.lock();
         let caps = broker.caps();
@@ -63,14 +63,14 @@ impl Shared {
         }
     }
 
-    pub(super) fn join(&self, way: UnboundedSender<Message>) -> PoolId {
+    pub(super) fn join(&self, mailbox: UnboundedSender<Message>) -> PoolId {
         let id = PoolId(self.next.fetch_add(1, Ordering::Relaxed));
-        self.ways.lock().insert(id, way);
+        self.mailboxes.lock().insert(id, mailbox);
         id
     }
 
     pub(super) fn leave(&self, pool: PoolId) {
-        self.ways.lock().remove(&pool);
+        self.mailboxes.lock().remove(&pool);
         let wakeups = {
             let mut broker = self.broker.lock();
             broker.forget(pool);
@@ -79,7 +79,7 @@ impl Shared {
         self.deliver(wakeups);
     }
 
-    /// A call that needs no worker is over.
+    /// A call without a worker has ended.
     pub(super) fn return_run_permit(&self, pool: PoolId) {
         let wakeups = {
             let mut broker = self.broker.lock();
@@ -89,7 +89,7 @@ impl Shared {
         self.deliver(wakeups);
     }
 
-    /// So many wait there. Where none does, a permit that was kept for one goes to another pool.
+    /// Reports the number of waiting calls. If there are none, a permit reserved for them goes to another pool.
     pub(super) fn waits(&self, pool: PoolId, waiting: usize) {
         let wakeups = {
             let mut broker = self.broker.lock();
@@ -102,7 +102,7 @@ impl Shared {
         self.deliver(wakeups);
     }
 
-    /// How many wait, if no more may.
+    /// The number of waiting calls, if the queue is full.
     pub(super) fn full_of_waiting(&self) -> Option<usize> {
         let broker = self.broker.lock();
         broker.is_full_of_waiting().then(|| broker.waiting())
@@ -112,21 +112,21 @@ impl Shared {
         if wakeups.is_empty() {
             return;
         }
-        let ways = self.ways.lock();
+        let mailboxes = self.mailboxes.lock();
         for wakeup in wakeups {
             let (pool, event) = match wakeup {
-                Wakeup::Look(pool) => (pool, Event::Look),
+                Wakeup::PermitReady(pool) => (pool, Event::PermitReady),
                 Wakeup::Evict(pool, worker, need) => (pool, Event::Evict(worker, need)),
             };
-            if let Some(way) = ways.get(&pool) {
-                // A loop that is ending looks at nothing any more.
-                let _ = way.send(Message::Heard(event));
+            if let Some(mailbox) = mailboxes.get(&pool) {
+                // An actor that is ending reads no more messages.
+                let _ = mailbox.send(Message::Event(event));
             }
         }
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for BrokerHandle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.usage().fmt(formatter)
     }
