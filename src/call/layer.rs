@@ -94,11 +94,11 @@ impl Layer for LogLayer {
             tracing::debug!(call_id, tool, session, "call ended");
             return;
         };
-        let code = fault.code;
+        let (code, client, trace) = (fault.code, caller.client.as_deref(), caller.trace.as_deref());
         if let Some(why) = &outcome.metadata.cancelled {
-            tracing::info!(call_id, tool, session, %code, ended_by = %why, "call cancelled");
+            tracing::info!(call_id, tool, session, client, trace, %code, ended_by = %why, "call cancelled");
         } else {
-            tracing::info!(call_id, tool, session, %code, message = fault.message, "call failed");
+            tracing::info!(call_id, tool, session, client, trace, %code, message = fault.message, "call failed");
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Caller {
     pub client: Option<String>,
     /// The client's tags, for the log and the journal.
     pub tags: Vec<String>,
-    /// A W3C trace context (`traceparent`), forwarded unparsed.
+    /// A W3C trace context (`traceparent`), for the log and the journal.
     pub trace: Option<String>,
 }
 

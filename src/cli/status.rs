@@ -28,8 +28,16 @@ pub(super) fn as_text(overview: &Overview) -> String {
     let (status, usage) = (&overview.status, &overview.status.usage);
     let tools = format!("{} tools{}{}\n", overview.tools, broken(overview.broken), asking(overview.asking));
     let shared = format!(
-        "running {} of {}, waiting {} of {}, workers {} of {}\n",
-        usage.running, usage.max_concurrent_calls, usage.waiting, usage.max_queue, usage.workers, usage.max_workers
+        "running {} of {}, waiting {} of {}, workers {} of {}; ended {} calls, {} failed, {} cancelled\n",
+        usage.running,
+        usage.max_concurrent_calls,
+        usage.waiting,
+        usage.max_queue,
+        usage.workers,
+        usage.max_workers,
+        overview.calls.ended,
+        overview.calls.failed,
+        overview.calls.cancelled
     );
     let mut text = tools + &shared;
     let mut rows: Vec<Vec<String>> = Vec::new();

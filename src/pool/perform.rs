@@ -163,9 +163,7 @@ impl Actor {
             Verdict::Busy { waiting, overall, retry_after } => {
                 Err(open_call::busy(tool, Full { waiting, overall }, retry_after))
             }
-            Verdict::ShuttingDown => {
-                Err(open.job.cancellation.why().map_or_else(|| open_call::closed(tool), |why| why.fault(tool)))
-            }
+            Verdict::ShuttingDown => Err(open_call::closed(tool)),
         };
         self.tally.ended(open.run_time(), ended.is_err());
         open.settle(ended);

@@ -1,4 +1,4 @@
-//! The bare codec: `{"function","kwargs","config","secrets"}` in, `{"result","error"}` out, one line each, one call at
+//! The bare protocol: `{"function","kwargs","config","secrets"}` in, `{"result","error"}` out, one line each, one call at
 //! a time.
 
 use serde::Deserialize;

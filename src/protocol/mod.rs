@@ -1,4 +1,4 @@
-//! The worker protocol, version 1, and the bare codec: the lines on a worker's pipes. Bytes and values only, no I/O.
+//! The worker protocol, version 1, and the bare protocol: the lines on a worker's pipes. Bytes and values only, no I/O.
 //!
 //! Newline-delimited JSON-RPC 2.0; `docs/protocol.md` describes it for authors of workers.
 

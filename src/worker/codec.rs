@@ -1,4 +1,4 @@
-//! Translates between frames and lines, in protocol v1 or the bare codec. Callers see frames only.
+//! Translates between frames and lines, in protocol v1 or the bare protocol. Callers see frames only.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::protocol::{
 pub enum Codec {
     /// Protocol v1.
     V1,
-    /// The bare codec. Its lines name no call, so their meaning depends on the last call written.
+    /// The bare protocol. Its lines name no call, so their meaning depends on the last call written.
     Bare(Asked),
 }
 
@@ -35,7 +35,7 @@ impl Asked {
 }
 
 impl Codec {
-    /// The bare codec, without a call.
+    /// The bare protocol, without a call.
     pub fn bare() -> Self {
         Self::Bare(Asked::default())
     }

@@ -87,7 +87,7 @@ impl Handshake {
         })
     }
 
-    /// The bare codec has no hello: a running process accepts calls. What it does before reading the first one counts
+    /// The bare protocol has no hello: a running process accepts calls. What it does before reading the first one counts
     /// towards that call.
     async fn found(self, pipes: Pipes) -> Result<WorkerHandle, Fault> {
         if self.spec.concurrency > 1 {

@@ -72,7 +72,7 @@ pub struct WorkerSpec {
     pub startup_timeout_place: String,
     /// The memory limit in bytes, including its children.
     pub max_memory: Option<usize>,
-    /// Whether it uses the bare codec instead of protocol v1.
+    /// Whether it uses the bare protocol instead of protocol v1.
     pub is_bare: bool,
 }
 

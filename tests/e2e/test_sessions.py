@@ -160,7 +160,7 @@ class WhoEndedIt(unittest.TestCase):
                 pass
             end(wire)
             wire.ended(1.5)
-            lines = [text for text in wire.stderr().splitlines() if "slow.wait_at" in text and "CANCELLED" in text]
+            lines = [text for text in wire.stderr().splitlines() if "slow.wait_at" in text and "call cancelled" in text]
         self.assertEqual(len(lines), 1, "it is recorded once")
         return lines[0]
 

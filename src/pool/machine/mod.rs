@@ -30,7 +30,7 @@ use super::worker_state::{Escalation, QueuedCall, WorkerState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    OpenCall,
+    Open,
     Closing,
     Ending,
 }
@@ -89,7 +89,7 @@ impl Machine {
         Self {
             id,
             rules: *rules,
-            phase: Phase::OpenCall,
+            phase: Phase::Open,
             waiting: VecDeque::new(),
             counted: 0,
             workers: BTreeMap::new(),
@@ -130,7 +130,7 @@ impl Machine {
             Event::Timer => self.timers(now, broker, &mut effects),
             Event::PermitReady => {}
             Event::Warm => self.minimum = Minimum::Wanted,
-            Event::Close => self.phase = if self.phase == Phase::OpenCall { Phase::Closing } else { self.phase },
+            Event::Close => self.phase = if self.phase == Phase::Open { Phase::Closing } else { self.phase },
             Event::End => self.end(broker, &mut effects),
         }
         self.recycle(now, broker, &mut effects);
@@ -143,7 +143,7 @@ impl Machine {
 
     /// When to send the next `Event::Timer`.
     pub fn next_timer(&self) -> Option<Moment> {
-        let (may_leave, is_replaced) = (self.may_leave_idle(), self.phase == Phase::OpenCall);
+        let (may_leave, is_replaced) = (self.may_leave_idle(), self.phase == Phase::Open);
         let worker_permits = self
             .workers
             .values()
@@ -188,7 +188,7 @@ impl Machine {
 
     fn submit(&mut self, now: Moment, spec: CallSpec, broker: &ResourceBroker, effects: &mut Vec<Effect>) {
         let (waiting, call) = (self.waiting.len(), spec.call);
-        let verdict = if self.phase != Phase::OpenCall {
+        let verdict = if self.phase != Phase::Open {
             Verdict::ShuttingDown
         } else if let Some(retry_after) = self.breaker.open(now, &self.rules) {
             Verdict::Broken { times: self.breaker.deaths(), retry_after }

@@ -143,7 +143,7 @@ impl Machine {
     /// Starts successors of workers that have reached a limit. Without a free worker permit, the worker stops as soon
     /// as it may, and the next call starts another.
     pub(super) fn recycle(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
-        if self.phase != Phase::OpenCall {
+        if self.phase != Phase::Open {
             return;
         }
         let rules = self.rules;
@@ -222,7 +222,7 @@ impl Machine {
 
     /// Stops draining workers that hold no calls.
     pub(super) fn leave_when_done(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
-        let closing = self.phase != Phase::OpenCall && self.waiting.is_empty();
+        let closing = self.phase != Phase::Open && self.waiting.is_empty();
         let done = |(worker, worker_state): (&WorkerId, &WorkerState)| {
             let why = match worker_state.state {
                 State::Draining => worker_state.outgoing.unwrap_or(WhyStop::Closing),

@@ -119,7 +119,7 @@ impl Machine {
     }
 
     fn lacks_minimum(&self) -> bool {
-        let is_wanted = self.minimum == Minimum::Wanted && self.phase == Phase::OpenCall;
+        let is_wanted = self.minimum == Minimum::Wanted && self.phase == Phase::Open;
         is_wanted && self.counting() < self.rules.min_workers && self.may_start()
     }
 
@@ -226,6 +226,6 @@ impl Machine {
 
     /// Whether a worker may leave when it is idle.
     pub(super) fn may_leave_idle(&self) -> bool {
-        self.phase != Phase::OpenCall || self.minimum == Minimum::Unwanted || self.counting() > self.rules.min_workers
+        self.phase != Phase::Open || self.minimum == Minimum::Unwanted || self.counting() > self.rules.min_workers
     }
 }
