@@ -82,7 +82,7 @@ class Asked(unittest.TestCase):
             "html": ("#!/bin/sh\necho '<html>'\n", "schema-unknown", "is not JSON"),
             "silent": ("#!/bin/sh\n", "schema-unknown", "prints nothing"),
             "lies": ("#!/bin/sh\necho '{\"input_schema\": {\"type\": \"objekt\"}}'\n", "schema-unknown", "`input_schema`"),
-            "lost": ("#!/no/such/interpreter\n", "broken", "wants /no/such/interpreter, which is not there"),
+            "lost": ("#!/no/such/interpreter\n", "broken", "/no/such/interpreter, which does not exist"),
             "windows": ("#!/bin/sh\r\necho '{}'\r\n", "broken", "it has Windows line endings, so its first line names `/bin/sh\\r`"),
             "plain": ("echo hi\n", "broken", "neither a program nor a script"),
             "foreign": ("\x7fELF\x02\x01\x01 for another machine", "broken", "another kind of machine"),

@@ -213,7 +213,7 @@ class Refused(Place):
         os.mkfifo(self.work / "pipe.py")
         for name, words in {
             "broken.py": "broken.py is broken: line 5", "_helper.py": "would never be served", "test_me.py": "would never be served",
-            "silent.py": "offers no tool", "plain": "neither a program nor a script", "lost": "wants /no/such/interpreter",
+            "silent.py": "offers no tool", "plain": "neither a program nor a script", "lost": "names /no/such/interpreter",
             "unfit": "run `chmod +x", "notes.md": "a data file; rename it", "8ball": "not a valid tool name", "gone": "No such file",
             "round": "symbolic links", "empty": "it has no empty/empty.py", "pipe": "not a regular file",
             "pipe.py": "not a regular file", "absent.py": "No such file", "/": "no file name",
