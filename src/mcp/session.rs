@@ -212,7 +212,12 @@ impl McpSession {
 
     fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) {
         let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
-        let listening = self.listening.lock().spawn(listen);
+        let listening = {
+            let mut open = self.listening.lock();
+            // Cancelled ones would stay in the set until the session ends.
+            while open.try_join_next().is_some() {}
+            open.spawn(listen)
+        };
         self.running.lock().insert(id.clone(), Running::Subscription(listening));
     }
 
