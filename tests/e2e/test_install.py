@@ -5,8 +5,6 @@ import json
 import os
 import pty
 import select
-import shutil
-import subprocess
 import unittest
 from pathlib import Path
 
@@ -582,7 +580,7 @@ class Removed(Place):
         self.assertEqual(self.files(self.own), ["parts"])
 
 
-class New(Place):
+class Written(Place):
     def call(self, name):
         done = self.run_("call", name, "name=you", "times=2")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -605,17 +603,14 @@ class New(Place):
         self.assertIn(f"hostler call {tool} name=you", done.stderr)
         self.installed(f"tools/{file}")
 
+
+class New(Written):
     def test_a_new_tool_goes_into_the_project(self):
         self.own.mkdir(parents=True)
         self.assertEqual(self.run_("new", "first").stdout, "tools/first.py\n")
 
     def test_an_executable_works_as_written(self):
         self.works("exec", "good-exec")
-
-    def test_an_es_module_works_as_written(self):
-        if not shutil.which("node"):
-            self.skipTest("there is no node here")
-        self.works("node", "good-node.mjs")
 
     def test_a_python_file_works_as_written(self):
         for words in (("first",), ("second", "--kind", "python")):
