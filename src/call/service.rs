@@ -159,6 +159,11 @@ impl CallService {
         }
     }
 
+    /// Waits until some call ends.
+    pub async fn next_end(self: Arc<Self>) {
+        self.ended.notified().await;
+    }
+
     /// Cancels every call of a session, regardless of other handles.
     pub fn cancel_all_of(&self, session: SessionId, why: &Cancelled) {
         let running: Vec<_> = self.running.lock().values().cloned().collect();

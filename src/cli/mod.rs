@@ -28,7 +28,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::config::Environment;
 use crate::mcp;
-use crate::process::{self, Signals, keeper};
+use crate::process::{self, Signals, keep_trimmed, keeper};
 use crate::runtime::Workspace;
 use crate::telemetry;
 use options::{Command, Options};
@@ -139,7 +139,10 @@ async fn serve(app: &Workspace) -> ExitCode {
     app.calls.registry.introduce();
     status::on_signal(&app.calls);
     let watching = app.watch();
+    let calls = Arc::clone(&app.calls);
+    let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));
     let ended = mcp::serve(Arc::clone(&app.calls), signals).await;
+    trimming.abort();
     drop(watching);
     app.calls.registry.saved();
     match ended {

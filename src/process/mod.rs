@@ -14,6 +14,7 @@ mod once;
 mod run;
 mod signals;
 mod table;
+mod trim;
 mod env_filter;
 mod word;
 
@@ -31,4 +32,5 @@ pub use run::last_word;
 pub use run::{Finished, run};
 pub use signals::{Signals, survive_notices};
 pub use table::{processor_time, resident};
+pub use trim::keep_trimmed;
 pub use word::shell_word;

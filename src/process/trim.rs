@@ -1,26 +1,81 @@
-//! Reduces the keeper's memory: releases pages of the program that only the supervisor needs.
+//! Keeps resident memory small: releases pages of program text that are not in use.
+//!
+//! The kernel maps 64 kB around each page that is touched, so two thirds of the resident text is never run. A released
+//! page stays in the page cache; touching it again costs a minor fault.
+
+use std::future::Future;
+use std::time::Duration;
+
+/// The time from the end of a call to the look at the memory. Calls in between are not delayed by it.
+const SETTLE: Duration = Duration::from_millis(300);
+/// The time that startup may take: the first look comes after it, too.
+const STARTUP: Duration = Duration::from_secs(2);
+/// Resident file pages, in bytes, above those left by the last release that make another one worth its faults. What
+/// calls need anyway is less, so a steady load pays once.
+const WORTH: usize = 5 << 20;
+
+/// Releases program text that startup or rare work used, a moment after each burst of activity; `active` completes
+/// when there was some. An idle process is not woken.
+pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
+    let mut left = 0;
+    // A client may list the tools and not call any for long.
+    let mut startup = std::pin::pin!(tokio::time::sleep(STARTUP));
+    loop {
+        tokio::select! {
+            () = &mut startup, if !startup.is_elapsed() => {}
+            () = active() => tokio::time::sleep(SETTLE).await,
+        }
+        let Some(held) = file_pages() else { return };
+        if held > left + WORTH {
+            release(Which::Text);
+            left = file_pages().unwrap_or(held);
+            tracing::debug!(before = held, after = left, "released program text");
+        }
+    }
+}
+
+/// The mappings whose pages may be released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Every file mapping: only for a process with one thread, which cannot unmap one meanwhile.
+    All,
+    /// Program text: neither the program nor its libraries are ever unloaded.
+    Text,
+}
 
 /// Releases every page that can be read again from its file. The kernel counts such pages in each process that maps
 /// them, although they exist once.
 #[cfg(target_os = "linux")]
-pub(super) fn give_back() {
+pub(super) fn release(which: Which) {
     use rustix::mm::{Advice, madvise};
 
-    for (start, end) in unwritten(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()) {
+    for (start, end) in unmodified(which, &std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()) {
         // SAFETY: these are read-only file mappings without modified pages, so a later access reads the same content
-        // from the file. This process has a single thread, so the mappings do not change between the listing and the
-        // advice.
+        // from the file. `Which` says why no mapping is replaced between the listing and the advice.
         #[expect(unsafe_code, reason = "advice on memory of this process; argued above")]
         let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), end - start, Advice::LinuxDontNeed) };
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give_back() {}
+pub(super) fn release(_: Which) {}
+
+/// Resident pages of files, in bytes; `None` where this system does not show it.
+#[cfg(target_os = "linux")]
+fn file_pages() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: usize = text.split_whitespace().nth(2)?.parse().ok()?;
+    Some(pages * rustix::param::page_size())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn file_pages() -> Option<usize> {
+    None
+}
 
 /// Unmodified read-only file mappings, from `/proc/self/smaps`.
 #[cfg(target_os = "linux")]
-fn unwritten(text: &str) -> Vec<(usize, usize)> {
+fn unmodified(which: Which, text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut candidate = None;
     for line in text.lines() {
@@ -28,8 +83,11 @@ fn unwritten(text: &str) -> Vec<(usize, usize)> {
         let Some(first) = words.next() else { continue };
         if let Some(range) = range(first) {
             // Address, permissions, offset, device, inode, path.
-            let is_fit = words.next().is_some_and(|access| access.starts_with('r') && !access.contains(['w', 's']))
-                && words.nth(3).is_some_and(|path| path.starts_with('/'));
+            let may = |access: &str| {
+                let is_text = access.contains('x');
+                access.starts_with('r') && !access.contains(['w', 's']) && (is_text || which == Which::All)
+            };
+            let is_fit = words.next().is_some_and(may) && words.nth(3).is_some_and(|path| path.starts_with('/'));
             candidate = is_fit.then_some(range);
         } else if first == "Anonymous:" {
             // Modified pages are private: the loader writes addresses into pages that become read-only later.
@@ -62,6 +120,7 @@ mod tests {
             one("6000-7000 r--p 00000000 00:00 0", 0),
             one("a000-b000 r--p 00000000 fe:00 13 /lib/libc.so.6", 0),
         ];
-        assert_eq!(unwritten(&text.concat()), [(0x1000, 0x2000), (0xa000, 0xb000)]);
+        assert_eq!(unmodified(Which::All, &text.concat()), [(0x1000, 0x2000), (0xa000, 0xb000)]);
+        assert_eq!(unmodified(Which::Text, &text.concat()), [(0x1000, 0x2000)]);
     }
 }

@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import unittest
+from pathlib import Path
 
-from harness import alive, config_file, connected, eventually_async, gone, scratch, write_tool
+from harness import alive, config_file, connected, eventually, eventually_async, gone, scratch, write_tool
 from wire import Wire, call
 
 WAITS = '''
@@ -346,7 +347,26 @@ class Deaths(unittest.IsolatedAsyncioTestCase):
             self.assertIn("Last death: it exited between two calls, with exit status 4", answer.message)
 
 
+def file_pages(pid):
+    """The pages of files that a process has in memory, in kB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssFile:"))
+
+
 class Operator(unittest.TestCase):
+    @unittest.skipUnless(Path("/proc/self/status").exists(), "memory is released on Linux only")
+    def test_program_text_is_released_after_a_call_and_the_next_is_answered(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", WAITS)
+        with Wire(folder / "tools") as wire:
+            wire.open()
+            wire.send(call(1, "many_pid"))
+            worker = wire.answer(1)["result"]["structuredContent"]["result"]
+            before = file_pages(wire.supervisor)
+            eventually(lambda: file_pages(wire.supervisor) < before / 2, "half of it is released")
+            wire.send(call(2, "many_pid"))
+            self.assertEqual(wire.answer(2)["result"]["structuredContent"]["result"], worker)
+
     def test_usr1_shows_how_everything_stands(self):
         folder = scratch(self)
         write_tool(folder / "tools", "many", WAITS)

@@ -16,9 +16,9 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use super::escalation::{Escalation, Limits};
 use super::say::{say, summary};
-use super::small;
 use crate::process::exit::Exit;
 use crate::process::process_tree;
+use crate::process::trim::{Which, release};
 
 /// Termination signals, which are forwarded.
 const ENDING: [i32; 4] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT];
@@ -40,7 +40,7 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
     let _ = rustix::thread::set_name(c"hostler-keeper");
     let delivery = deliver();
     // Last, because pages used up to here are not needed again.
-    small::give_back();
+    release(Which::All);
     let exit = match delivery {
         Ok(mut delivery) => watch(supervisor, words, limits, &mut delivery),
         Err(error) => {

@@ -19,7 +19,6 @@ mod beneath;
 mod escalation;
 mod keep;
 mod say;
-mod small;
 
 use std::io;
 use std::os::fd::BorrowedFd;
