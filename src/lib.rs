@@ -77,6 +77,7 @@ pub use call::{
     Answer, Arguments, CallContext, CallCounts, CallEvent, CallHandle, CallRequest, Caller, Layer, LayerFuture, Llm,
     LlmMessage, LlmRequest, LlmRole, Next, Session, SessionId,
 };
+pub use config::tool::Effects;
 pub use config::{Config, ConfigError, ConfigOptions, Environment};
 pub use outcome::{Cancelled, Canceller, Code, Details, Fault, Metadata, Outcome};
 pub use pool::{Listener, NoopListener, Settled};

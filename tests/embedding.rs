@@ -301,6 +301,7 @@ async fn a_cancelled_call_ends_with_an_outcome_that_says_by_whom() {
     let handle = app.start(request("waits"));
     let mut events = handle.events();
     shared.began.acquire().await.unwrap().forget();
+    assert_eq!(handle.effects(), Some(hostler::Effects::Once));
     handle.cancel(Cancelled::because(Canceller::Client, "no longer needed"));
     let outcome = soon(handle.outcome()).await;
     assert_eq!(outcome.ended.as_ref().unwrap_err().code, Code::Cancelled);

@@ -70,8 +70,17 @@ fn worker_frame(id: u64, a: i64, b: i64) -> Fallible<Vec<u8>> {
     let nothing = RawValue::from_string("{}".to_owned())?;
     let (config, secrets) = (&*nothing, &*nothing);
     let call_id = format!("656b1c0de-{id}");
-    let call =
-        CallFrame { id, function: "add", kwargs: &kwargs, config, secrets, call_id: &call_id, deadline_ms: 300_000 };
+    let call = CallFrame {
+        id,
+        function: "add",
+        kwargs: &kwargs,
+        config,
+        secrets,
+        call_id: &call_id,
+        deadline_ms: 300_000,
+        trace: None,
+        tags: &[],
+    };
     Ok(call.frame())
 }
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
-use super::request::{CallRequest, Caller};
+use super::request::CallRequest;
+use crate::config::tool::Effects;
 use crate::outcome::{Cancelled, Canceller, Outcome};
-use crate::pool::{Cancellation, Listener};
+use crate::pool::{Caller, Cancellation, Listener};
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
 
@@ -55,6 +56,11 @@ impl CallHandle {
         &self.call.caller
     }
 
+    /// The effect of repeating the call; `None` until its tool has been found.
+    pub fn effects(&self) -> Option<Effects> {
+        self.call.effects.get().copied()
+    }
+
     /// Waits for the end of the call. Can be awaited repeatedly.
     pub async fn outcome(&self) -> Arc<Outcome> {
         self.call.outcome().await
@@ -82,6 +88,7 @@ pub(super) struct RunningCall {
     /// Tool and arguments of a call that others may join.
     pub joinable: Option<(String, serde_json::Value)>,
     pub cancellation: Cancellation,
+    effects: OnceLock<Effects>,
     /// Locked only to add or to copy.
     listeners: Mutex<Vec<Arc<dyn Listener>>>,
     /// Handles that have not cancelled.
@@ -98,6 +105,7 @@ impl RunningCall {
             caller: Arc::clone(&request.caller),
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),
             cancellation: Cancellation::default(),
+            effects: OnceLock::new(),
             listeners: Mutex::new(vec![Arc::clone(&request.listener)]),
             interest: AtomicUsize::new(0),
             outcome: OnceLock::new(),
@@ -109,6 +117,10 @@ impl RunningCall {
     pub fn handle(self: &Arc<Self>) -> CallHandle {
         self.interest.fetch_add(1, Ordering::AcqRel);
         CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(false) }
+    }
+
+    pub fn resolved(&self, effects: Effects) {
+        let _ = self.effects.set(effects);
     }
 
     /// Cancels the call regardless of other handles.

@@ -10,10 +10,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::layer::CallContext;
-use super::request::Caller;
 use super::waits::Wait;
 use super::{CallRequest, CallService};
-use crate::pool::Listener;
+use crate::pool::{Caller, Listener};
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, HostAccess};
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::handle::RunningCall;
-use super::request::{CallRequest, Caller};
+use super::request::CallRequest;
 use super::service::CallService;
 use crate::outcome::{Code, Outcome};
-use crate::pool::Settled;
+use crate::pool::{Caller, Settled};
 use crate::registry::Tool;
 
 /// The result of a layer.

@@ -14,13 +14,14 @@ mod tests;
 mod validate;
 mod waits;
 
+pub use crate::pool::{Caller, SessionId};
 pub use handle::{CallEvent, CallHandle};
 pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 pub use overview::Overview;
-pub use request::{Arguments, CallRequest, Caller, SessionId};
+pub use request::{Arguments, CallRequest};
 pub use service::CallService;
 pub use session::Session;
 #[cfg(feature = "bench")]

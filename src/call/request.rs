@@ -1,4 +1,4 @@
-//! A call request and its caller.
+//! A call request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,27 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::host::Llm;
-use crate::pool::{Listener, NoopListener};
+use crate::pool::{Caller, Listener, NoopListener};
 
 /// Call arguments, a JSON object.
 pub type Arguments = Map<String, Value>;
-
-/// One client connection, unique within a process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(pub u64);
-
-/// The caller of a call.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller {
-    /// The session; the default one belongs to the program itself.
-    pub session: SessionId,
-    /// The client's own name and version: `claude-code 2.1`.
-    pub client: Option<String>,
-    /// The client's tags, for the log and the journal.
-    pub tags: Vec<String>,
-    /// A W3C trace context (`traceparent`), for the log and the journal.
-    pub trace: Option<String>,
-}
 
 /// A request for a call.
 #[derive(Clone)]

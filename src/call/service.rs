@@ -15,13 +15,13 @@ use tokio::sync::Notify;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::layer::{CallContext, Layer, Next};
 use super::layer::{CallCounts, CountLayer, LogLayer};
-use super::request::{CallRequest, SessionId};
+use super::request::CallRequest;
 use super::{host, results, validate, waits};
 use crate::config::Config;
 use crate::discovery::Status;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
-use crate::pool::{Listener, Settled};
+use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
 
 /// Accepts and runs calls.
@@ -269,6 +269,7 @@ impl CallService {
         let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
         let invocation = Invocation {
             call_id: running.id.clone(),
+            caller: Arc::clone(&running.caller),
             kwargs,
             timeout,
             nested: !request.chain.is_empty(),
@@ -313,6 +314,7 @@ impl Finish {
             running.cancellation.or(&self.tool, service.find_asked(&request.tool)).await.and_then(|found| found);
         if let Ok(tool) = &found {
             self.tool.clone_from(&tool.name);
+            running.resolved(tool.settings.effects.value);
         }
         // The validator needs a Value; moving avoids a copy of large arguments.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));

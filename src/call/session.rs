@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::handle::CallHandle;
-use super::request::{CallRequest, Caller, SessionId};
+use super::request::CallRequest;
 use super::service::CallService;
 use crate::outcome::{Cancelled, Canceller, Outcome};
+use crate::pool::{Caller, SessionId};
 
 /// The last id in use. 0 is the program itself.
 static LAST: AtomicU64 = AtomicU64::new(0);

@@ -20,7 +20,7 @@ use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Redactor};
-use crate::pool::{Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
+use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::worker::HostAccess;
 
@@ -28,6 +28,8 @@ use crate::worker::HostAccess;
 pub struct Invocation {
     /// The call's id.
     pub call_id: String,
+    /// The caller.
+    pub caller: Arc<Caller>,
     /// The arguments, a JSON object.
     pub kwargs: Box<RawValue>,
     /// The time limit.
@@ -89,6 +91,7 @@ impl Pools {
         };
         let job = Job {
             call_id: invocation.call_id,
+            caller: invocation.caller,
             tool: tool.name.clone(),
             function: tool.function().name.clone(),
             kwargs: invocation.kwargs,

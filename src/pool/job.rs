@@ -1,4 +1,4 @@
-//! A call on its way through the pool, and its listener.
+//! A call on its way through the pool, its caller and its listener.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,10 +11,29 @@ use crate::outcome::{Fault, Metadata, Outcome, Redactor};
 use crate::protocol::ProgressNote;
 use crate::worker::{HostAccess, LogLine};
 
+/// One client connection, unique within a process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(pub u64);
+
+/// The caller of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The session; the default one belongs to the program itself.
+    pub session: SessionId,
+    /// The client's own name and version: `claude-code 2.1`.
+    pub client: Option<String>,
+    /// The client's tags, for the log and the worker.
+    pub tags: Vec<String>,
+    /// A W3C trace context (`traceparent`), for the log and the worker.
+    pub trace: Option<String>,
+}
+
 /// A call for a worker.
 pub struct Job {
     /// The call's id, unique across runs.
     pub call_id: String,
+    /// The caller.
+    pub caller: Arc<Caller>,
     /// The tool's full name, for messages.
     pub tool: String,
     /// The function.

@@ -156,6 +156,7 @@ fn job(function: &str, number: u64) -> Job {
     let nothing: Arc<RawValue> = Arc::from(RawValue::from_string("{}".to_owned()).unwrap());
     Job {
         call_id: format!("c{number}"),
+        caller: Arc::default(),
         tool: format!("memory.{function}"),
         function: function.to_owned(),
         kwargs: RawValue::from_string(json!({"n": number}).to_string()).unwrap(),

@@ -39,7 +39,7 @@ pub use broker::Caps;
 pub use broker_handle::{BrokerHandle, Usage};
 pub use handle::Cancellation;
 pub use handle::Pool;
-pub use job::{Job, Listener, NoopListener, Settled};
+pub use job::{Caller, Job, Listener, NoopListener, SessionId, Settled};
 pub use open_call::busy;
 pub use rules::Rules;
 pub use status::{PoolStatus, WorkerStatus};

@@ -96,8 +96,9 @@ impl OpenCall {
 
     pub fn frame(&self, call: CallId) -> CallFrame<'_> {
         let deadline_ms = in_ms(self.job.timeout);
-        let Job { call_id, function, kwargs, config, secrets, .. } = &*self.job;
-        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms }
+        let Job { call_id, caller, function, kwargs, config, secrets, .. } = &*self.job;
+        let (trace, tags) = (caller.trace.as_deref(), &*caller.tags);
+        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms, trace, tags }
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {

@@ -111,8 +111,17 @@ mod tests {
         let (config, secrets) = (RawValue::from_string("{\"k\":1}".to_owned()).unwrap(), "{\"KEY\":\"v\"}".to_owned());
         let secrets = RawValue::from_string(secrets).unwrap();
         let (function, call_id) = ("sea\"rch", "c1");
-        let call =
-            CallFrame { id: 7, function, kwargs: &kwargs, config: &config, secrets: &secrets, call_id, deadline_ms: 1 };
+        let call = CallFrame {
+            id: 7,
+            function,
+            kwargs: &kwargs,
+            config: &config,
+            secrets: &secrets,
+            call_id,
+            deadline_ms: 1,
+            trace: None,
+            tags: &[],
+        };
         let line = bare_call(&call);
         assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();

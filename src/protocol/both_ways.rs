@@ -107,18 +107,22 @@ proptest! {
 
     #[test]
     fn a_call_is_one_line_and_keeps_its_parts(
-        function in "\\PC{0,8}", call_id in ".{0,8}", name in ".{0,4}", number in any::<i64>(), id in any::<u64>()
+        function in "\\PC{0,8}", call_id in ".{0,8}", name in ".{0,4}", number in any::<i64>(), id in any::<u64>(),
+        trace in proptest::option::of(".{0,4}"), tags in proptest::collection::vec(".{0,4}", 0..3)
     ) {
         let value = json!({ name: [number, {"deep": [null, 1.5]}] });
         let kwargs = RawValue::from_string(serde_json::to_string_pretty(&value).unwrap()).unwrap();
         let (config, secrets) = (&*kwargs, &*kwargs);
-        let call = CallFrame { id, function: &function, kwargs: &kwargs, config, secrets, call_id: &call_id, deadline_ms: id };
+        let (trace, tags) = (trace.as_deref(), &*tags);
+        let call = CallFrame {
+            id, function: &function, kwargs: &kwargs, config, secrets, call_id: &call_id, deadline_ms: id, trace, tags,
+        };
         let line = call.frame();
         prop_assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         let read: Value = serde_json::from_slice(&line).unwrap();
         let wanted = json!({
             "function": function, "kwargs": value, "config": value, "secrets": value,
-            "call": {"id": call_id, "deadline_ms": id, "trace": null, "tags": {}},
+            "call": {"id": call_id, "deadline_ms": id, "trace": trace, "tags": tags},
         });
         prop_assert_eq!((&read["id"], &read["params"]), (&json!(id), &wanted));
     }

@@ -67,6 +67,10 @@ pub struct CallFrame<'a> {
     pub call_id: &'a str,
     /// Milliseconds left when the frame is written.
     pub deadline_ms: u64,
+    /// The caller's W3C trace context.
+    pub trace: Option<&'a str>,
+    /// The caller's tags.
+    pub tags: &'a [String],
 }
 
 impl CallFrame<'_> {
@@ -88,7 +92,19 @@ impl CallFrame<'_> {
         push_string(&mut out, self.call_id);
         out.extend_from_slice(b",\"deadline_ms\":");
         out.extend_from_slice(self.deadline_ms.to_string().as_bytes());
-        out.extend_from_slice(b",\"trace\":null,\"tags\":{}}}}\n");
+        out.extend_from_slice(b",\"trace\":");
+        match self.trace {
+            Some(trace) => push_string(&mut out, trace),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"tags\":[");
+        for (place, tag) in self.tags.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            push_string(&mut out, tag);
+        }
+        out.extend_from_slice(b"]}}}\n");
         out
     }
 }
@@ -197,6 +213,8 @@ mod tests {
             secrets: &empty,
             call_id: "c1",
             deadline_ms: 30_000,
+            trace: None,
+            tags: &[],
         };
         let frame = call.frame();
         assert_eq!(frame.iter().position(|byte| *byte == b'\n'), Some(frame.len() - 1));

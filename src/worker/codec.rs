@@ -139,6 +139,8 @@ mod tests {
             secrets: &none,
             call_id: "c",
             deadline_ms: 1,
+            trace: None,
+            tags: &[],
         };
         String::from_utf8(codec.call(&call)).unwrap()
     }

@@ -392,6 +392,8 @@ def make(id, params):
         error(id, -32000, "LookupError: no such bridge", type="LookupError", traceback="at bridge 7")
     elif do == "given":
         say(id=id, result=[params["config"], params["secrets"], os.environ.get("HOSTLER_TOOL_MODE"), os.environ.get("KEY")])
+    elif do == "caller":
+        say(id=id, result={name: params["call"][name] for name in ("trace", "tags")})
     elif do == "missing":
         error(id, -32002, "KEY is not set", secret="KEY")
     elif do == "talk":
@@ -428,7 +430,7 @@ for line in sys.stdin:
     elif id == "w1":
         say(id=running["asking"], result=frame.get("result") or frame["error"]["message"])
 '''
-NAMES = ["count", "raise_it", "given", "missing", "talk", "wait", "ask"]
+NAMES = ["count", "raise_it", "given", "missing", "talk", "wait", "ask", "caller"]
 
 
 def whole(test, config="", features=("cancel", "progress", "output", "concurrent"), **options):
@@ -492,6 +494,13 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             self.assertIn("neither `result` nor `error`", nothing.message)
         async with whole(self) as hostler:
             self.assertEqual((await hostler.call("missing")).code, "MISSING_CREDENTIALS")
+
+    async def test_the_worker_learns_the_clients_trace_and_tags(self):
+        async with whole(self) as hostler:
+            self.assertEqual(await hostler.value("caller"), {"trace": None, "tags": []})
+            trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            known = await hostler.call("caller", meta={"traceparent": trace, "hostler/tags": ["night", 'a "b"\n']})
+            self.assertEqual(known.value, {"trace": trace, "tags": ["night", 'a "b"\n']})
 
     async def test_one_that_cancels_keeps_its_process_and_gets_no_signals(self):
         async with whole(self, '[tool.station]\ntimeout = "300ms"\n') as hostler:

@@ -73,7 +73,7 @@ class Worker:
         self.count += 1
         self.write({"id": self.count, "method": "call", "params": {
             "function": function, "kwargs": kwargs or {}, "config": {}, "secrets": {},
-            "call": {"id": "c%d" % self.count, "deadline_ms": 1000, "trace": None, "tags": {}}, **params}})
+            "call": {"id": "c%d" % self.count, "deadline_ms": 1000, "trace": None, "tags": []}, **params}})
         return self.count
 
     def call(self, function, kwargs=None, **params):
