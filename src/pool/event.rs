@@ -48,12 +48,7 @@ pub enum Event {
     /// A worker answered a ping.
     Pong(WorkerId),
     /// A worker's memory was measured.
-    Measured {
-        /// The worker.
-        worker: WorkerId,
-        /// Its memory, in bytes.
-        held: usize,
-    },
+    Measured { worker: WorkerId, held: usize },
     /// Another pool needs the worker's resources: stop it if it is idle.
     Evict(WorkerId, Need),
     /// A requested permit may be available.
@@ -96,51 +91,21 @@ pub enum Effect {
     /// Start a worker with this id.
     Start(WorkerId),
     /// Write the call to the worker.
-    Send {
-        /// The worker.
-        worker: WorkerId,
-        /// The call.
-        call: CallId,
-    },
+    Send { worker: WorkerId, call: CallId },
     /// Withdraw a call that the worker holds and has not begun.
-    Withdraw {
-        /// The worker.
-        worker: WorkerId,
-        /// The call.
-        call: CallId,
-    },
+    Withdraw { worker: WorkerId, call: CallId },
     /// Interrupt the call that the worker runs.
-    Interrupt {
-        /// The worker.
-        worker: WorkerId,
-        /// The call.
-        call: CallId,
-    },
+    Interrupt { worker: WorkerId, call: CallId },
     /// Make the worker read its input again: a signal just before a system call interrupts nothing.
     Nudge(WorkerId),
     /// Ask the worker for the stack of a call.
-    TakeStack {
-        /// The worker.
-        worker: WorkerId,
-        /// The call.
-        call: CallId,
-    },
+    TakeStack { worker: WorkerId, call: CallId },
     /// Ping the worker; the thread that begins its calls answers.
     Ping(WorkerId),
     /// Stop the worker.
-    Stop {
-        /// The worker.
-        worker: WorkerId,
-        /// How to stop it.
-        mode: StopMode,
-    },
+    Stop { worker: WorkerId, mode: StopMode },
     /// Answer the caller, exactly once per submitted call.
-    Finish {
-        /// The call.
-        call: CallId,
-        /// How it ended.
-        verdict: Verdict,
-    },
+    Finish { call: CallId, verdict: Verdict },
     /// Log a decision and its reason.
     Tell(Decision),
     /// The pool is closed and empty.
@@ -157,19 +122,9 @@ pub enum Decision {
     /// A worker has reached a limit. Its successor starts first, if a worker permit is free.
     Recycle(WorkerId, WhyStop),
     /// Workers died in a row: none is started for a while.
-    Rest {
-        /// The number of deaths.
-        deaths: u32,
-        /// The pause.
-        pause: Duration,
-    },
+    Rest { deaths: u32, pause: Duration },
     /// Workers died so often in a row that calls are refused for a while.
-    Refuse {
-        /// The number of deaths.
-        deaths: u32,
-        /// The pause.
-        pause: Duration,
-    },
+    Refuse { deaths: u32, pause: Duration },
     /// The pause is over: the next call is tried alone.
     Try,
     /// The trial succeeded.
@@ -177,12 +132,7 @@ pub enum Decision {
     /// An idempotent call is repeated.
     Repeat(CallId),
     /// The file's workers exceed the memory limit before their first call.
-    BeginsLarge {
-        /// The worker that was measured.
-        worker: WorkerId,
-        /// Its memory, in bytes.
-        held: usize,
-    },
+    BeginsLarge { worker: WorkerId, held: usize },
     /// A worker is needed and all worker permits are taken.
     NoWorkerPermit,
 }
@@ -193,10 +143,7 @@ pub enum WhyStart {
     /// A call waits and there is no worker.
     Call,
     /// Calls wait too long.
-    Queue {
-        /// The number of waiting calls.
-        waiting: usize,
-    },
+    Queue { waiting: usize },
     /// The minimum of workers is not reached.
     Minimum,
     /// Its predecessor is about to stop.
@@ -241,12 +188,7 @@ pub enum Verdict {
     /// No worker could be started.
     StartFailed(WorkerId),
     /// Starts failed repeatedly, so none is attempted for a while.
-    StillFailing {
-        /// Failed starts in a row.
-        times: u32,
-        /// When the next start is attempted.
-        retry_after: Duration,
-    },
+    StillFailing { times: u32, retry_after: Duration },
     /// It exceeded its time limit.
     TimedOut {
         /// Its worker.
@@ -268,12 +210,7 @@ pub enum Verdict {
         retry_after: Duration,
     },
     /// Workers died so often in a row that none is started for a while.
-    Broken {
-        /// Deaths in a row.
-        times: u32,
-        /// When the next start is attempted.
-        retry_after: Duration,
-    },
+    Broken { times: u32, retry_after: Duration },
     /// The pool is closing.
     ShuttingDown,
 }

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use super::sabotage::sabotaged;
-use super::{Machine, Phase, interruption};
-use crate::pool::broker::ResourceBroker;
-use crate::pool::event::{CallId, Decision, Effect, Moment, Verdict, WorkerId};
+use super::{Machine, Phase, Step, interruption};
+use crate::pool::event::{CallId, Decision, Effect, Verdict, WorkerId};
 use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
 
 impl Machine {
@@ -23,24 +22,24 @@ impl Machine {
     }
 
     /// Assigns queued calls to workers with capacity.
-    pub(super) fn assign(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    pub(super) fn assign(&mut self, step: &mut Step<'_>) {
         while let Some(mut queued) = self.waiting.front().copied() {
-            let Some(worker) = self.worker_for(&mut queued, broker) else { return };
+            let Some(worker) = self.worker_for(step, &mut queued) else { return };
             let Some(worker_state) = self.workers.get_mut(&worker) else { return };
             self.waiting.pop_front();
             if worker_state.line.len() < self.rules.concurrency {
-                queued.since = now;
+                queued.since = step.now;
             }
             if worker_state.line.is_empty() {
-                broker.busy(self.id, worker);
+                step.broker.busy(self.id, worker);
             }
             worker_state.line.push_back(queued);
-            effects.push(Effect::Send { worker, call: queued.call() });
+            step.effects.push(Effect::Send { worker, call: queued.call() });
         }
     }
 
     /// The worker that takes this call now, and a run permit if the call needs one.
-    fn worker_for(&mut self, queued: &mut QueuedCall, broker: &mut ResourceBroker) -> Option<WorkerId> {
+    fn worker_for(&mut self, step: &mut Step<'_>, queued: &mut QueuedCall) -> Option<WorkerId> {
         let (capacity, concurrency) = (self.capacity(), self.rules.concurrency);
         if self.breaker.on_trial(&self.rules) && self.workers.values().any(|worker_state| !worker_state.line.is_empty())
         {
@@ -69,25 +68,17 @@ impl Machine {
         }
         if begins {
             let has_one = std::mem::take(&mut self.has_spare_permit);
-            queued.has_run_permit = has_one || broker.take_run_permit(self.id) || sabotaged!(self, IgnoreCap);
+            queued.has_run_permit = has_one || step.broker.take_run_permit(self.id) || sabotaged!(self, IgnoreCap);
             self.wants.run_permit = !queued.has_run_permit;
             return queued.has_run_permit.then_some(*worker);
         }
         // A call written ahead takes over the permit of the call before it. So that call must hold a permit, and no
         // other pool may be waiting for one.
         let inherits = worker_state.line.iter().all(|earlier| !earlier.spec.nested);
-        (inherits && !broker.others_wait(self.id)).then_some(*worker)
+        (inherits && !step.broker.others_wait(self.id)).then_some(*worker)
     }
 
-    pub(super) fn answered(
-        &mut self,
-        now: Moment,
-        worker: WorkerId,
-        call: CallId,
-        cancelled: bool,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn answered(&mut self, step: &mut Step<'_>, worker: WorkerId, call: CallId, cancelled: bool) {
         let rules = self.rules;
         let holds = |worker_state: &WorkerState| worker_state.line.iter().any(|queued| queued.call() == call);
         let worker = if sabotaged!(self, BelieveLateNews) {
@@ -106,29 +97,29 @@ impl Machine {
             let timed_out = begun && cancelled && queued.escalation.is_overdue();
             let verdict =
                 if timed_out { Verdict::TimedOut { worker, stopped: false } } else { Verdict::Answered(worker) };
-            effects.push(Effect::Finish { call, verdict });
+            step.finish(call, verdict);
             if sabotaged!(self, AnswerTwice) {
-                effects.push(Effect::Finish { call, verdict });
+                step.finish(call, verdict);
             }
         }
-        self.pass_on_run_permit(worker, queued.has_run_permit, broker);
+        self.pass_on_run_permit(step, worker, queued.has_run_permit);
         if begun {
-            self.ran(now.saturating_sub(queued.since), cancelled, effects);
-            self.next_begins(now, worker, effects);
+            self.ran(step, step.now.saturating_sub(queued.since), cancelled);
+            self.next_begins(step, worker);
         }
-        self.rest_or_leave(now, worker, broker, effects);
+        self.rest_or_leave(step, worker);
     }
 
-    fn ran(&mut self, run: std::time::Duration, cancelled: bool, effects: &mut Vec<Effect>) {
+    fn ran(&mut self, step: &mut Step<'_>, run: std::time::Duration, cancelled: bool) {
         self.usual_run = (self.usual_run * 7 + run) / 8;
         if !cancelled && self.breaker.went_well(&self.rules) {
-            Self::tell(effects, Decision::Recovered);
+            step.tell(Decision::Recovered);
         }
     }
 
     /// Passes the permit of an ended call to the next call of its worker, or returns it.
-    fn pass_on_run_permit(&mut self, worker: WorkerId, has_run_permit: bool, broker: &mut ResourceBroker) {
-        if !has_run_permit || sabotaged!(self, LeakTurn) {
+    fn pass_on_run_permit(&mut self, step: &mut Step<'_>, worker: WorkerId, has_run_permit: bool) {
+        if !has_run_permit || sabotaged!(self, LeakRunPermit) {
             return;
         }
         let concurrency = self.rules.concurrency;
@@ -139,36 +130,31 @@ impl Machine {
         let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
         match heir {
             Some(heir) => heir.has_run_permit = true,
-            None => broker.return_run_permit(self.id),
+            None => step.broker.return_run_permit(self.id),
         }
     }
 
     /// The worker begins its next call.
-    fn next_begins(&mut self, now: Moment, worker: WorkerId, effects: &mut Vec<Effect>) {
+    fn next_begins(&mut self, step: &mut Step<'_>, worker: WorkerId) {
         let rules = self.rules;
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         let Some(next) = worker_state.line.get_mut(rules.concurrency - 1) else { return };
-        next.since = now;
+        next.since = step.now;
         // A withdrawn call may have begun before the withdrawal arrived.
         if next.settled {
-            next.escalation = Escalation::interrupted(now, false, &rules);
-            effects.push(interruption(worker, next.call(), true, &rules));
+            next.escalation = Escalation::interrupted(step.now, false, &rules);
+            step.effects.push(interruption(worker, next.call(), true, &rules));
         }
     }
 
     /// Takes the calls of a worker that exited or must stop: those not begun go back to the queue, those begun are
     /// returned without their run permits.
-    pub(super) fn clear(
-        &mut self,
-        line: VecDeque<QueuedCall>,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) -> Vec<QueuedCall> {
+    pub(super) fn clear(&mut self, step: &mut Step<'_>, line: VecDeque<QueuedCall>) -> Vec<QueuedCall> {
         let mut begun = Vec::new();
         let mut untouched = Vec::new();
         for (place, mut queued) in line.into_iter().enumerate() {
-            if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakTurn) {
-                broker.return_run_permit(self.id);
+            if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakRunPermit) {
+                step.broker.return_run_permit(self.id);
             }
             if place < self.rules.concurrency {
                 begun.push(queued);
@@ -177,16 +163,16 @@ impl Machine {
             }
         }
         if !sabotaged!(self, DropRequeue) {
-            self.requeue(untouched, effects);
+            self.requeue(step, untouched);
         }
         begun
     }
 
     /// Puts calls back at the head of the queue, in order, nested calls first.
-    pub(super) fn requeue(&mut self, calls: Vec<QueuedCall>, effects: &mut Vec<Effect>) {
+    pub(super) fn requeue(&mut self, step: &mut Step<'_>, calls: Vec<QueuedCall>) {
         if self.phase == Phase::Ending {
             let ended = calls.iter().map(QueuedCall::call);
-            effects.extend(ended.map(|call| Effect::Finish { call, verdict: Verdict::ShuttingDown }));
+            step.effects.extend(ended.map(|call| Effect::Finish { call, verdict: Verdict::ShuttingDown }));
             return;
         }
         for queued in calls.into_iter().rev() {

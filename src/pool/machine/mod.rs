@@ -54,6 +54,23 @@ struct Wants {
     run_permit: bool,
 }
 
+/// The surroundings of one step: its time, what pools share, and its effects so far.
+struct Step<'b> {
+    now: Moment,
+    broker: &'b mut ResourceBroker,
+    effects: Vec<Effect>,
+}
+
+impl Step<'_> {
+    fn tell(&mut self, decision: Decision) {
+        self.effects.push(Effect::Tell(decision));
+    }
+
+    fn finish(&mut self, call: CallId, verdict: Verdict) {
+        self.effects.push(Effect::Finish { call, verdict });
+    }
+}
+
 /// The state of one pool.
 #[derive(Debug)]
 pub struct Machine {
@@ -111,34 +128,34 @@ impl Machine {
     /// Processes one event and returns the effects.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event, broker: &mut ResourceBroker) -> Vec<Effect> {
-        let mut effects = Vec::new();
+        let mut step = Step { now, broker, effects: Vec::new() };
         self.last_step = now;
+        self.process(&mut step, event);
+        self.recycle(&mut step);
+        self.assign(&mut step);
+        self.grow(&mut step);
+        self.leave_when_done(&mut step);
+        self.settle_with(&mut step);
+        step.effects
+    }
+
+    fn process(&mut self, step: &mut Step<'_>, event: Event) {
         match event {
-            Event::Submit(spec) => self.submit(now, spec, broker, &mut effects),
-            Event::Cancel(call) => self.cancel(now, call, &mut effects),
-            Event::Ready(worker) => self.ready(now, worker, broker),
-            Event::StartFailed { worker, by_itself } => {
-                self.start_failed(now, worker, by_itself, broker, &mut effects);
-            }
-            Event::Answered { worker, call, cancelled } => {
-                self.answered(now, worker, call, cancelled, broker, &mut effects);
-            }
-            Event::Died { worker, of_a_limit } => self.died(now, worker, of_a_limit, broker, &mut effects),
+            Event::Submit(spec) => self.submit(step, spec),
+            Event::Cancel(call) => self.cancel(step, call),
+            Event::Ready(worker) => self.ready(step, worker),
+            Event::StartFailed { worker, by_itself } => self.start_failed(step, worker, by_itself),
+            Event::Answered { worker, call, cancelled } => self.answered(step, worker, call, cancelled),
+            Event::Died { worker, of_a_limit } => self.died(step, worker, of_a_limit),
             Event::Pong(worker) => self.lives(worker),
-            Event::Measured { worker, held } => self.measured(now, worker, held, broker, &mut effects),
-            Event::Evict(worker, need) => self.evict(worker, need, &mut effects),
-            Event::Timer => self.timers(now, broker, &mut effects),
+            Event::Measured { worker, held } => self.measured(step, worker, held),
+            Event::Evict(worker, need) => self.evict(step, worker, need),
+            Event::Timer => self.timers(step),
             Event::PermitReady => {}
             Event::Warm => self.minimum = Minimum::Wanted,
             Event::Close => self.phase = if self.phase == Phase::Open { Phase::Closing } else { self.phase },
-            Event::End => self.end(broker, &mut effects),
+            Event::End => self.end(step),
         }
-        self.recycle(now, broker, &mut effects);
-        self.assign(now, broker, &mut effects);
-        self.grow(now, broker, &mut effects);
-        self.leave_when_done(broker, &mut effects);
-        self.settle_with(broker);
-        effects
     }
 
     /// When to send the next `Event::Timer`.
@@ -186,23 +203,23 @@ impl Machine {
         &self.rules
     }
 
-    fn submit(&mut self, now: Moment, spec: CallSpec, broker: &ResourceBroker, effects: &mut Vec<Effect>) {
+    fn submit(&mut self, step: &mut Step<'_>, spec: CallSpec) {
         let (waiting, call) = (self.waiting.len(), spec.call);
         let verdict = if self.phase != Phase::Open {
             Verdict::ShuttingDown
-        } else if let Some(retry_after) = self.breaker.open(now, &self.rules) {
+        } else if let Some(retry_after) = self.breaker.open(step.now, &self.rules) {
             Verdict::Broken { times: self.breaker.deaths(), retry_after }
-        } else if let Some(retry_after) = self.breaker.failing(now).filter(|_| !self.somebody_may_serve()) {
+        } else if let Some(retry_after) = self.breaker.failing(step.now).filter(|_| !self.somebody_may_serve()) {
             Verdict::StillFailing { times: self.breaker.failures(), retry_after }
         } else if waiting >= self.rules.max_queue {
             Verdict::Busy { waiting, overall: false, retry_after: self.soon() }
-        } else if broker.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room(spec.nested)) {
-            Verdict::Busy { waiting: broker.waiting(), overall: true, retry_after: self.soon() }
+        } else if step.broker.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room(spec.nested)) {
+            Verdict::Busy { waiting: step.broker.waiting(), overall: true, retry_after: self.soon() }
         } else {
             self.minimum = Minimum::Wanted;
-            return self.wait(QueuedCall::waiting(spec, now));
+            return self.wait(QueuedCall::waiting(spec, step.now));
         };
-        effects.push(Effect::Finish { call, verdict });
+        step.finish(call, verdict);
     }
 
     /// When capacity is likely free.
@@ -220,10 +237,10 @@ impl Machine {
         self.waiting.insert(place, queued);
     }
 
-    fn cancel(&mut self, now: Moment, call: CallId, effects: &mut Vec<Effect>) {
+    fn cancel(&mut self, step: &mut Step<'_>, call: CallId) {
         if let Some(place) = self.waiting.iter().position(|queued| queued.call() == call) {
             self.waiting.remove(place);
-            effects.push(Effect::Finish { call, verdict: Verdict::Cancelled });
+            step.finish(call, Verdict::Cancelled);
             return;
         }
         let rules = self.rules;
@@ -235,11 +252,11 @@ impl Machine {
             let begun = place < worker_state.begun(&rules);
             let queued = &mut worker_state.line[place];
             queued.settled = true;
-            effects.push(Effect::Finish { call, verdict: Verdict::Cancelled });
+            step.finish(call, Verdict::Cancelled);
             if begun {
-                queued.escalation = Escalation::interrupted(now, false, &rules);
+                queued.escalation = Escalation::interrupted(step.now, false, &rules);
             }
-            effects.push(interruption(*worker, call, begun, &rules));
+            step.effects.push(interruption(*worker, call, begun, &rules));
             return;
         }
     }
@@ -259,27 +276,23 @@ impl Machine {
     }
 
     /// Reports the pool's state to the broker after each step.
-    fn settle_with(&mut self, broker: &mut ResourceBroker) {
+    fn settle_with(&mut self, step: &mut Step<'_>) {
         self.waits = std::mem::take(&mut self.wants);
         if !self.waits.worker_permit {
-            broker.wants_no_worker_permit(self.id);
+            step.broker.wants_no_worker_permit(self.id);
         }
         let is_needed = self.waiting.iter().any(|queued| !queued.spec.nested);
         if self.has_spare_permit && !is_needed {
             self.has_spare_permit = false;
-            broker.return_run_permit(self.id);
+            step.broker.return_run_permit(self.id);
         }
         if !self.waits.run_permit {
-            broker.wants_no_run_permit(self.id);
+            step.broker.wants_no_run_permit(self.id);
         }
         if self.counted != self.waiting.len() {
             self.counted = self.waiting.len();
-            broker.count_waiting(self.id, self.counted);
+            step.broker.count_waiting(self.id, self.counted);
         }
-    }
-
-    fn tell(effects: &mut Vec<Effect>, decision: Decision) {
-        effects.push(Effect::Tell(decision));
     }
 }
 

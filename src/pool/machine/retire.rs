@@ -1,55 +1,47 @@
 //! Workers on their way out: replaced, evicted, killed, dead.
 
 use super::sabotage::sabotaged;
-use super::{Machine, Minimum, Phase};
-use crate::pool::broker::ResourceBroker;
+use super::{Machine, Minimum, Phase, Step};
 use crate::pool::event::{Decision, Effect, Moment, Need, StopMode, Verdict, WhyStart, WhyStop, WorkerId};
 use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
 
 impl Machine {
-    pub(super) fn died(
-        &mut self,
-        now: Moment,
-        worker: WorkerId,
-        of_a_limit: bool,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn died(&mut self, step: &mut Step<'_>, worker: WorkerId, of_a_limit: bool) {
         let Some(worker_state) = self.workers.remove(&worker) else { return };
-        if !sabotaged!(self, LeakSeat) {
-            broker.return_worker_permit(self.id, worker);
+        if !sabotaged!(self, LeakWorkerPermit) {
+            step.broker.return_worker_permit(self.id, worker);
         }
-        let begun = self.clear(worker_state.line, broker, effects);
+        let begun = self.clear(step, worker_state.line);
         // An interrupted call may have caused the death; with uninterrupted calls beside it the cause is unknown.
         let of_interruption = !begun.is_empty() && begun.iter().all(|queued| queued.escalation != Escalation::None);
         if worker_state.state != State::Leaving && !of_interruption {
-            self.hear_of_death(now, worker_state.ready_at, !begun.is_empty(), effects);
+            self.hear_of_death(step, worker_state.ready_at, !begun.is_empty());
         }
-        let refuses = self.breaker.open(now, &self.rules).is_some();
+        let refuses = self.breaker.open(step.now, &self.rules).is_some();
         for queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
-            self.end_of_begun(worker, queued, of_a_limit || refuses, effects);
+            self.end_of_begun(step, worker, queued, of_a_limit || refuses);
         }
-        if let Some(retry_after) = self.breaker.open(now, &self.rules) {
+        if let Some(retry_after) = self.breaker.open(step.now, &self.rules) {
             let times = self.breaker.deaths();
             for queued in self.waiting.drain(..) {
                 let verdict = Verdict::Broken { times, retry_after };
-                effects.push(Effect::Finish { call: queued.call(), verdict });
+                step.finish(queued.call(), verdict);
             }
         }
     }
 
-    fn hear_of_death(&mut self, now: Moment, ready_at: Moment, in_a_call: bool, effects: &mut Vec<Effect>) {
-        let pause = self.breaker.died(now, ready_at, in_a_call, &self.rules);
+    fn hear_of_death(&mut self, step: &mut Step<'_>, ready_at: Moment, in_a_call: bool) {
+        let pause = self.breaker.died(step.now, ready_at, in_a_call, &self.rules);
         let deaths = self.breaker.deaths();
         if self.breaker.on_trial(&self.rules) {
-            Self::tell(effects, Decision::Refuse { deaths, pause });
+            step.tell(Decision::Refuse { deaths, pause });
         } else if !pause.is_zero() {
-            Self::tell(effects, Decision::Rest { deaths, pause });
+            step.tell(Decision::Rest { deaths, pause });
         }
     }
 
     /// A call was running in a worker that died: it is repeated if it is idempotent.
-    fn end_of_begun(&mut self, worker: WorkerId, mut queued: QueuedCall, is_last: bool, effects: &mut Vec<Effect>) {
+    fn end_of_begun(&mut self, step: &mut Step<'_>, worker: WorkerId, mut queued: QueuedCall, is_last: bool) {
         let overdue = queued.escalation != Escalation::None;
         let repeatable = queued.spec.repeatable || sabotaged!(self, RepeatOnce);
         let again =
@@ -58,118 +50,106 @@ impl Machine {
             // The cause is one of several calls; repeated together, it would kill the others again.
             let alone = self.rules.concurrency > 1 && !queued.spec.nested;
             queued.attempt = if alone { Attempt::Alone } else { Attempt::Again };
-            Self::tell(effects, Decision::Repeat(queued.call()));
-            return self.requeue(vec![queued], effects);
+            step.tell(Decision::Repeat(queued.call()));
+            return self.requeue(step, vec![queued]);
         }
         let verdict = if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
-        effects.push(Effect::Finish { call: queued.call(), verdict });
+        step.finish(queued.call(), verdict);
     }
 
     /// Stops a worker whose running calls are already answered; the calls behind them are untouched.
-    pub(super) fn kill(&mut self, worker: WorkerId, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    pub(super) fn kill(&mut self, step: &mut Step<'_>, worker: WorkerId) {
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         worker_state.state = State::Leaving;
         let line = std::mem::take(&mut worker_state.line);
-        Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
-        effects.push(Effect::Stop { worker, mode: StopMode::Kill });
-        let _ = self.clear(line, broker, effects);
+        step.tell(Decision::Stop(worker, WhyStop::Stuck));
+        step.effects.push(Effect::Stop { worker, mode: StopMode::Kill });
+        let _ = self.clear(step, line);
     }
 
     /// A call ignores the interruption and blocks the whole worker: its other calls would only time out too.
-    pub(super) fn kill_with_others(
-        &mut self,
-        worker: WorkerId,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn kill_with_others(&mut self, step: &mut Step<'_>, worker: WorkerId) {
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         worker_state.ping_until = None;
         worker_state.state = State::Leaving;
         let line = std::mem::take(&mut worker_state.line);
-        Self::tell(effects, Decision::Stop(worker, WhyStop::Stuck));
-        effects.push(Effect::Stop { worker, mode: StopMode::Kill });
-        let begun = self.clear(line, broker, effects);
+        step.tell(Decision::Stop(worker, WhyStop::Stuck));
+        step.effects.push(Effect::Stop { worker, mode: StopMode::Kill });
+        let begun = self.clear(step, line);
         for mut queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
             if queued.spec.repeatable && queued.attempt == Attempt::First && self.phase != Phase::Ending {
                 queued.attempt = Attempt::Again;
-                Self::tell(effects, Decision::Repeat(queued.call()));
+                step.tell(Decision::Repeat(queued.call()));
                 queued.escalation = Escalation::None;
-                self.requeue(vec![queued], effects);
+                self.requeue(step, vec![queued]);
             } else {
-                effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::HeldUp });
+                step.finish(queued.call(), Verdict::HeldUp);
             }
         }
     }
 
-    pub(super) fn retire(&mut self, worker: WorkerId, why: WhyStop, effects: &mut Vec<Effect>) {
+    pub(super) fn retire(&mut self, step: &mut Step<'_>, worker: WorkerId, why: WhyStop) {
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         worker_state.state = State::Leaving;
-        Self::tell(effects, Decision::Stop(worker, why));
-        effects.push(Effect::Stop { worker, mode: StopMode::Retire });
+        step.tell(Decision::Stop(worker, why));
+        step.effects.push(Effect::Stop { worker, mode: StopMode::Retire });
     }
 
     /// Another pool needs its worker permit or its memory more.
-    pub(super) fn evict(&mut self, worker: WorkerId, need: Need, effects: &mut Vec<Effect>) {
+    pub(super) fn evict(&mut self, step: &mut Step<'_>, worker: WorkerId, need: Need) {
         if self.workers.get(&worker).is_some_and(WorkerState::is_idle) {
             if need == Need::Memory && self.minimum == Minimum::Wanted && !sabotaged!(self, StartAgain) {
                 self.minimum = Minimum::TooLarge;
             }
-            self.retire(worker, WhyStop::Evicted(need), effects);
+            self.retire(step, worker, WhyStop::Evicted(need));
         }
     }
 
-    pub(super) fn measured(
-        &mut self,
-        now: Moment,
-        worker: WorkerId,
-        held: usize,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn measured(&mut self, step: &mut Step<'_>, worker: WorkerId, held: usize) {
         let rules = self.rules;
         if let Some(worker_state) =
             self.workers.get_mut(&worker).filter(|worker_state| worker_state.state == State::Serving)
         {
-            worker_state.measured(now, held, &rules);
+            worker_state.measured(step.now, held, &rules);
             if worker_state.begins_large() && !std::mem::replace(&mut self.logged_size, true) {
-                Self::tell(effects, Decision::BeginsLarge { worker, held });
+                step.tell(Decision::BeginsLarge { worker, held });
             }
         }
         if self.workers.contains_key(&worker) {
-            broker.measured(self.id, worker, held);
+            step.broker.measured(self.id, worker, held);
         }
     }
 
     /// Starts successors of workers that have reached a limit. Without a free worker permit, the worker stops as soon
     /// as it may, and the next call starts another.
-    pub(super) fn recycle(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    pub(super) fn recycle(&mut self, step: &mut Step<'_>) {
         if self.phase != Phase::Open {
             return;
         }
         let rules = self.rules;
         let starts_at = self.breaker.retry_at().max(self.breaker.add_at());
         let due =
-            |(worker, worker_state): (&WorkerId, &WorkerState)| Some((*worker, worker_state.is_due(now, &rules)?));
+            |(worker, worker_state): (&WorkerId, &WorkerState)| Some((*worker, worker_state.is_due(step.now, &rules)?));
         let due: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(due).collect();
         for (worker, why) in due {
-            if now < starts_at {
+            if step.now < starts_at {
                 if let Some(worker_state) = self.workers.get_mut(&worker) {
                     worker_state.recycle_after = starts_at;
                 }
                 continue;
             }
             let successor = WorkerId(self.next_worker);
-            let has_permit = self.may_start() && broker.take_spare_worker_permit(self.id, successor);
+            let has_permit = self.may_start() && step.broker.take_spare_worker_permit(self.id, successor);
             let Some(worker_state) = self.workers.get_mut(&worker) else { continue };
             // Without a successor it stays until it is idle, but not forever: a steady load would never let it go.
-            let overdue = *worker_state.due_since.get_or_insert(now) + rules.longest_pause;
-            if !has_permit && !worker_state.line.is_empty() && now < overdue {
+            let overdue = *worker_state.due_since.get_or_insert(step.now) + rules.longest_pause;
+            if !has_permit && !worker_state.line.is_empty() && step.now < overdue {
                 continue;
             }
-            Self::tell(effects, Decision::Recycle(worker, why));
+            step.tell(Decision::Recycle(worker, why));
             worker_state.outgoing = Some(why);
             if has_permit {
-                self.begin_start(now, successor, Some(worker), WhyStart::Successor(worker), effects);
+                self.begin_start(step, successor, Some(worker), WhyStart::Successor(worker));
             } else {
                 worker_state.state = State::Draining;
             }
@@ -177,51 +157,45 @@ impl Machine {
     }
 
     /// After an answer: a draining worker stops with its last call; any other becomes idle.
-    pub(super) fn rest_or_leave(
-        &mut self,
-        now: Moment,
-        worker: WorkerId,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn rest_or_leave(&mut self, step: &mut Step<'_>, worker: WorkerId) {
         let kept = self.counting() <= self.rules.min_workers;
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         if worker_state.line.is_empty() {
-            worker_state.idle_since = now;
+            worker_state.idle_since = step.now;
             if worker_state.state == State::Serving {
-                broker.idle(self.id, worker, now, kept);
+                step.broker.idle(self.id, worker, step.now, kept);
             }
         } else if worker_state.state == State::Draining
             && worker_state.line.iter().all(|queued| queued.escalation == Escalation::Stuck)
         {
-            self.kill(worker, broker, effects);
+            self.kill(step, worker);
         }
     }
 
-    pub(super) fn end(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    pub(super) fn end(&mut self, step: &mut Step<'_>) {
         self.phase = Phase::Ending;
         let mut all: Vec<QueuedCall> = self.waiting.drain(..).collect();
         if std::mem::take(&mut self.has_spare_permit) {
-            broker.return_run_permit(self.id);
+            step.broker.return_run_permit(self.id);
         }
         all.extend(self.workers.values_mut().flat_map(|worker_state| worker_state.line.drain(..)));
         for queued in all {
             if queued.has_run_permit {
-                broker.return_run_permit(self.id);
+                step.broker.return_run_permit(self.id);
             }
             if !queued.settled {
-                effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::ShuttingDown });
+                step.finish(queued.call(), Verdict::ShuttingDown);
             }
         }
         for (worker, worker_state) in &mut self.workers {
-            // Also a worker that stops gracefully: now it is killed.
+            // Also a worker that stops gracefully: step.now it is killed.
             worker_state.state = State::Leaving;
-            effects.push(Effect::Stop { worker: *worker, mode: StopMode::Kill });
+            step.effects.push(Effect::Stop { worker: *worker, mode: StopMode::Kill });
         }
     }
 
     /// Stops draining workers that hold no calls.
-    pub(super) fn leave_when_done(&mut self, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    pub(super) fn leave_when_done(&mut self, step: &mut Step<'_>) {
         let closing = self.phase != Phase::Open && self.waiting.is_empty();
         let done = |(worker, worker_state): (&WorkerId, &WorkerState)| {
             let why = match worker_state.state {
@@ -233,12 +207,12 @@ impl Machine {
         };
         let done: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(done).collect();
         for (worker, why) in done {
-            self.retire(worker, why, effects);
+            self.retire(step, worker, why);
         }
         if closing && self.workers.is_empty() && !self.emptied {
             self.emptied = true;
-            broker.wants_no_worker_permit(self.id);
-            effects.push(Effect::Empty);
+            step.broker.wants_no_worker_permit(self.id);
+            step.effects.push(Effect::Empty);
         }
     }
 }

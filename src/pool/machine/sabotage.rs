@@ -34,13 +34,13 @@ pub(in crate::pool) enum Mutant {
     /// The limits on calls and workers are exceeded.
     IgnoreCap,
     /// Run permits are never returned.
-    LeakTurn,
+    LeakRunPermit,
     /// Worker permits are never returned.
-    LeakSeat,
+    LeakWorkerPermit,
     /// A worker evicted for memory is started again at once.
     StartAgain,
     /// A stuck call keeps its permit after its caller was answered.
-    KeepTurn,
+    KeepRunPermit,
 }
 
 #[cfg(test)]
@@ -53,9 +53,9 @@ impl Mutant {
         Self::BelieveLateNews,
         Self::RepeatOnce,
         Self::IgnoreCap,
-        Self::LeakTurn,
-        Self::LeakSeat,
+        Self::LeakRunPermit,
+        Self::LeakWorkerPermit,
         Self::StartAgain,
-        Self::KeepTurn,
+        Self::KeepRunPermit,
     ];
 }

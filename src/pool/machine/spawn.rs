@@ -1,36 +1,33 @@
 //! Workers on their way in: when one starts, and the result of the start.
 
 use super::sabotage::sabotaged;
-use super::{Machine, Minimum, Phase};
-use crate::pool::broker::ResourceBroker;
+use super::{Machine, Minimum, Phase, Step};
 use crate::pool::event::{Decision, Effect, Moment, Verdict, WhyStart, WorkerId};
 use crate::pool::worker_state::{State, WorkerState};
 
 impl Machine {
     /// Starts workers for calls that wait too long, and to reach the minimum.
-    pub(super) fn grow(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
-        if self.phase == Phase::Ending || !self.breaker.is_over(now) {
+    pub(super) fn grow(&mut self, step: &mut Step<'_>) {
+        if self.phase == Phase::Ending || !self.breaker.is_over(step.now) {
             return;
         }
         if self.waiting.is_empty() {
-            return self.keep_minimum(now, broker, effects);
+            return self.keep_minimum(step);
         }
         if !self.somebody_may_serve() {
-            return self.start_first(now, broker, effects);
+            return self.start_first(step);
         }
         let waiting = self.waiting.len();
         while self.may_have_more(self.wants.run_permit)
-            && self.breaker.may_add(now)
-            && self.starting() < self.waiting_too_long(now)
+            && self.breaker.may_add(step.now)
+            && self.starting() < self.waiting_too_long(step.now)
         {
             // A recently used worker of another tool is not evicted for one more worker of a tool that has some.
-            let needed = now.saturating_sub(self.rules.spare_after);
+            let needed = step.now.saturating_sub(self.rules.spare_after);
             let worker = WorkerId(self.next_worker);
-            if broker.take_spare_worker_permit(self.id, worker) {
-                self.begin_start(now, worker, None, WhyStart::Queue { waiting }, effects);
-            } else if !broker.has_worker_idle_since(needed)
-                || !self.start(now, WhyStart::Queue { waiting }, broker, effects)
-            {
+            if step.broker.take_spare_worker_permit(self.id, worker) {
+                self.begin_start(step, worker, None, WhyStart::Queue { waiting });
+            } else if !step.broker.has_worker_idle_since(needed) || !self.start(step, WhyStart::Queue { waiting }) {
                 return;
             }
         }
@@ -38,22 +35,22 @@ impl Machine {
 
     /// Starts the only worker, for the call at the head of the queue. If another worker must be evicted for it, the
     /// call takes its run permit first: otherwise pools without run permits would evict each other's workers endlessly.
-    fn start_first(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    fn start_first(&mut self, step: &mut Step<'_>) {
         let Some(first) = self.waiting.front().map(|queued| queued.spec) else { return };
         if !self.may_start() {
             return;
         }
         let worker = WorkerId(self.next_worker);
-        if broker.take_spare_worker_permit(self.id, worker) {
-            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+        if step.broker.take_spare_worker_permit(self.id, worker) {
+            return self.begin_start(step, worker, None, WhyStart::Call);
         }
         if first.nested && self.workers.is_empty() {
-            broker.take_worker_permit_beyond(self.id, worker);
-            return self.begin_start(now, worker, None, WhyStart::Call, effects);
+            step.broker.take_worker_permit_beyond(self.id, worker);
+            return self.begin_start(step, worker, None, WhyStart::Call);
         }
-        self.has_spare_permit = self.has_spare_permit || !first.nested && broker.take_run_permit(self.id);
+        self.has_spare_permit = self.has_spare_permit || !first.nested && step.broker.take_run_permit(self.id);
         if self.has_spare_permit || first.nested {
-            self.start(now, WhyStart::Call, broker, effects);
+            self.start(step, WhyStart::Call);
         } else {
             self.wants.run_permit = true;
         }
@@ -105,16 +102,16 @@ impl Machine {
     }
 
     /// A worker for the minimum takes a free worker permit; no other worker is evicted for it.
-    fn keep_minimum(&mut self, now: Moment, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) {
+    fn keep_minimum(&mut self, step: &mut Step<'_>) {
         while self.lacks_minimum() {
             let worker = WorkerId(self.next_worker);
-            if self.breaker.failing(now).is_some()
-                || !self.breaker.may_add(now)
-                || !broker.take_spare_worker_permit(self.id, worker)
+            if self.breaker.failing(step.now).is_some()
+                || !self.breaker.may_add(step.now)
+                || !step.broker.take_spare_worker_permit(self.id, worker)
             {
                 return;
             }
-            self.begin_start(now, worker, None, WhyStart::Minimum, effects);
+            self.begin_start(step, worker, None, WhyStart::Minimum);
         }
     }
 
@@ -123,55 +120,54 @@ impl Machine {
         is_wanted && self.counting() < self.rules.min_workers && self.may_start()
     }
 
-    fn start(&mut self, now: Moment, why: WhyStart, broker: &mut ResourceBroker, effects: &mut Vec<Effect>) -> bool {
+    fn start(&mut self, step: &mut Step<'_>, why: WhyStart) -> bool {
         let worker = WorkerId(self.next_worker);
-        if !broker.take_worker_permit(self.id, worker) {
+        if !step.broker.take_worker_permit(self.id, worker) {
             if !self.waits.worker_permit {
-                Self::tell(effects, Decision::NoWorkerPermit);
+                step.tell(Decision::NoWorkerPermit);
             }
             self.wants.worker_permit = true;
             return false;
         }
-        self.begin_start(now, worker, None, why, effects);
+        self.begin_start(step, worker, None, why);
         true
     }
 
     /// Starts a worker whose permit is taken.
     pub(super) fn begin_start(
         &mut self,
-        now: Moment,
+        step: &mut Step<'_>,
         worker: WorkerId,
         succeeds: Option<WorkerId>,
         why: WhyStart,
-        effects: &mut Vec<Effect>,
     ) {
         self.next_worker += 1;
-        let mut worker_state = WorkerState::starting(now, succeeds);
+        let mut worker_state = WorkerState::starting(step.now, succeeds);
         worker_state.is_asked_for = why == WhyStart::Call;
         self.workers.insert(worker, worker_state);
         if why == WhyStart::Call && self.breaker.on_trial(&self.rules) {
-            Self::tell(effects, Decision::Try);
+            step.tell(Decision::Try);
         }
-        Self::tell(effects, Decision::Start(worker, why));
-        effects.push(Effect::Start(worker));
+        step.tell(Decision::Start(worker, why));
+        step.effects.push(Effect::Start(worker));
     }
 
-    pub(super) fn ready(&mut self, now: Moment, worker: WorkerId, broker: &mut ResourceBroker) {
+    pub(super) fn ready(&mut self, step: &mut Step<'_>, worker: WorkerId) {
         let kept = self.counting() <= self.rules.min_workers;
         let Some(worker_state) = self.workers.get_mut(&worker) else { return };
         if worker_state.state != State::Starting {
             return;
         }
         worker_state.state = State::Serving;
-        worker_state.ready_at = now;
-        worker_state.idle_since = now;
+        worker_state.ready_at = step.now;
+        worker_state.idle_since = step.now;
         let succeeds = worker_state.succeeds.take();
         self.breaker.started();
-        let idle_since = succeeds.and_then(|old| self.make_way(old)).unwrap_or(now);
+        let idle_since = succeeds.and_then(|old| self.make_way(old)).unwrap_or(step.now);
         if let Some(worker_state) = self.workers.get_mut(&worker) {
             worker_state.idle_since = idle_since;
         }
-        broker.idle(self.id, worker, idle_since, kept);
+        step.broker.idle(self.id, worker, idle_since, kept);
     }
 
     /// The successor is ready: its predecessor takes no more calls and stops with its last one. Returns since when the
@@ -182,26 +178,19 @@ impl Machine {
         old.line.is_empty().then_some(old.idle_since)
     }
 
-    pub(super) fn start_failed(
-        &mut self,
-        now: Moment,
-        worker: WorkerId,
-        by_itself: bool,
-        broker: &mut ResourceBroker,
-        effects: &mut Vec<Effect>,
-    ) {
+    pub(super) fn start_failed(&mut self, step: &mut Step<'_>, worker: WorkerId, by_itself: bool) {
         let Some(worker_state) = self.workers.remove(&worker) else { return };
-        broker.return_worker_permit(self.id, worker);
+        step.broker.return_worker_permit(self.id, worker);
         if by_itself && worker_state.state != State::Leaving {
-            self.breaker.start_failed(now, &self.rules);
+            self.breaker.start_failed(step.now, &self.rules);
         }
         if !worker_state.is_asked_for && worker_state.state != State::Leaving {
-            self.breaker.addition_failed(now, &self.rules);
+            self.breaker.addition_failed(step.now, &self.rules);
         }
-        // The predecessor stays for now.
+        // The predecessor stays for step.now.
         if let Some(old) = worker_state.succeeds.and_then(|old| self.workers.get_mut(&old)) {
             old.outgoing = None;
-            old.recycle_after = now + self.rules.longest_pause;
+            old.recycle_after = step.now + self.rules.longest_pause;
         }
         // A queued call can use any worker and fails only when none is left. A worker that was stopped while starting
         // failed for that reason, which says nothing about the next start.
@@ -209,7 +198,7 @@ impl Machine {
             return;
         }
         for queued in self.waiting.drain(..) {
-            effects.push(Effect::Finish { call: queued.call(), verdict: Verdict::StartFailed(worker) });
+            step.finish(queued.call(), Verdict::StartFailed(worker));
         }
     }
 
