@@ -1,4 +1,4 @@
-//! hostler as a library: one workspace, its calls and its sessions.
+//! The library's front: one workspace, its calls and its sessions.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::registry::{Tool, Watching};
 use crate::runtime::{Runtime, Workspace};
 
-/// Tools, their workers and the way in for calls. See the [crate's front page](crate) for an example.
+/// Tools, their workers, and their calls. See the [crate documentation](crate) for an example.
 pub struct Hostler {
     workspace: Workspace,
     session: Session,
@@ -26,28 +26,28 @@ pub struct Hostler {
 pub struct ToolInfo {
     /// `pack.function`.
     pub name: String,
-    /// `pack_function`, the name for models, which accept no dot.
+    /// `pack_function`, the name for models, which do not accept a dot.
     pub mcp_name: String,
-    /// What it does.
+    /// Its description.
     pub description: Option<String>,
-    /// What it takes, as JSON Schema.
+    /// Its arguments, as JSON Schema.
     pub input_schema: Value,
-    /// What it returns, as JSON Schema, where that is certain.
+    /// Its result, as JSON Schema, if the annotation determines it.
     pub output_schema: Option<Value>,
 }
 
-/// Why hostler cannot be opened.
+/// The reason why hostler cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The configuration cannot be read or understood.
+    /// The configuration cannot be read or is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A built-in tool has no valid name, or one that is taken.
+    /// The name of a built-in tool is invalid or taken.
     #[error(transparent)]
     Builtin(#[from] Unregistered),
 }
 
-/// Says where tools and configuration are, and what else hostler has.
+/// Configures and opens a [`Hostler`].
 #[derive(Default)]
 pub struct HostlerBuilder {
     options: ConfigOptions,
@@ -61,28 +61,28 @@ pub struct HostlerBuilder {
 type Register = Box<dyn FnOnce(&mut Builtins) -> Result<(), Unregistered>>;
 
 impl HostlerBuilder {
-    /// Adds a tools folder; with one, those of the configuration do not count.
+    /// Adds a tools folder; the folders of the configuration are then ignored.
     #[must_use]
     pub fn tools(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.tools.push(folder.into());
         self
     }
 
-    /// The configuration file, instead of the `hostler.toml` that is nearest to the directory.
+    /// Sets the configuration file, instead of the `hostler.toml` nearest to the directory.
     #[must_use]
     pub fn config(mut self, file: impl Into<PathBuf>) -> Self {
         self.options.config = Some(file.into());
         self
     }
 
-    /// The directory in which relative paths begin and workers run; the current one by default.
+    /// Sets the directory for relative paths and workers; the current one by default.
     #[must_use]
     pub fn directory(mut self, folder: impl Into<PathBuf>) -> Self {
         self.directory = Some(folder.into());
         self
     }
 
-    /// The variables that workers, secrets and uv see; those of the process by default.
+    /// Sets the environment variables for workers, secrets and uv; those of the process by default.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
@@ -96,22 +96,22 @@ impl HostlerBuilder {
         self
     }
 
-    /// Adds a tool in Rust to those that the configuration enables.
+    /// Adds a tool written in Rust.
     #[must_use]
     pub fn builtin(mut self, tool: impl Builtin) -> Self {
         self.builtins.push(Box::new(move |tools| tools.register(tool)));
         self
     }
 
-    /// Adds a layer around every call. The first one that is added is the outermost.
+    /// Adds a layer around every call. The first is the outermost.
     #[must_use]
     pub fn layer(mut self, layer: Arc<dyn Layer>) -> Self {
         self.layers.push(layer);
         self
     }
 
-    /// Reads the configuration and the tools folders, and asks executables what they are. Workers start with the first
-    /// call. To be called within a tokio runtime.
+    /// Reads the configuration and the tools folders, and asks executables for their schemas. Workers start with the first
+    /// call. Must be called within a tokio runtime.
     pub fn open(mut self) -> Result<Hostler, OpenError> {
         self.options.environment = Arc::new(self.environment.take().unwrap_or_else(Environment::of_process));
         let directory = self.directory.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("."));
@@ -129,22 +129,22 @@ impl HostlerBuilder {
 }
 
 impl Hostler {
-    /// hostler with the tools and the configuration of a directory, unless the builder says otherwise.
+    /// A builder for the tools and the configuration of the current directory.
     pub fn builder() -> HostlerBuilder {
         HostlerBuilder::default()
     }
 
-    /// Accepts a call. It goes on when the handle is dropped, and ends with an outcome that is recorded once.
+    /// Accepts a call. It continues if the handle is dropped, and ends with exactly one outcome.
     pub fn start(&self, request: CallRequest) -> CallHandle {
         self.session.start(request)
     }
 
-    /// Makes a call and waits for its end. Dropping the future cancels the call.
+    /// Runs a call to its end. Dropping the future cancels the call.
     pub async fn call(&self, request: CallRequest) -> Arc<Outcome> {
         self.session.call(request).await
     }
 
-    /// Every tool that can be called now, in the order of their names.
+    /// All tools that can be called now, sorted by name.
     pub fn tools(&self) -> Vec<ToolInfo> {
         self.workspace.calls.registry.refresh_if_changed();
         let mut tools: Vec<ToolInfo> =
@@ -153,17 +153,17 @@ impl Hostler {
         tools
     }
 
-    /// Waits until every executable has said what it is, or failed to.
+    /// Waits until every executable has given its schema or failed to.
     pub async fn ready(&self) {
         self.workspace.calls.registry.asked().await;
     }
 
-    /// Another client of the same tools: its end ends its calls, and nothing else.
+    /// Opens a session: dropping it cancels its calls and nothing else.
     pub fn session(&self) -> Session {
         Session::open(Arc::clone(&self.workspace.calls))
     }
 
-    /// Serves an MCP client, a session of its own, until it closes its end.
+    /// Serves an MCP client, in a session of its own, until it closes its end.
     pub async fn serve_mcp(
         &self,
         input: impl AsyncRead + Send + Unpin,
@@ -172,23 +172,23 @@ impl Hostler {
         mcp::serve_connection(Arc::clone(&self.workspace.calls), input, output).await
     }
 
-    /// Keeps up with edits of tool files while nobody calls, until what this gives is dropped.
+    /// Watches the tool files until the returned guard is dropped.
     pub fn watch(&self) -> Watching {
         self.workspace.watch()
     }
 
-    /// How many calls ended since hostler was opened, and how.
+    /// The number of ended calls since hostler was opened, by their end.
     pub fn counts(&self) -> CallCounts {
         self.workspace.calls.counts()
     }
 
-    /// What it shares with others that are opened with [`HostlerBuilder::runtime`].
+    /// The runtime, to be shared through [`HostlerBuilder::runtime`].
     pub fn runtime(&self) -> &Arc<Runtime> {
         self.workspace.runtime()
     }
 
-    /// Lets workers that nobody else uses leave, and ends those that do not within 400 ms. One that is only dropped leaves
-    /// them to the end of the tokio runtime.
+    /// Stops workers that no other hostler uses, and kills those that do not exit within 400 ms. Without `close` they live
+    /// until the tokio runtime ends.
     pub async fn close(&self) {
         self.workspace.close().await;
     }

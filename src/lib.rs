@@ -20,20 +20,21 @@
 //!
 //! # Calls
 //!
-//! [`Hostler::call`] waits, and cancels the call when its future is dropped. [`Hostler::start`] gives a [`CallHandle`]:
-//! its [events](CallHandle::events), its [outcome](CallHandle::outcome), [`CallHandle::cancel`]; dropping it lets the call
-//! go on. Every accepted call ends with an [`Outcome`], recorded once, that says what it returned or which [`Fault`] it met,
-//! and who cancelled it. A [`Session`] is a client of its own; [`Hostler::serve_mcp`] serves one over any stream.
+//! [`Hostler::call`] waits for the outcome; dropping its future cancels the call. [`Hostler::start`] returns a
+//! [`CallHandle`] with the call's [events](CallHandle::events), its [outcome](CallHandle::outcome) and
+//! [`cancel`](CallHandle::cancel); dropping the handle lets the call continue. Every accepted call ends with exactly one
+//! [`Outcome`]: a result or a [`Fault`], and who cancelled the call, if someone did. A [`Session`] is one client;
+//! [`Hostler::serve_mcp`] serves an MCP client over any stream.
 //!
 //! # Runtime
 //!
-//! hostler wants a tokio runtime, best one of a single thread: a call passes through several tasks, and handing it between
-//! threads costs more than the work. Several [`Hostler`]s in one process share workers through one [`Runtime`].
+//! hostler needs a tokio runtime, preferably a current-thread one: a call passes through several tasks, and moving it
+//! between threads costs more than the work. Several [`Hostler`]s in one process share workers through one [`Runtime`].
 //!
 //! # Processes
 //!
-//! A program that is killed cannot clean up. One whose workers must go even then begins its `main` with
-//! [`keeper::start`]. From there on only its main thread can start processes:
+//! A killed program cannot clean up. To end its workers even then, start `main` with [`keeper::start`]. From then on, only
+//! the main thread can start processes:
 //!
 //! ```no_run
 //! use hostler::keeper;
@@ -43,14 +44,14 @@
 //!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //!     runtime.block_on(async {
 //!         hostler::reap_orphans();
-//!         // … and calls, as above.
+//!         // … calls, as above.
 //!     });
 //!     keeper::finish();
 //!     Ok(())
 //! }
 //! ```
 
-// In floor order: each may import those below it, never those above.
+// From top to bottom: each module may import those below it, never those above.
 mod cli;
 mod hostler;
 mod doctor;
@@ -87,8 +88,8 @@ pub use registry::Watching;
 pub use runtime::Runtime;
 pub use worker::LogLine;
 
-/// Ends what tools leave behind: with their workers while hostler runs, and now what killed runs of hostler left. For programs
-/// with a [keeper]; to be called on the main thread's tokio runtime.
+/// Kills what tools leave behind together with their workers, and what killed runs of hostler left behind now. For programs
+/// with a [keeper]; call it on the main thread's tokio runtime.
 pub fn reap_orphans() {
     runtime::Workspace::tidy();
 }

@@ -37,15 +37,15 @@ pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
     meta.get(KEY)?.as_str().map(str::to_owned)
 }
 
-/// Who asks; `usual` for a request that says nothing of its own about it.
+/// The caller of a request: `usual`, unless its metadata names another.
 pub(super) fn caller(
     session: SessionId,
     usual: &Arc<Caller>,
     meta: &RequestMetaObject,
     client: impl FnOnce() -> Option<String>,
 ) -> Arc<Caller> {
-    let says_something = [TAGS, TRACE, "io.modelcontextprotocol/clientInfo"].iter().any(|key| meta.contains_key(*key));
-    if !says_something {
+    let names_another = [TAGS, TRACE, "io.modelcontextprotocol/clientInfo"].iter().any(|key| meta.contains_key(*key));
+    if !names_another {
         return Arc::clone(usual);
     }
     let tags = meta.get(TAGS).and_then(Value::as_array).into_iter().flatten();
@@ -57,7 +57,7 @@ pub(super) fn caller(
     })
 }
 
-/// Hears a call and answers its request.
+/// The listener that answers a call's request.
 pub(super) struct CallReply {
     pub session: Arc<McpSession>,
     pub id: RequestId,

@@ -1,4 +1,4 @@
-//! Requests to the client: its language model, lent through MCP sampling. Revisions from 2026-07-28 on have none.
+//! Requests to the client: its language model, through MCP sampling. Revisions from 2026-07-28 on have none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const DEFAULT_MAX_TOKENS: u32 = 1000;
 #[derive(Clone)]
 pub(super) struct Client {
     outbox: Outbox,
-    /// Held only to add or to take one.
+    /// Locked only to add or to remove a request.
     pending: Arc<Mutex<Pending>>,
 }
 
@@ -36,7 +36,7 @@ impl Client {
         Self { outbox, pending: Arc::default() }
     }
 
-    /// Passes on the answer to a request of ours; an answer to no open request is ignored.
+    /// Delivers the answer to one of our requests. An answer without an open request is ignored.
     pub fn answered(&self, id: &RequestId, answer: Result<&RawValue, &RawValue>) {
         let RequestId::Number(number) = id else { return };
         let Ok(number) = u64::try_from(*number) else { return };
@@ -47,7 +47,7 @@ impl Client {
         let _ = waiting.send(answer);
     }
 
-    /// Makes a request. Dropping the future cancels it.
+    /// Sends a request. Dropping the future cancels it.
     async fn ask(&self, method: &str, params: &impl Serialize) -> Result<Value, String> {
         let (sender, answer) = oneshot::channel();
         let id = {
@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-/// Tells the client that a request needs no answer any more, unless it has answered.
+/// Cancels a request that has no answer yet.
 struct Withdraw<'a> {
     client: &'a Client,
     id: u64,
@@ -103,7 +103,7 @@ impl Llm for ClientLlm {
             let answer = self.client.ask("sampling/createMessage", &params).await;
             let answer = answer
                 .map_err(|error| format!("the client did not lend its language model (MCP sampling): {error}"))?;
-            // The content is one block or a list of them; their text is what a tool wants.
+            // The content is one block or a list of blocks; tools need their text.
             text_of(&answer["content"]).ok_or_else(|| "the client's language model answered without text".to_owned())
         })
     }

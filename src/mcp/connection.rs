@@ -1,4 +1,4 @@
-//! Bytes to lines: reads what a client sends, for as long as the client reads what it gets.
+//! Reads a client's bytes and splits them into lines, as long as the client reads its answers.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::outcome::{Cancelled, Canceller};
 
 /// The longest message a client may send, in bytes.
 pub(super) const MAX_MESSAGE: usize = 128 << 20;
-/// With this many bytes unread by the client, its requests wait.
+/// Bytes that the client may leave unread before its requests wait.
 const MAX_UNREAD: usize = 64 << 20;
-/// While its requests wait, the client is looked at this often: its end would not be seen otherwise.
+/// How often to check whether the client is gone while its requests wait: the input is not read then.
 const LOOK: Duration = Duration::from_millis(50);
 const CHUNK: usize = 16 << 10;
-/// How much of a message that is too long is kept, to find its id.
+/// The part of an overlong message that is kept, to find its id.
 const KEPT: usize = 4 << 10;
 
 /// Serves one client on any stream until it closes its end, then cancels its calls. For programs that embed hostler;
@@ -37,8 +37,8 @@ pub async fn serve_connection(
     ended
 }
 
-/// Hands every line to the session, until the input ends. `is_gone` says whether the client has closed its end, where the
-/// input cannot be read to find out.
+/// Passes every line to the session until the input ends. `is_gone` tells whether the client has closed its end while the
+/// input is not read.
 pub(super) async fn read(
     mut input: impl AsyncRead + Unpin,
     session: &Arc<McpSession>,
@@ -59,7 +59,7 @@ pub(super) async fn read(
         let read = input.read_buf(&mut lines.bytes).await;
         match read {
             Ok(1..) => lines.each(session),
-            // The last line may lack its end.
+            // The last line may lack its newline.
             Ok(0) => {
                 lines.bytes.push(b'\n');
                 lines.each(session);
@@ -71,13 +71,13 @@ pub(super) async fn read(
     }
 }
 
-/// What was read and is not answered: at most the beginning of a line.
+/// Bytes read and not processed: at most the beginning of a line.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// How much of it is known to hold no end of a line.
+    /// The length of the part known to contain no newline.
     searched: usize,
-    /// The present line is too long: its beginning is kept, the rest passed over.
+    /// The current line is too long: its beginning is kept, the rest is skipped.
     is_too_long: bool,
 }
 

@@ -1,5 +1,5 @@
-//! How a session begins, and what each of its requests must carry: by `initialize` until 2025-11-25, from 2026-07-28 on
-//! by metadata in every request.
+//! How a session begins and what its requests must carry: `initialize` up to 2025-11-25, metadata in every request from
+//! 2026-07-28 on.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -11,31 +11,31 @@ use serde_json::json;
 /// The first revision without a handshake.
 const MODERN: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 
-/// How a session came to be.
+/// How a session began.
 #[derive(Debug, Clone)]
 pub(super) enum Era {
-    /// Nothing has decided it yet; `server/discover` and `ping` leave it open.
+    /// Not decided yet; `server/discover` and `ping` do not decide it.
     Undecided,
     /// By `initialize`: requests need no metadata.
     Handshake {
-        /// What both sides agreed on.
+        /// The agreed parameters.
         client: Box<InitializeRequestParams>,
     },
-    /// By a request that carried all there is to say, as every request after it must.
+    /// By a request with complete metadata, which every later request needs as well.
     Inline,
 }
 
-/// What a request's metadata and its session come to.
+/// The rules for a request, from its metadata and its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rules {
-    /// Revisions with a handshake: plain results, requests of the server allowed.
+    /// Revisions with a handshake: plain results; the server may send requests.
     Legacy,
-    /// 2026-07-28: results name their type, cacheable ones say for how long.
+    /// 2026-07-28: results name their type, and cacheable results their lifetime.
     Modern,
 }
 
 impl Era {
-    /// The rules for a request, or why it is refused. The first good request of a session without a handshake opens it.
+    /// The rules for a request, or why it is refused. The first valid request of a session without a handshake opens it.
     pub fn admit(&mut self, method: &str, meta: &RequestMetaObject) -> Result<Rules, ErrorData> {
         let version = meta.protocol_version();
         let is_inline = matches!(self, Self::Undecided | Self::Inline) || method == "server/discover";
@@ -57,7 +57,7 @@ impl Era {
         Ok(if is_modern { Rules::Modern } else { Rules::Legacy })
     }
 
-    /// Answers `initialize`: the client's revision where it has a handshake, else the newest that has one.
+    /// Answers `initialize` with the client's revision if it has a handshake, else with the newest revision that has one.
     pub fn initialize(&mut self, mut client: InitializeRequestParams) -> InitializeResult {
         let asked = &client.protocol_version;
         let is_known = asked.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(asked);
@@ -69,7 +69,7 @@ impl Era {
         result
     }
 
-    /// What the client of a request can do.
+    /// The client's capabilities.
     pub fn capabilities(&self, meta: &RequestMetaObject) -> Option<ClientCapabilities> {
         meta.client_capabilities().or_else(|| match self {
             Self::Handshake { client } => Some(client.capabilities.clone()),
@@ -77,7 +77,7 @@ impl Era {
         })
     }
 
-    /// The client as it calls itself.
+    /// The client's name and version.
     pub fn client_name(&self, meta: &RequestMetaObject) -> Option<String> {
         let named = |info: &Implementation| format!("{} {}", info.name, info.version);
         meta.client_info().as_ref().map(named).or_else(|| match self {
@@ -92,7 +92,7 @@ pub(super) fn discover() -> DiscoverResult {
     DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), about())
 }
 
-/// hostler as a server.
+/// hostler's server information.
 pub(super) fn about() -> InitializeResult {
     let capabilities: ServerCapabilities =
         serde_json::from_value(json!({"tools": {"listChanged": true}, "logging": {}})).unwrap_or_default();

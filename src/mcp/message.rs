@@ -1,4 +1,4 @@
-//! JSON-RPC lines: reading one, writing one, and the answer to one that cannot be read.
+//! JSON-RPC lines: parsing, writing, and the answer to a line that cannot be parsed.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use crate::call::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 
 /// A line from the client.
 pub(super) enum Incoming<'a> {
-    /// Wants an answer.
+    /// Expects an answer.
     Request { id: RequestId, method: Cow<'a, str>, params: Option<&'a RawValue> },
-    /// Wants none.
+    /// Expects no answer.
     Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
-    /// Answers a request of ours.
+    /// Answers one of our requests.
     Response { id: RequestId, answer: Result<&'a RawValue, &'a RawValue> },
-    /// Not a message, and not meant as one: a line of a shell or of a package manager.
+    /// Not meant as a message: the output of a shell or of a package manager.
     Noise,
-    /// Cannot be read; this is the answer.
+    /// Cannot be parsed; the answer to it.
     Unreadable(Vec<u8>),
 }
 
@@ -38,12 +38,12 @@ struct Line<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// A member that is there, also where it is `null`.
+/// A member that is present, even if it is `null`.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn parse(line: &[u8]) -> Incoming<'_> {
     let line = line.trim_ascii();
     if !line.starts_with(b"{") {
@@ -71,11 +71,11 @@ pub(super) fn parse(line: &[u8]) -> Incoming<'_> {
     }
 }
 
-/// The parameters of a request. What is missing reads as an empty object.
+/// The parameters of a request. Missing parameters are an empty object.
 pub(super) fn params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, serde_json::Error> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
-        // Of a list serde would take a struct's fields in their order.
+        // serde would fill a struct's fields from a list, in order.
         return Err(serde::de::Error::custom("the params are an object"));
     }
     serde_json::from_str(text)
@@ -112,7 +112,7 @@ pub(super) fn notification(method: &str, params: impl Serialize) -> Vec<u8> {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
-/// A request of ours as a line.
+/// One of our requests as a line.
 pub(super) fn request(id: u64, method: &str, params: impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Request<'a, P> {
@@ -130,7 +130,7 @@ fn line(message: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// The answer to a line that is not JSON as clients write it. Without one, whoever sent it would wait for ever.
+/// The answer to a line that is not valid JSON. Without an answer, its sender would wait forever.
 fn unreadable(line: &[u8], error: Option<&serde_json::Error>) -> Vec<u8> {
     let message = match error {
         Some(error) if is_too_deep(error) => too_deep(line),
@@ -142,7 +142,7 @@ fn unreadable(line: &[u8], error: Option<&serde_json::Error>) -> Vec<u8> {
     answer(&id_of(line), ErrorCode::PARSE_ERROR, &message)
 }
 
-/// What is said of a message that is nested too deep: which argument it is in, where that can be told.
+/// The error for a message that is nested too deeply, with the argument that it is in if that is known.
 pub(super) fn too_deep(line: &[u8]) -> String {
     match &keys_to_the_depth(line, 3)[..] {
         [params, arguments, name] if params == "params" && arguments == "arguments" => deep_argument(name),
@@ -150,7 +150,7 @@ pub(super) fn too_deep(line: &[u8]) -> String {
     }
 }
 
-/// The answer to a line that is longer than a message may be; `begin` is how it begins.
+/// The answer to a line that exceeds the limit for messages; `begin` is the beginning of the line.
 pub(super) fn oversized(begin: &[u8], most: usize) -> Vec<u8> {
     answer(&id_of(begin), ErrorCode::INVALID_REQUEST, &format!("this message is longer than {} MB", most >> 20))
 }
@@ -163,7 +163,7 @@ fn answer(id: &Value, code: ErrorCode, message: &str) -> Vec<u8> {
     line(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
 }
 
-/// The message's own id, as far as it can be made out. One deeper within belongs to something else.
+/// The message's own id, if it can be found. An id at a deeper level belongs to something else.
 fn id_of(line: &[u8]) -> Value {
     let (mut depth, mut string, mut escaped) = (0_usize, None, false);
     for (at, byte) in line.iter().enumerate() {
@@ -189,7 +189,7 @@ fn id_of(line: &[u8]) -> Value {
     Value::Null
 }
 
-/// A number or a string at the beginning of a text.
+/// A number or a string at the beginning of the text.
 fn first_value(text: &[u8]) -> Option<Value> {
     let first = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>().next()?.ok()?;
     serde_json::from_str(first.get()).ok().filter(|value: &Value| value.is_number() || value.is_string())

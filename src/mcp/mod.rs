@@ -1,7 +1,7 @@
-//! MCP for every revision in the field, on the model types of rmcp: one session for each client, whatever it connects by.
+//! MCP in all published revisions, on rmcp's model types: one session per client, independent of the transport.
 //!
 //! A connection only frames: [`connection`] turns bytes into lines, [`session`] answers each of them, and [`outbox`]
-//! writes. No other loop stands between, so a `tools/call` costs one parse, one task and one write.
+//! writes. There is no other loop in between: a `tools/call` costs one parse, one task and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
 mod call;

@@ -1,4 +1,4 @@
-//! What a client reads while its call is under way: progress, where it asked for it, and log messages.
+//! Notifications during a call: progress, if the client asked for it, and log messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use super::outbox::Outbox;
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
 
-/// Clients give up after a minute of silence; while a worker is being started they hear something this often.
+/// The interval of notifications while a worker is being started: clients give up after a minute of silence.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// A client that leaves this many bytes unread gets no more notifications until it has read some.
+/// Unread bytes beyond which notifications are dropped.
 const MAX_UNREAD: usize = 4 << 20;
 
-/// How the last note before the tool itself runs ends.
+/// The end of the last note before the tool runs.
 const READY: &str = "is ready";
 
 /// Writes the notifications of one call.
@@ -31,20 +31,20 @@ struct Shared {
     level: Option<LoggingLevel>,
     tool: String,
     progress: Mutex<Progress>,
-    /// Notifications that were left out because the client does not read.
+    /// Notifications dropped because the client does not read.
     dropped: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Progress {
     last: f64,
-    /// What is being done before the tool runs.
+    /// The current preparation.
     starting: Option<String>,
     has_heartbeat: bool,
 }
 
 impl Notifier {
-    /// For a client that asked for progress or for logs; `None` for one that asked for neither.
+    /// `None` if the client asked for neither progress nor logs.
     pub fn new(outbox: Outbox, token: Option<ProgressToken>, level: Option<LoggingLevel>, tool: &str) -> Option<Self> {
         (token.is_some() || level.is_some()).then(|| {
             let (progress, dropped) = (Mutex::default(), AtomicUsize::new(0));
@@ -68,7 +68,7 @@ impl Notifier {
         let value = {
             let mut progress = self.0.progress.lock();
             progress.starting = None;
-            // Progress must grow, whatever a tool says; the total stays the tool's.
+            // MCP requires progress to increase, whatever a tool reports; the total stays the tool's.
             progress.last = if note.progress > progress.last { note.progress } else { progress.last + STEP };
             progress.last
         };
@@ -87,7 +87,7 @@ impl Notifier {
     }
 }
 
-/// What progress grows by when nothing else makes it grow.
+/// The smallest increase of progress.
 const STEP: f64 = 0.001;
 
 impl Shared {
@@ -126,7 +126,7 @@ impl Drop for Shared {
     }
 }
 
-/// Says that it is still being worked on, until the tool runs or the call has ended.
+/// Repeats the last note until the tool runs or the call has ended.
 async fn beat(call: std::sync::Weak<Shared>) {
     loop {
         tokio::time::sleep(HEARTBEAT).await;

@@ -1,4 +1,4 @@
-//! What the client is to read: whole messages, in the order they were finished.
+//! Messages to the client: whole, and in the order in which they were finished.
 
 use std::io;
 use std::pin::Pin;
@@ -12,34 +12,34 @@ use tokio::sync::Notify;
 /// Any stream that can be written to.
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Where messages for the client go. Copies share the stream.
+/// Sends messages to the client. Clones share the stream.
 #[derive(Clone)]
 pub(super) struct Outbox(Arc<Senders>);
 
-/// Everybody who can send. The writing task ends after the last of them.
+/// Shared by all clones of an outbox. The writing task ends after the last clone.
 struct Senders(Arc<Shared>);
 
 struct Shared {
-    /// Held to write what the stream takes without waiting, or to add to what waits.
+    /// Locked to write without waiting, or to extend the backlog.
     state: Mutex<State>,
-    /// There is something to write, or nobody left who could add to it.
+    /// Notified when there is something to write, and after the last clone.
     wake: Notify,
     caught_up: Notify,
 }
 
 struct State {
     stream: Writer,
-    /// Whole messages that wait, and how much of them is written.
+    /// Whole messages, of which the first `written` bytes are written.
     backlog: Vec<u8>,
     written: usize,
-    /// Bytes that the stream took and has not passed on yet, as standard output does that a thread writes.
+    /// Bytes that the stream has accepted and not yet flushed: a thread writes standard output where it cannot be polled.
     unflushed: usize,
-    /// The writing task waits for something to do. While it waits for the stream, only it may poll that: a stream wakes
-    /// whoever polled it last.
+    /// The writing task is waiting for messages. While it waits for the stream instead, only it may poll the stream:
+    /// streams wake the task that polled last.
     is_idle: bool,
-    /// The client takes nothing any more.
+    /// The client no longer reads.
     is_closed: bool,
-    /// Nobody is left who could send.
+    /// The last clone is gone.
     is_over: bool,
 }
 
@@ -60,7 +60,7 @@ impl Outbox {
         Self(Arc::new(Senders(shared)))
     }
 
-    /// Adds whole messages, each with its line end. They are written with what else is added before the next write.
+    /// Queues whole messages, each with its newline. They are written together with others queued before the next write.
     pub fn send(&self, messages: &[u8]) {
         let mut state = self.0.0.state.lock();
         if !state.is_closed {
@@ -69,8 +69,8 @@ impl Outbox {
         }
     }
 
-    /// Writes whole messages at once, if nothing waits and the stream takes them; what it does not take waits. Saves an
-    /// answer that nothing is likely to follow a hand-over to another task.
+    /// Writes whole messages immediately if the backlog is empty; what the stream does not accept is queued. For an answer
+    /// that is probably the last for now: saves a hand-over to another task.
     pub fn send_now(&self, messages: &[u8]) {
         let mut state = self.0.0.state.lock();
         if state.is_closed {
@@ -96,13 +96,13 @@ impl Outbox {
         }
     }
 
-    /// Bytes that the client has not taken yet; none for a client that will never take them.
+    /// Bytes that the client has not read yet; 0 if it never will.
     pub fn waiting(&self) -> usize {
         let state = self.0.0.state.lock();
         if state.is_closed { 0 } else { state.backlog.len() - state.written + state.unflushed }
     }
 
-    /// Waits until everything that was sent has been written, or never will be.
+    /// Waits until everything has been written, or never will be.
     pub async fn caught_up(&self) {
         loop {
             let caught_up = self.0.0.caught_up.notified();
@@ -140,7 +140,7 @@ impl State {
         is_flushed
     }
 
-    /// Writes as much of the backlog as the stream takes.
+    /// Writes as much of the backlog as the stream accepts.
     fn poll_backlog(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.backlog.len() {
             match Pin::new(&mut self.stream).poll_write(context, &self.backlog[self.written..]) {
@@ -163,7 +163,7 @@ impl State {
         Poll::Ready(flushed)
     }
 
-    /// What is written is given back where it is much, so that a client that reads slowly costs what it has not read.
+    /// Frees the written part if it is large, so that a slow client costs only what it has not read.
     fn wait(&mut self) -> Poll<io::Result<()>> {
         if self.written > KEPT {
             self.backlog.drain(..self.written);
@@ -173,10 +173,10 @@ impl State {
     }
 }
 
-/// The room for messages that is kept between them, in bytes.
+/// The buffer kept between messages, in bytes.
 const KEPT: usize = 1 << 20;
 
-/// Writes what waits, until the client or everybody who could send is gone.
+/// Writes the backlog until the client or the last clone is gone.
 async fn write(shared: Arc<Shared>) {
     loop {
         shared.state.lock().is_idle = false;
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(read.await.unwrap(), expected.concat());
     }
 
-    /// As standard output is that a thread writes: it takes bytes at once and passes them on later.
+    /// Like standard output written by a thread: it accepts bytes immediately and flushes them later.
     #[tokio::test]
     async fn a_stream_that_passes_bytes_on_later_is_waited_for_by_the_writing_task() {
         let (ours, mut client) = tokio::io::duplex(8);

@@ -1,6 +1,6 @@
 //! An outcome as the answer to `tools/call`: content for models, structured content for programs, the rest in `_meta`.
 //!
-//! The tool's JSON is passed on as the text that it is: nothing is parsed into values, and long integers stay exact.
+//! The tool's JSON is passed on as text: nothing is parsed into values, and long integers stay exact.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::outcome::{
     without_bytes,
 };
 
-/// The line that answers a call. An unknown tool is an error of the protocol; every other failure is a result that says so.
+/// The line that answers a call. An unknown tool is a protocol error; every other failure is a result with `isError`.
 pub(super) fn line(id: &RequestId, outcome: &Outcome, rules: Rules, envelope: bool) -> Vec<u8> {
     let answer = match &outcome.ended {
         Ok(raw) => {
@@ -45,7 +45,7 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<Structured<'a>>,
     is_error: bool,
-    /// Results say of what type they are since there is more than one type of them.
+    /// Required since revision 2026-07-28, which has several types of results.
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
     #[serde(rename = "_meta")]
@@ -81,7 +81,7 @@ enum Structured<'a> {
     Wrapped {
         result: &'a RawValue,
     },
-    /// A result whose files were taken out of it.
+    /// A result without its files.
     Apart(Value),
 }
 
@@ -122,7 +122,7 @@ fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome, rules: Rules) -> Answer<
     }
 }
 
-/// A success whose files are content of their own.
+/// A success whose files are content blocks.
 fn with_files(apart: Apart, outcome: &Outcome, rules: Rules) -> Answer<'_> {
     let text = Text { text: Content::Quoted(apart.result.to_string().into()) };
     let files = apart.files.into_iter().map(|file| Block::File(Box::new(file)));
@@ -170,16 +170,16 @@ fn meta<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Meta<'a> {
 
 /// A result without its files, and the files.
 struct Apart {
-    /// The result, with `size` and `content` (the place in the list of content) where a file's bytes stood.
+    /// The result; `size` and `content` (the index of the content block) replace a file's bytes.
     result: Value,
-    /// The files, in the order they have in the result.
+    /// The files, in the order of the result.
     files: Vec<ContentBlock>,
 }
 
-/// Content before the files: the result as text.
+/// Content blocks before the files: the result as text.
 const BEFORE: usize = 1;
 
-/// Takes a result apart; `None` for one without files.
+/// Separates a result from its files; `None` if it has no files.
 fn taken_apart(call_id: &str, json: &str) -> Option<Apart> {
     if !may_hold_files(json) {
         return None;
@@ -207,7 +207,7 @@ fn block(file: &File<'_>, call_id: &str, place: usize) -> ContentBlock {
     }
 }
 
-/// What may stand in an address as it is, besides letters and digits.
+/// Characters that need no encoding in a URI, besides letters and digits.
 const NOT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
         serde_json::from_slice(&line).unwrap()
     }
 
-    /// What rmcp's own type makes of the same content.
+    /// The same content, written by rmcp's own type.
     fn theirs(value: &Value, text: &str, rules: Rules) -> Value {
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
         result.structured_content = Some(if value.is_object() { value.clone() } else { json!({"result": value}) });

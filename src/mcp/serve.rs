@@ -15,11 +15,11 @@ use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::Signals;
 
-/// How long calls under way may still take once the client has gone or hostler is to end.
+/// The time limit for running calls after the client is gone or a signal arrived.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How long workers may take to die after that.
+/// The time limit for the death of the workers after that.
 const KILL: Duration = Duration::from_millis(400);
-/// How long the client may take to read its last answers.
+/// The time limit for the client to read its last answers.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Why serving ended.
@@ -27,11 +27,11 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub enum Ended {
     /// The client closed its end.
     ClientGone,
-    /// A signal asked for it.
+    /// A signal arrived.
     Signalled,
 }
 
-/// Serves one client until it goes or a signal asks for the end. When this returns, every worker is gone.
+/// Serves one client until it is gone or a signal arrives. When this returns, every worker is gone.
 pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
     let Stdio { input, output, input_fd } = stdio::open(&service.config.environment);
     let session = McpSession::new(Arc::clone(&service), Outbox::new(output));
@@ -66,7 +66,7 @@ pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
     service.pools.end();
     let farewell = async {
         service.pools.emptied().await;
-        // Callers of unfinished calls are told, if they read.
+        // Unfinished calls are answered, if the client reads.
         if !is_drained && timeout(LAST_WORDS, session.drained()).await.is_err() {
             tracing::warn!("the client left answers unread");
         }
@@ -77,7 +77,7 @@ pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
     ended
 }
 
-/// Whether the other end of a pipe or socket is closed, though there may be something left to read.
+/// Whether the other end of a pipe or socket is closed, even if unread bytes remain.
 fn is_closed(stream: &OwnedFd) -> bool {
     #[cfg(target_os = "linux")]
     let closed = PollFlags::HUP | PollFlags::RDHUP;

@@ -1,4 +1,4 @@
-//! One client: its revision, log level, list cursor and running calls. Every line it sends is answered here.
+//! One client: its revision, log level, list cursor and running calls. Every line that it sends is processed here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub(super) struct McpSession {
     session: Session,
     outbox: Outbox,
     client: Client,
-    /// Held only to look or to change it.
+    /// Locked only briefly.
     state: Mutex<State>,
-    /// Requests without an answer. Held only to add, to look up or to take one.
+    /// Requests without an answer. Locked only briefly.
     running: Mutex<HashMap<RequestId, Running>>,
-    /// Subscriptions that are open. Held only to add one or to take them all.
+    /// Open subscriptions. Locked only briefly.
     listening: Mutex<JoinSet<()>>,
-    /// Has seen every change that the client's last list shows. Held only to look.
+    /// Marks the changes that the client's last list contained. Locked only briefly.
     listed: Mutex<watch::Receiver<u64>>,
     /// Whether the session is over.
     over: watch::Sender<bool>,
@@ -43,7 +43,7 @@ pub(super) struct McpSession {
 struct State {
     era: Era,
     level: Option<LoggingLevel>,
-    /// Who asks, where a request does not say it.
+    /// The caller of requests that do not name another.
     caller: Arc<Caller>,
 }
 
@@ -55,7 +55,7 @@ enum Running {
     Subscription(AbortHandle),
 }
 
-/// Why a request has no result.
+/// The reason for a refusal.
 type Refused = ErrorData;
 
 impl McpSession {
@@ -83,13 +83,13 @@ impl McpSession {
         &self.outbox
     }
 
-    /// The changes of the list of tools since the client last saw it: one between its list and its wish to hear of changes
-    /// is not lost.
+    /// Changes of the list of tools since the client's last list, so that a change between that list and a subscription is
+    /// not lost.
     pub fn changes(&self) -> Changes {
         Changes::new(self.listed.lock().clone(), self.outbox.clone(), self.over.subscribe())
     }
 
-    /// Answers a line, or begins to.
+    /// Processes a line.
     pub fn take(self: &Arc<Self>, line: &[u8]) {
         match message::parse(line) {
             Incoming::Request { id, method, params } => {
@@ -121,7 +121,7 @@ impl McpSession {
                 self.outbox.send(&message::result(id, result));
                 return Ok(());
             }
-            // Also before a session is open.
+            // Allowed before a session is open.
             "ping" if !matches!(self.state.lock().era, Era::Inline) => {
                 self.outbox.send_now(&message::result(id, json!({})));
                 return Ok(());
@@ -189,14 +189,14 @@ impl McpSession {
         request.listener = Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier });
         self.running.lock().insert(id.clone(), Running::Accepted);
         let handle = self.session.start(request);
-        // A call that has ended already is not in the table any more.
+        // The call may already have ended and been removed.
         if let Some(running) = self.running.lock().get_mut(id) {
             *running = Running::Call(handle);
         }
         Ok(())
     }
 
-    /// Answers a call. One that its client cancelled is not answered.
+    /// Answers a call, unless the client cancelled it.
     pub fn answer(&self, id: &RequestId, outcome: &Outcome, rules: Rules) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
@@ -206,7 +206,7 @@ impl McpSession {
             return;
         }
         let line = result::line(id, outcome, rules, self.wears_envelope());
-        // With other calls under way, answers are likely to go together.
+        // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
     }
 
@@ -245,7 +245,7 @@ impl McpSession {
         self.outbox.caught_up().await;
     }
 
-    /// Ends subscriptions: they are answered, and nothing is announced any more.
+    /// Ends and answers all subscriptions.
     pub fn end_subscriptions(&self) {
         self.over.send_replace(true);
     }
@@ -280,7 +280,7 @@ struct Cancel {
     reason: Option<String>,
 }
 
-/// The parameters of a request, or what is wrong with them: JSON that nobody can read, or another shape.
+/// The parameters of a request, or an error: invalid JSON, or the wrong shape.
 fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line: &[u8]) -> Result<T, Refused> {
     message::params(params).map_err(|error| {
         if crate::call::is_too_deep(&error) {

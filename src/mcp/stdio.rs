@@ -1,7 +1,7 @@
-//! Standard input and output without blocking threads, whatever they are.
+//! Standard input and output, without blocking threads where possible.
 //!
-//! Python clients give their servers pipes, Node clients sockets; both go through the reactor. Only files and terminals
-//! are read by a thread, which costs a hand-over for every message.
+//! Python clients use pipes, Node clients sockets; both are polled. Only files and terminals need a thread, which costs a
+//! hand-over for every message.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,11 +24,11 @@ type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) struct Stdio {
     pub input: Reader,
     pub output: Writer,
-    /// A descriptor of its own for standard input, to see whether the client is there.
+    /// A separate descriptor for standard input, to check whether the client is there.
     pub input_fd: Option<OwnedFd>,
 }
 
-/// What the client gave us.
+/// The kind of a stream.
 enum Kind {
     Pipe,
     Socket,
@@ -82,7 +82,7 @@ fn open_output(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Opti
     })
 }
 
-/// Another description of the same pipe, so that only ours does not block, and not everybody's who shares the stream.
+/// Opens the pipe again: the non-blocking mode of the original would affect every process that shares it.
 #[cfg(target_os = "linux")]
 fn reopen(_: BorrowedFd<'_>, number: &str, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
@@ -94,7 +94,7 @@ fn reopen(fd: BorrowedFd<'_>, _: &str, _: OFlags) -> io::Result<OwnedFd> {
     fd.try_clone_to_owned()
 }
 
-/// A socket cannot be opened anew. Its other end is another description, so only our own side stops blocking.
+/// A socket cannot be opened again. Its other end has its own mode, so only our side stops blocking.
 fn socket(fd: BorrowedFd<'_>) -> io::Result<UnixStream> {
     let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
     stream.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! Word to a client that its list of tools has changed: unasked in sessions with a handshake, by
+//! Notifications that the list of tools has changed: unrequested in sessions with a handshake, through
 //! `subscriptions/listen` since 2026-07-28.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::outbox::Outbox;
 use super::session::McpSession;
 use super::{lifecycle, message};
 
-/// A client that has more bytes than this to read hears of changes once it has read them.
+/// Unread bytes beyond which changes are announced later.
 const MAX_UNREAD: usize = 64 << 10;
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
@@ -19,7 +19,7 @@ const LIST_CHANGED: &str = "notifications/tools/list_changed";
 /// The key of a subscription's id in `_meta`.
 const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The changes that one listener is to hear of.
+/// The changes for one listener.
 pub(super) struct Changes {
     announced: watch::Receiver<u64>,
     outbox: Outbox,
@@ -28,19 +28,19 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Those that the receiver has not seen.
+    /// Changes that the receiver has not seen.
     pub fn new(announced: watch::Receiver<u64>, outbox: Outbox, over: watch::Receiver<bool>) -> Self {
         Self { announced, outbox, over }
     }
 
-    /// Waits until there is a change and a client that reads. However many changes there were, they are one.
+    /// Waits until there is a change and the client reads. Several changes count as one.
     /// `None` once the session is over.
     pub async fn next(&mut self) -> Option<()> {
         let Self { announced, outbox, over } = self;
         let heard = async {
             announced.changed().await.ok()?;
             if outbox.waiting() > MAX_UNREAD {
-                // Not seen yet, should this future be dropped meanwhile.
+                // Not seen yet, in case this future is dropped.
                 announced.mark_changed();
                 outbox.caught_up().await;
             }
@@ -54,7 +54,7 @@ impl Changes {
     }
 }
 
-/// Tells a client of changes for as long as its session lasts.
+/// Announces changes until the session is over.
 pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
     tokio::spawn(async move {
         while changes.next().await.is_some() {
@@ -63,7 +63,7 @@ pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
     });
 }
 
-/// Answers `subscriptions/listen`: acknowledged at once, answered when the session ends.
+/// Processes `subscriptions/listen`: acknowledged at once, answered when the session ends.
 pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: SubscriptionFilter) {
     let outbox = session.outbox();
     let accepted = requested.supported_by(&lifecycle::about().capabilities);

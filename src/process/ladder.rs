@@ -54,8 +54,8 @@ pub(super) fn signal_named(process: Pid, name: &str, signal: Signal) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let numbers = threads.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_it = |thread: &libc::pid_t| {
-        let told = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
-        told.is_ok_and(|told| told.trim_end() == name)
+        let found = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
+        found.is_ok_and(|found| found.trim_end() == name)
     };
     let Some(thread) = numbers.into_iter().find(is_it) else { return false };
     // SAFETY: tgkill takes three numbers and accesses no memory of this process. It reaches a thread of that process or
@@ -79,7 +79,7 @@ mod tests {
     fn a_missing_thread_is_not_signalled() {
         let own = rustix::process::getpid();
         // A delivered signal would kill this process.
-        assert!(!signal_named(own, "nobody has it", Signal::KILL));
+        assert!(!signal_named(own, "no such thread", Signal::KILL));
     }
 }
 

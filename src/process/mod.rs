@@ -1,6 +1,6 @@
 //! The only place that starts, signals and reaps processes.
 //!
-//! Every process gets a group of its own, a complete environment that somebody wrote down, and pipes on all three
+//! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
 //! streams. Nothing is inherited by accident.
 
 mod child;

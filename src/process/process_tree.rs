@@ -111,7 +111,7 @@ pub async fn reap_orphans() {
     let mut killed = HashMap::new();
     loop {
         tokio::select! {
-            told = deaths.recv() => if told.is_none() { return },
+            death = deaths.recv() => if death.is_none() { return },
             () = ENDED.notified() => {}
         }
         if look(&mut killed).await > SLICE {

@@ -61,14 +61,14 @@ mod tests {
         let read = |json| serde_json::from_str::<HelloReply>(json);
         let hello = read(r#"{"protocol":1.0,"pid":77.0}"#).unwrap();
         assert_eq!((hello.protocol, hello.pid), (1, 77));
-        for (json, told) in [
+        for (json, part) in [
             (r#"{"protocol":1.5,"pid":7}"#, "expected a whole number in range, got 1.5"),
             (r#"{"protocol":1,"pid":1e12}"#, "expected a whole number in range"),
             (r#"{"protocol":"1","pid":7}"#, "invalid type: string"),
             (r#"{"pid":7}"#, "missing field `protocol`"),
         ] {
             let error = read(json).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(part), "{error}");
         }
     }
 }

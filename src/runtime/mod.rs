@@ -1,8 +1,8 @@
-//! What exists once a process, and the workspaces in it.
+//! What exists once per process, and the workspaces in it.
 //!
 //! A [`Runtime`] holds the pools of workers and what they share. A [`Workspace`] is one effective configuration with its
-//! catalogue; any number of them live in one runtime, and their sessions share a worker only where it would be the same
-//! worker anyway (`executor::PoolKey`).
+//! catalogue. A runtime has any number of workspaces; their sessions share a worker only if both would start an
+//! identical one (`executor::PoolKey`).
 
 mod workspace;
 
@@ -14,13 +14,13 @@ use crate::config::Config;
 use crate::executor::{PoolStore, caps};
 use crate::pool::BrokerHandle;
 
-/// The workers of a process, and the limits that hold for all of them together.
+/// The workers of a process, and the limits on all of them together.
 pub struct Runtime {
     pub(crate) pools: Arc<PoolStore>,
 }
 
 impl Runtime {
-    /// With the `[limits]` of a configuration: those of single workspaces in it do not count.
+    /// A runtime with the `[limits]` of this configuration; those of its workspaces are ignored.
     pub fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self { pools: PoolStore::new(Arc::new(BrokerHandle::new(caps(config)))) })
     }

@@ -18,23 +18,23 @@ use crate::process::{self, Signals};
 use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
 use crate::worker::{Shims, Sources};
 
-/// Workers of a finished command may run their exit handlers for this long.
+/// The time limit for exit handlers of workers after a command.
 const FAREWELL: Duration = Duration::from_millis(400);
 
-/// What earlier runs left behind is looked for this long after the start, when whoever waits for it has been served.
+/// The delay of the search for leftovers of earlier runs, so that it does not slow the start.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// One effective configuration and its catalogue, with what serves it.
+/// One effective configuration, its catalogue, and what serves it.
 pub struct Workspace {
-    /// What is in force.
+    /// The effective configuration.
     pub config: Arc<Config>,
-    /// The way in for calls.
+    /// Accepts calls.
     pub calls: Arc<CallService>,
     runtime: Arc<Runtime>,
 }
 
 impl Workspace {
-    /// Reads the configuration and the tool folders. Starts nothing: workers come with the first call.
+    /// Reads the configuration and the tool folders. Workers start with the first call.
     pub fn open(wanted: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
         Ok(Self::build(Config::load(wanted, directory)?))
     }
@@ -45,13 +45,13 @@ impl Workspace {
         Self::build_with(config, tools)
     }
 
-    /// The same, with these tools inside: [`Builtins::of`] the configuration, and what a program adds to them.
+    /// The same, with these built-in tools: [`Builtins::of`] the configuration, and those that a program adds.
     pub fn build_with(config: Config, tools: Builtins) -> Self {
         let runtime = Runtime::new(&config);
         Self::build_in(runtime, config, tools, Vec::new())
     }
 
-    /// A workspace beside others, with these layers around its calls.
+    /// A workspace in an existing runtime, with these layers around its calls.
     pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins, layers: Vec<Arc<dyn Layer>>) -> Self {
         let config = Arc::new(config);
         let cache = paths::cache(&config.environment);
@@ -69,13 +69,13 @@ impl Workspace {
         Self { config, calls, runtime }
     }
 
-    /// What it shares with other workspaces.
+    /// The runtime that it shares with other workspaces.
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
 
-    /// Asks the executables of the tools folders what they are, now and whenever one is new. For programs with a keeper, on the
-    /// main thread's runtime.
+    /// Asks executables in the tools folders for their schemas, now and whenever one appears. For programs with a keeper, on
+    /// the main thread's runtime.
     pub fn ask(&self) {
         let registry = &self.calls.registry;
         let env_filter = registry.env_filter.clone();
@@ -85,12 +85,12 @@ impl Workspace {
         ));
     }
 
-    /// The tools of one folder by themselves, as they would be served: executables among them are asked, and nothing is kept of
-    /// it. To be run where [`Workspace::ask`] may be.
+    /// The tools of one folder alone, as they would be served: executables are asked for their schemas, and nothing is cached.
+    /// Call it where [`Workspace::ask`] may be called.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
         let limit = self.config.layer.executables.schema_timeout();
-        // What the tools of either declare.
+        // The secrets that tools of either catalogue declare.
         let env_filter = registry.env_filter.clone();
         env_filter.add_all_of(&self.calls.registry.env_filter);
         tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env_filter }));
@@ -98,27 +98,27 @@ impl Workspace {
         registry
     }
 
-    /// The same without running anything: of executables, only the names of their files are known.
+    /// The same without running anything: of executables, only the file names are known.
     pub fn glance_into(&self, folder: &Path) -> Arc<Registry> {
         let mut config = (*self.config).clone();
         config.tools.value = vec![folder.to_owned()];
-        // Whoever looks wants to see the silent ones too.
+        // Includes executables without a schema.
         config.layer.executables.on_schema_failure = None;
         Arc::new(Registry::open(Arc::new(config)))
     }
 
-    /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
+    /// Watches the tool files until the returned guard is dropped.
     pub fn watch(&self) -> Watching {
         let sources = Sources::in_cache(&paths::cache(&self.config.environment));
         let service = Arc::downgrade(&self.calls);
         let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {
-            // Pools live on the runtime, and this is a thread beside it.
+            // Pools need the tokio runtime; this is another thread.
             let inside = runtime.as_ref().map(tokio::runtime::Handle::enter);
             if let Some(service) = service.upgrade().filter(|_| inside.is_some()) {
                 service.changed(catalogue);
             }
-            // A version that was never called may still be the last good one.
+            // A version that was never called may be the last good one.
             let good = catalogue
                 .files
                 .iter()
@@ -128,7 +128,7 @@ impl Workspace {
         Watching::start(&self.calls.registry, Box::new(keep))
     }
 
-    /// Tables of the configuration that fit no tool there is, with the name that may have been meant.
+    /// Tables of the configuration that match no tool, with the most similar name.
     pub fn unmatched_settings(&self) -> Vec<(Option<Place>, String)> {
         let catalogue = self.calls.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
@@ -141,7 +141,7 @@ impl Workspace {
             let near = listed_as(name)
                 .map(|listed| format!("; it is listed as {listed}: write [tool.{listed}]"))
                 .or_else(|| nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?")));
-            // In headers the table is called so.
+            // The table's name in headers.
             let of_header =
                 || "; in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one".to_owned();
             let near = near.filter(|_| name != "hostler").or_else(|| (name == "hostler").then(of_header));
@@ -151,8 +151,8 @@ impl Workspace {
         unmatched.map(say).collect()
     }
 
-    /// Sees to processes while hostler runs: what tools leave behind goes with their workers, and what killed runs of
-    /// hostler left behind goes now. For programs with a keeper; to be called on the main thread's runtime.
+    /// Kills what tools leave behind together with their workers, and what killed runs of hostler left behind now. For
+    /// programs with a keeper; call it on the main thread's runtime.
     pub fn tidy() {
         tokio::spawn(process::reap_orphans());
         tokio::spawn(async {
@@ -161,7 +161,7 @@ impl Workspace {
         });
     }
 
-    /// As [`Workspace::close`], but a second signal ends the workers at once.
+    /// Like [`Workspace::close`], but a second signal kills the workers at once.
     pub async fn close_hearing(&self, signals: &Signals) {
         tokio::select! {
             () = self.close() => {}
@@ -173,7 +173,7 @@ impl Workspace {
         }
     }
 
-    /// Lets workers leave by themselves for a moment, then ends them.
+    /// Stops workers gracefully, and kills those that do not exit in time.
     pub async fn close(&self) {
         self.calls.pools.close();
         if tokio::time::timeout(FAREWELL, self.calls.pools.emptied()).await.is_err() {
@@ -183,7 +183,7 @@ impl Workspace {
     }
 }
 
-/// The directory of workers, where it is another than that of the process.
+/// The working directory of workers, if it is not that of the process.
 fn own_directory(config: &Config) -> Option<PathBuf> {
     let is_other = std::env::current_dir().map_or(true, |current| current != config.directory);
     Some(config.directory.clone()).filter(|folder| is_other && folder.is_dir())

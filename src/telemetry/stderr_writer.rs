@@ -144,8 +144,8 @@ mod tests {
         stderr_writer.add("two\nlines\n");
         // This line would fit, but would precede the gap.
         stderr_writer.add("3\n");
-        let told = stderr_writer.next();
-        let (before, notice) = told.split_at(MOST - 2);
+        let written = stderr_writer.next();
+        let (before, notice) = written.split_at(MOST - 2);
         assert_eq!(text(before), long);
         assert_eq!(text(notice), "3 log lines were dropped: stderr was not read\n");
         stderr_writer.add("after\n");

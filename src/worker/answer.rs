@@ -92,8 +92,8 @@ impl Handshake {
         let line = error.data.as_ref().and_then(|data| data.get("line")?.as_u64());
         let file = self.spec.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Python's own message has the place of a syntax error.
-        let is_told = line.is_some_and(|line| error.message.contains(&format!("({file}, line {line})")));
-        let place = line.filter(|_| !is_told).map(|line| format!(" ({file} line {line})")).unwrap_or_default();
+        let is_named = line.is_some_and(|line| error.message.contains(&format!("({file}, line {line})")));
+        let place = line.filter(|_| !is_named).map(|line| format!(" ({file} line {line})")).unwrap_or_default();
         let details = Details {
             traceback: error.detail("traceback").map(str::to_owned),
             exception: error.detail("type").map(str::to_owned),

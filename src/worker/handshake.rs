@@ -190,7 +190,7 @@ impl Handshake {
                     unread.read().await;
                 }
                 match (item, &described) {
-                    (WorkerEvent::Frame(Incoming::Described(told)), Some(described)) => described(told),
+                    (WorkerEvent::Frame(Incoming::Described(types)), Some(described)) => described(types),
                     (item, _) => events.send(item),
                 }
                 events.room().await;

@@ -1,19 +1,19 @@
-//! The keeper: a small process above hostler that outlives it by a moment, so that nothing of it is left whoever is
+//! The keeper: a small process above hostler that outlives it briefly, so that nothing remains whichever process is
 //! killed.
 //!
 //! ```text
 //! client ── keeper ── supervisor ── workers, builds, and what those start
 //!             │           │
-//!             └── pipe ───┘   the keeper writes the signals it got; its end is the keeper's death
+//!             └── pipe ───┘   carries the signals that the keeper received; closes when the keeper dies
 //! ```
 //!
-//! The process that was started becomes the keeper, since its number is the one that clients and shells know, and a
-//! child of it goes on as the supervisor. When the supervisor dies, whatever it died of, the keeper kills every process
-//! below and ends as the supervisor did. When the keeper dies, the supervisor does the same and leaves. Both adopt what
-//! loses its parent further down, so neither a new group nor a new session nor a double fork leads out of the descendants.
+//! The process that was started becomes the keeper, because clients and shells know its pid, and a child of it continues
+//! as the supervisor. When the supervisor dies, for whatever reason, the keeper kills every process below and ends as the
+//! supervisor did. When the keeper dies, the supervisor does the same and exits. Both adopt orphans below them, so no new
+//! group, new session or double fork escapes.
 //!
-//! On macOS no process can adopt orphans or list its descendants: there the keeper passes signals on, and the supervisor
-//! ends its workers' groups when the keeper is gone; what a killed supervisor leaves behind ends with its standard input.
+//! On macOS no process can adopt orphans or list its descendants: there the keeper forwards signals, and the supervisor
+//! kills its workers' groups when the keeper is gone; workers of a killed supervisor end with their standard input.
 
 mod beneath;
 mod escalation;
@@ -46,15 +46,14 @@ pub enum KeeperError {
 
 /// Puts a keeper above this process, for hostler and for programs that embed it.
 ///
-/// It is to be the first thing that `main` does: the calling process becomes the keeper and never returns from here, and
-/// a child of it returns in its place, with everything the caller had. From then on that child adopts what loses its
-/// parent below it, so it must run `reap_orphans`, and every process that it starts besides is reaped
-/// by hostler; a program that starts its own children and waits for them should start those through a process of their
-/// own. It also has to call [`finish`] before it ends.
+/// Call it first in `main`: the calling process becomes the keeper and never returns, and a child returns in its place,
+/// with everything the caller had. From then on the child adopts orphans below it, so it must run `reap_orphans`, and
+/// hostler reaps every other child process too: a program that waits for its own children should start them through a
+/// separate process. Call [`finish`] before the program ends.
 ///
-/// Without a keeper, hostler kills its workers with their groups and descendants when it ends in order, and the kernel
-/// kills those it started from the main thread when it is killed; but what a worker started lives on then until the next
-/// start of hostler finds it, and daemons that tools made are not found while hostler lives.
+/// Without a keeper, an orderly end of hostler kills its workers with their groups and descendants, and when hostler is
+/// killed, the kernel kills the workers started from the main thread. But processes that workers started then live until
+/// the next start of hostler finds them, and daemons of tools are not found while hostler lives.
 pub fn start(limits: Limits) -> Result<(), KeeperError> {
     if !is_alone() {
         return Err(KeeperError::NotAlone);
@@ -64,17 +63,17 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     // The keeper forwards USR1 at once, perhaps before the supervisor has a handler.
     survive_notices();
     // Both ends are close-on-exec: a copy in another process would hide the end of the pipe.
-    let (words, told) = io::pipe()?;
+    let (reader, writer) = io::pipe()?;
     adopt_orphans();
     let keeper = getpid();
     if let Some(supervisor) = fork()? {
-        drop(words);
-        keep::keep(supervisor, &told.into(), limits, &spared);
+        drop(reader);
+        keep::keep(supervisor, &writer.into(), limits, &spared);
     }
-    drop(told);
+    drop(writer);
     adopt_orphans();
     leave_group();
-    Ok(beneath::watch(words.into(), keeper)?)
+    Ok(beneath::watch(reader.into(), keeper)?)
 }
 
 /// In a group of its own the supervisor survives a kill of the keeper's group, as some clients do, and cleans up. At a
