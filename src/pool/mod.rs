@@ -1,24 +1,25 @@
 //! The workers of one tool file and their queue: a pure state machine, and the actor that carries out its effects.
 
 mod actor;
+mod admission;
 mod alarm;
+mod breaker;
 mod broker;
-mod open_call;
+mod broker_handle;
 mod event;
 mod handle;
 mod job;
-mod admission;
 mod machine;
+mod open_call;
 mod perform;
 mod rules;
-mod worker_state;
-mod broker_handle;
 mod status;
-mod breaker;
+mod worker_state;
+
 #[cfg(test)]
 mod beside_tests;
 #[cfg(test)]
-mod growth_tests;
+mod breaker_tests;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
@@ -31,14 +32,11 @@ mod replacement_tests;
 mod sharing_tests;
 #[cfg(test)]
 mod simulation;
-#[cfg(test)]
-mod breaker_tests;
 
 pub use admission::{AdmissionQueue, RunPermit};
 pub use broker::Caps;
 pub use broker_handle::{BrokerHandle, Usage};
-pub use handle::Cancellation;
-pub use handle::Pool;
+pub use handle::{Cancellation, Pool};
 pub use job::{Caller, Job, Listener, NoopListener, SessionId, Settled};
 pub use open_call::busy;
 pub use rules::Rules;

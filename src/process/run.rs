@@ -77,6 +77,12 @@ pub fn last_word(said: &str) -> Option<&str> {
     Some(if last.starts_with("Node.js v") { reason() } else { last }.trim())
 }
 
+/// A word of a command line, quoted if needed, for commands that users copy from messages.
+pub fn shell_word(text: &str) -> String {
+    // Only a NUL cannot be quoted, and no path contains one.
+    shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use rustix::process::Pid;

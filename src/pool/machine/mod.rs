@@ -130,7 +130,7 @@ impl Machine {
     pub fn step(&mut self, now: Moment, event: Event, broker: &mut ResourceBroker) -> Vec<Effect> {
         let mut step = Step { now, broker, effects: Vec::new() };
         self.last_step = now;
-        self.process(&mut step, event);
+        self.handle(&mut step, event);
         self.recycle(&mut step);
         self.assign(&mut step);
         self.grow(&mut step);
@@ -139,7 +139,7 @@ impl Machine {
         step.effects
     }
 
-    fn process(&mut self, step: &mut Step<'_>, event: Event) {
+    fn handle(&mut self, step: &mut Step<'_>, event: Event) {
         match event {
             Event::Submit(spec) => self.submit(step, spec),
             Event::Cancel(call) => self.cancel(step, call),

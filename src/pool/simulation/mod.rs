@@ -5,8 +5,6 @@
 //! moves time itself. Machines with built-in faults prove that the world detects faults: each fault must fail some
 //! seed.
 
-mod chance;
-mod checks;
 mod moves;
 mod world;
 

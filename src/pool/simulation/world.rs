@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::chance::{Chance, rules};
 use crate::pool::broker::{Caps, PoolId, ResourceBroker, Wakeup};
 use crate::pool::event::{CallId, CallSpec, Effect, Event, Moment, StopMode, Verdict, WorkerId};
 use crate::pool::machine::{Machine, Mutant};
@@ -145,5 +144,100 @@ impl World {
                 papers.begun_in.push((pool, worker));
             }
         }
+    }
+}
+
+/// xorshift: small and portable.
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) fn of_seed(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    pub(super) fn few(&mut self, limit: u64) -> usize {
+        usize::try_from(self.below(limit)).unwrap()
+    }
+
+    pub(super) fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+}
+
+pub(super) fn rules(chance: &mut Chance) -> Rules {
+    let concurrency = if chance.one_in(3) { 2 + chance.few(3) } else { 1 };
+    let max_workers = 1 + chance.few(3);
+    Rules {
+        min_workers: chance.few(1 + max_workers as u64),
+        max_workers,
+        concurrency,
+        max_queue: 1 + chance.few(12),
+        write_ahead: 1 + chance.few(8),
+        idle: (!chance.one_in(4)).then(|| Duration::from_millis(200)),
+        max_calls: chance.one_in(4).then(|| 3 + chance.below(5)),
+        max_lifetime: chance.one_in(5).then(|| Duration::from_millis(300)),
+        max_rss: chance.one_in(4).then_some(50),
+        breaker: 2 + u32::try_from(chance.below(4)).unwrap(),
+        seed: chance.below(1_000),
+        ..Rules::default()
+    }
+}
+
+impl World {
+    pub(super) fn check(&self) {
+        // One beyond the limit for each pool that a running call waits for.
+        assert!(self.workers.len() <= self.caps.workers + self.pools.len(), "{} workers alive", self.workers.len());
+        let running: usize = (0..self.pools.len()).map(|pool| self.running_in(pool)).sum();
+        assert!(running <= self.caps.running, "{running} calls run");
+        for (pool, machine) in self.pools.iter().enumerate() {
+            self.check_pool(pool, machine);
+        }
+    }
+
+    pub(super) fn of(&self, pool: usize) -> impl Iterator<Item = &ModelWorker> {
+        self.workers.iter().filter(move |((of, _), _)| *of == pool).map(|(_, worker)| worker)
+    }
+
+    pub(super) fn running_in(&self, pool: usize) -> usize {
+        let concurrency = self.rules[pool].concurrency;
+        let lives = self.of(pool).filter(|worker| !worker.stopping);
+        let begun = lives.flat_map(|worker| worker.line.iter().take(concurrency));
+        // The caller of a stuck call was answered; the call keeps running.
+        begun.filter(|call| !self.calls[call].spec.nested && self.calls[call].verdict.is_none()).count()
+    }
+
+    pub(super) fn check_pool(&self, pool: usize, machine: &Machine) {
+        let rules = &self.rules[pool];
+        let alive = self.of(pool).filter(|worker| !worker.stopping).count();
+        let replaces = rules.max_calls.is_some() || rules.max_lifetime.is_some() || rules.max_rss.is_some();
+        // A worker due for replacement and its successor count as one.
+        let most = rules.max_workers * if replaces { 2 } else { 1 };
+        // Draining workers take no more calls and stop with their last one.
+        let draining = machine.draining();
+        assert!(alive <= most + draining, "{alive} workers alive of {most} and {draining}");
+        let capacity = if rules.concurrency > 1 { rules.concurrency } else { rules.write_ahead };
+        for worker in self.of(pool) {
+            assert!(worker.stopping || worker.line.len() <= capacity, "a worker holds {}", worker.line.len());
+        }
+        assert_eq!(machine.unused_run_permits(), 0, "a permit is held for a caller that was answered");
+        assert!(alive <= 2 * rules.max_workers, "{alive} workers alive where {} may be", rules.max_workers);
+        let waiting = machine.waiting().count();
+        let requeued = 2 * most * capacity;
+        assert!(waiting <= rules.max_queue + requeued, "{waiting} wait");
+        let idle = |worker: &ModelWorker| worker.ready && !worker.stopping && worker.line.is_empty();
+        let could_run = self.broker.running() < self.caps.running && self.wakeups.is_empty() && !machine.is_on_trial();
+        let serving = self.of(pool).filter(|worker| idle(worker)).count() > machine.draining();
+        assert!(
+            waiting == 0 || !could_run || !serving,
+            "a worker is idle while calls wait: {machine:?} {:?}",
+            self.broker
+        );
     }
 }
