@@ -19,6 +19,10 @@ bench *options:
 storm *rounds:
     scripts/storm {{rounds}}
 
+# Write the galleries of messages anew; read the difference
+gallery:
+    scripts/gallery
+
 # What continuous integration refuses
 lint:
     cargo fmt --all --check
