@@ -277,9 +277,10 @@ impl CallService {
             host: tool.entry.settings.host_access.value.then(|| host::access(self, call)),
             cancellation: running.cancellation.clone(),
         };
+        // Boxed: the future of a warm call would be five times as large.
         match tool.entry.serving() {
-            Serving::EachCall => self.one_shots.call(tool, invocation).await,
-            Serving::Inside => self.built_ins.call(tool, invocation).await,
+            Serving::EachCall => Box::pin(self.one_shots.call(tool, invocation)).await,
+            Serving::Inside => Box::pin(self.built_ins.call(tool, invocation)).await,
             Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, invocation).await,
         }
     }
@@ -369,8 +370,8 @@ struct CallIds {
 impl CallIds {
     fn next(&self) -> String {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        let [high, low] = [0, 1].map(|key: usize| self.keys[key].hash_one(number));
-        format!("{high:016x}{low:016x}")
+        let halves = [0, 1].map(|key: usize| self.keys[key].hash_one(number).to_be_bytes());
+        data_encoding::HEXLOWER.encode(halves.as_flattened())
     }
 }
 

@@ -3,8 +3,8 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    ClientCapabilities, DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities,
+    DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, ProtocolVersion, RequestMetaObject,
+    ServerCapabilities,
 };
 use serde_json::json;
 
@@ -69,12 +69,12 @@ impl Era {
         result
     }
 
-    /// The client's capabilities.
-    pub fn capabilities(&self, meta: &RequestMetaObject) -> Option<ClientCapabilities> {
-        meta.client_capabilities().or_else(|| match self {
-            Self::Handshake { client } => Some(client.capabilities.clone()),
-            _ => None,
-        })
+    /// Whether the client has a language model to ask.
+    pub fn may_sample(&self, meta: &RequestMetaObject) -> bool {
+        meta.client_capabilities().map_or_else(
+            || matches!(self, Self::Handshake { client } if client.capabilities.sampling.is_some()),
+            |capabilities| capabilities.sampling.is_some(),
+        )
     }
 
     /// The client's name and version.

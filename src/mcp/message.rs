@@ -29,7 +29,7 @@ struct Line<'a> {
     #[serde(default, borrow)]
     id: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    method: Option<Cow<'a, str>>,
+    method: Option<Method<'a>>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
     #[serde(default, borrow, deserialize_with = "present")]
@@ -37,6 +37,10 @@ struct Line<'a> {
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
 }
+
+/// Borrowed unless it contains escapes, as serde does for a `Cow` that is not in an `Option`.
+#[derive(Deserialize)]
+struct Method<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A member that is present, even if it is `null`.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
@@ -56,8 +60,8 @@ pub(super) fn parse(line: &[u8]) -> Incoming<'_> {
     };
     let known = id.filter(|id| id.get() != "null").map(|id| serde_json::from_str::<RequestId>(id.get()));
     match (method, known) {
-        (Some(method), Some(Ok(id))) => Incoming::Request { id, method, params },
-        (Some(method), None) => Incoming::Notification { method, params },
+        (Some(Method(method)), Some(Ok(id))) => Incoming::Request { id, method, params },
+        (Some(Method(method)), None) => Incoming::Notification { method, params },
         (None, Some(Ok(id))) if result.is_some() || error.is_some() => {
             Incoming::Response { id, answer: error.map_or_else(|| Ok(result.unwrap_or(RawValue::NULL)), Err) }
         }
@@ -125,7 +129,11 @@ pub(super) fn request(id: u64, method: &str, params: impl Serialize) -> Vec<u8> 
 }
 
 fn line(message: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    // Most answers fit, and need no second allocation.
+    let mut line = Vec::with_capacity(512);
+    if serde_json::to_writer(&mut line, message).is_err() {
+        line.clear();
+    }
     line.push(b'\n');
     line
 }

@@ -171,22 +171,28 @@ impl McpSession {
 
     fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
         let CallParams { name, arguments, meta } = params;
-        let mut request = CallRequest::new(name, arguments.unwrap_or_default());
-        let (rules, samples, level) = {
+        let (rules, caller, samples, level) = {
             let mut state = self.state.lock();
             let rules = state.era.admit("tools/call", &meta)?;
-            request.caller = call::caller(self.session.id(), &state.caller, &meta, || state.era.client_name(&meta));
-            let samples = state.era.capabilities(&meta).is_some_and(|capabilities| capabilities.sampling.is_some());
-            (rules, samples, meta.log_level().or(state.level))
+            let caller = call::caller(self.session.id(), &state.caller, &meta, || state.era.client_name(&meta));
+            (rules, caller, state.era.may_sample(&meta), meta.log_level().or(state.level))
         };
         if self.running.lock().contains_key(id) {
             return Err(ErrorData::invalid_request("a request with this id is still running", None));
         }
-        request.key = call::key(&meta);
         let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
-        request.llm = samples.then(client);
-        let notifier = Notifier::new(self.outbox.clone(), meta.get_progress_token(), level, &request.tool);
-        request.listener = Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier });
+        let notifier = Notifier::new(self.outbox.clone(), meta.get_progress_token(), level, &name);
+        let request = CallRequest {
+            tool: name,
+            arguments: arguments.unwrap_or_default(),
+            timeout: None,
+            caller,
+            key: call::key(&meta),
+            listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier }),
+            llm: samples.then(client),
+            at_most: None,
+            chain: Vec::new(),
+        };
         self.running.lock().insert(id.clone(), Running::Accepted);
         let handle = self.session.start(request);
         // The call may already have ended and been removed.

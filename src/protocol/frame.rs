@@ -79,7 +79,7 @@ impl CallFrame<'_> {
         let pieces = self.kwargs.get().len() + self.config.get().len() + self.secrets.get().len();
         let mut out = Vec::with_capacity(pieces + self.function.len() + self.call_id.len() + 192);
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        out.extend_from_slice(self.id.to_string().as_bytes());
+        push_number(&mut out, self.id);
         out.extend_from_slice(b",\"method\":\"call\",\"params\":{\"function\":");
         push_string(&mut out, self.function);
         for (name, value) in [("kwargs", self.kwargs), ("config", self.config), ("secrets", self.secrets)] {
@@ -91,7 +91,7 @@ impl CallFrame<'_> {
         out.extend_from_slice(b",\"call\":{\"id\":");
         push_string(&mut out, self.call_id);
         out.extend_from_slice(b",\"deadline_ms\":");
-        out.extend_from_slice(self.deadline_ms.to_string().as_bytes());
+        push_number(&mut out, self.deadline_ms);
         out.extend_from_slice(b",\"trace\":");
         match self.trace {
             Some(trace) => push_string(&mut out, trace),
@@ -179,6 +179,12 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     } else {
         out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
     }
+}
+
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    use std::io::Write;
+    // Writing to memory does not fail.
+    let _ = write!(out, "{number}");
 }
 
 /// JSON text on one line. In valid JSON, line breaks occur only between tokens, so a space is equivalent.
