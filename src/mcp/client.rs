@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 
 use super::lifecycle::Rules;
 use super::message;
-use super::outbox::Outbox;
 use crate::call::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
+use crate::process::Outbox;
 
 const DEFAULT_MAX_TOKENS: u32 = 1000;
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::message;
-use super::outbox::Outbox;
 use super::session::McpSession;
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
+use crate::process::Outbox;
 
 /// The longest message a client may send, in bytes.
 pub(super) const MAX_MESSAGE: usize = 128 << 20;

@@ -1,7 +1,8 @@
 //! MCP in all published revisions, on rmcp's model types: one session per client, independent of the transport.
 //!
-//! A connection only frames: [`connection`] turns bytes into lines, [`session`] answers each of them, and [`outbox`]
-//! writes. There is no other loop in between: a `tools/call` costs one parse, one task and one write.
+//! A connection only frames: [`connection`] turns bytes into lines, [`session`] answers each of them, and an
+//! [`Outbox`](crate::process::Outbox) writes. There is no other loop in between: a `tools/call` costs one parse, one task
+//! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
 mod call;
@@ -10,7 +11,6 @@ mod connection;
 mod lifecycle;
 mod message;
 mod notifier;
-mod outbox;
 mod result;
 mod serve;
 mod session;

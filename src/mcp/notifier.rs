@@ -9,7 +9,7 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotific
 use serde_json::{Value, json};
 
 use super::message;
-use super::outbox::Outbox;
+use crate::process::Outbox;
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
 

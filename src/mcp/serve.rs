@@ -8,12 +8,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::time::timeout;
 
 use super::connection::read;
-use super::outbox::Outbox;
 use super::session::McpSession;
 use super::stdio::{self, Stdio};
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
-use crate::process::Signals;
+use crate::process::{Outbox, Signals};
 
 /// The time limit for running calls after the client is gone or a signal arrived.
 const DRAIN: Duration = Duration::from_millis(500);

@@ -17,11 +17,11 @@ use super::client::{Client, ClientLlm};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
-use super::outbox::Outbox;
 use super::subscription::{self, Changes};
 use super::{result, tools};
 use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
 use crate::outcome::{Cancelled, Canceller, Outcome};
+use crate::process::Outbox;
 
 /// A session, shared with its running calls.
 pub(super) struct McpSession {

@@ -14,8 +14,8 @@ use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::outbox::Writer;
 use crate::config::Environment;
+use crate::process::Writer;
 
 /// Any stream that can be read.
 type Reader = Box<dyn AsyncRead + Send + Unpin>;

@@ -7,9 +7,9 @@ use rmcp::model::{RequestId, SubscriptionFilter};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::outbox::Outbox;
 use super::session::McpSession;
 use super::{lifecycle, message};
+use crate::process::Outbox;
 
 /// Unread bytes beyond which changes are announced later.
 const MAX_UNREAD: usize = 64 << 10;

@@ -57,7 +57,7 @@ impl Launcher for MemoryLauncher {
 }
 
 async fn live(
-    mut frames: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut frames: mpsc::UnboundedReceiver<String>,
     mut orders: mpsc::UnboundedReceiver<Control>,
     events: EventSender,
 ) {
@@ -79,7 +79,7 @@ async fn live(
                 Some(_) => {}
             },
             Some(frame) = frames.recv() => {
-                let frame: Value = serde_json::from_slice(&frame).unwrap();
+                let frame: Value = serde_json::from_str(&frame).unwrap();
                 let (id, params) = (&frame["id"], &frame["params"]);
                 let reply = match params["function"].as_str() {
                     Some("echo") => json!({"jsonrpc": "2.0", "id": id, "result": params["kwargs"]}),

@@ -79,7 +79,7 @@ impl CallFrame<'_> {
         let pieces = self.kwargs.get().len() + self.config.get().len() + self.secrets.get().len();
         let mut out = Vec::with_capacity(pieces + self.function.len() + self.call_id.len() + 192);
         out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        push_number(&mut out, self.id);
+        push_json(&mut out, self.id);
         out.extend_from_slice(b",\"method\":\"call\",\"params\":{\"function\":");
         push_string(&mut out, self.function);
         for (name, value) in [("kwargs", self.kwargs), ("config", self.config), ("secrets", self.secrets)] {
@@ -91,7 +91,7 @@ impl CallFrame<'_> {
         out.extend_from_slice(b",\"call\":{\"id\":");
         push_string(&mut out, self.call_id);
         out.extend_from_slice(b",\"deadline_ms\":");
-        push_number(&mut out, self.deadline_ms);
+        push_json(&mut out, self.deadline_ms);
         out.extend_from_slice(b",\"trace\":");
         match self.trace {
             Some(trace) => push_string(&mut out, trace),
@@ -177,14 +177,13 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     } else {
-        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+        push_json(out, text);
     }
 }
 
-fn push_number(out: &mut Vec<u8>, number: u64) {
-    use std::io::Write;
-    // Writing to memory does not fail.
-    let _ = write!(out, "{number}");
+fn push_json(out: &mut Vec<u8>, value: impl Serialize) {
+    // Numbers and strings can always be written to memory.
+    let _ = serde_json::to_writer(out, &value);
 }
 
 /// JSON text on one line. In valid JSON, line breaks occur only between tokens, so a space is equivalent.

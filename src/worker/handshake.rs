@@ -16,7 +16,7 @@ use super::reader::LinkReader;
 use super::stack::Stack;
 use super::stderr::{self, Tail};
 use super::task::{Interruption, Signals, WorkerTask};
-use super::writer::{LinkWriter, start_writer};
+use super::writer::LinkWriter;
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Child, PipeEnd, Tracked};
@@ -81,7 +81,7 @@ impl Handshake {
         Ok(Pipes {
             unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
-            writer: start_writer(stdin, codec.clone()),
+            writer: LinkWriter::new(Box::new(stdin), codec.clone()),
             output: PipeEnd::beyond(&stdout),
             reader: LinkReader::new(stdout, codec.clone()),
         })
@@ -120,7 +120,7 @@ impl Handshake {
         let spec = &self.spec;
         let describe = spec.describe.as_deref().filter(|_| !spec.was_asked.swap(true, Ordering::Relaxed));
         let hello = Hello::new(&spec.pack, &spec.secrets, &spec.host).running(spec.concurrency).describing(describe);
-        pipes.writer.send(hello.frame());
+        pipes.writer.send(&hello.frame());
         let limit = spec.startup_timeout;
         let hello = match tokio::time::timeout(limit, self.await_hello(&mut pipes.reader)).await {
             Ok(Some(Ok(hello))) => hello,

@@ -1,4 +1,4 @@
-//! Messages to the client: whole, and in the order in which they were finished.
+//! Messages to another process, a client or a worker: whole, and in the order in which they were finished.
 
 use std::io;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
 /// Any stream that can be written to.
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Sends messages to the client. Clones share the stream.
+/// Sends messages to another process. Clones share the stream; after the last clone it is closed.
 #[derive(Clone)]
-pub(super) struct Outbox(Arc<Senders>);
+pub struct Outbox(Arc<Senders>);
 
 /// Shared by all clones of an outbox. The writing task ends after the last clone.
 struct Senders(Arc<Shared>);
@@ -37,7 +37,7 @@ struct State {
     /// The writing task is waiting for messages. While it waits for the stream instead, only it may poll the stream:
     /// streams wake the task that polled last.
     is_idle: bool,
-    /// The client no longer reads.
+    /// The other process no longer reads.
     is_closed: bool,
     /// The last clone is gone.
     is_over: bool,
@@ -96,7 +96,7 @@ impl Outbox {
         }
     }
 
-    /// Bytes that the client has not read yet; 0 if it never will.
+    /// Bytes that the stream has not accepted yet; 0 if it never will.
     pub fn waiting(&self) -> usize {
         let state = self.0.0.state.lock();
         if state.is_closed { 0 } else { state.backlog.len() - state.written + state.unflushed }
@@ -111,6 +111,12 @@ impl Outbox {
             }
             caught_up.await;
         }
+    }
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Outbox").field("waiting", &self.waiting()).finish()
     }
 }
 
@@ -163,7 +169,7 @@ impl State {
         Poll::Ready(flushed)
     }
 
-    /// Frees the written part if it is large, so that a slow client costs only what it has not read.
+    /// Frees the written part if it is large, so that a slow reader costs only what it has not read.
     fn wait(&mut self) -> Poll<io::Result<()>> {
         if self.written > KEPT {
             self.backlog.drain(..self.written);
@@ -176,7 +182,7 @@ impl State {
 /// The buffer kept between messages, in bytes.
 const KEPT: usize = 1 << 20;
 
-/// Writes the backlog until the client or the last clone is gone.
+/// Writes the backlog until the other process or the last clone is gone.
 async fn write(shared: Arc<Shared>) {
     loop {
         shared.state.lock().is_idle = false;
