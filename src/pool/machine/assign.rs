@@ -24,90 +24,86 @@ impl Machine {
     /// Assigns queued calls to workers with capacity.
     pub(super) fn assign(&mut self, step: &mut Step<'_>) {
         while let Some(mut queued) = self.waiting.front().copied() {
-            let Some(worker) = self.worker_for(step, &mut queued) else { return };
-            let Some(worker_state) = self.workers.get_mut(&worker) else { return };
+            let Some(id) = self.worker_for(step, &mut queued) else { return };
+            let Some(worker) = self.workers.get_mut(&id) else { return };
             self.waiting.pop_front();
-            if worker_state.line.len() < self.rules.concurrency {
+            if worker.line.len() < self.rules.concurrency {
                 queued.since = step.now;
             }
-            if worker_state.line.is_empty() {
-                step.broker.busy(self.id, worker);
+            if worker.line.is_empty() {
+                step.broker.busy(self.pool, id);
             }
-            worker_state.line.push_back(queued);
-            step.effects.push(Effect::Send { worker, call: queued.call() });
+            worker.line.push_back(queued);
+            step.effects.push(Effect::Send { worker: id, call: queued.call() });
         }
     }
 
     /// The worker that takes this call now, and a run permit if the call needs one.
     fn worker_for(&mut self, step: &mut Step<'_>, queued: &mut QueuedCall) -> Option<WorkerId> {
         let (capacity, concurrency) = (self.capacity(), self.rules.concurrency);
-        if self.breaker.on_trial(&self.rules) && self.workers.values().any(|worker_state| !worker_state.line.is_empty())
-        {
+        if self.breaker.on_trial(&self.rules) && self.workers.values().any(|worker| !worker.line.is_empty()) {
             return None;
         }
         let takes_any = sabotaged!(self, SendToLeaving);
-        let has_room = |worker_state: &WorkerState| {
-            worker_state.has_room(capacity, queued.spec.nested) || (takes_any && worker_state.state == State::Leaving)
+        let has_room = |worker: &WorkerState| {
+            worker.has_room(capacity, queued.spec.nested) || (takes_any && worker.state == State::Leaving)
         };
         // The oldest, so that the youngest become idle and leave first. No call waits behind another while a worker is
         // idle.
-        let begins = |worker_state: &WorkerState| worker_state.line.len() < concurrency;
-        let is_apart = |worker_state: &WorkerState| queued.attempt != Attempt::Alone || worker_state.line.is_empty();
+        let begins = |worker: &WorkerState| worker.line.len() < concurrency;
+        let is_apart = |worker: &WorkerState| queued.attempt != Attempt::Alone || worker.line.is_empty();
         // A worker due for replacement gets nothing written ahead, so that it can finish.
-        let takes = |worker_state: &WorkerState| {
-            has_room(worker_state)
-                && (begins(worker_state) || worker_state.due_since.is_none())
-                && is_apart(worker_state)
+        let takes = |worker: &WorkerState| {
+            has_room(worker) && (begins(worker) || worker.due_since.is_none()) && is_apart(worker)
         };
-        let mut roomy = self.workers.iter().filter(|(_, worker_state)| takes(worker_state));
-        let (worker, worker_state) =
-            roomy.clone().find(|(_, worker_state)| begins(worker_state)).or_else(|| roomy.next())?;
-        let begins = worker_state.line.len() < concurrency;
+        let mut roomy = self.workers.iter().filter(|(_, worker)| takes(worker));
+        let (id, worker) = roomy.clone().find(|(_, worker)| begins(worker)).or_else(|| roomy.next())?;
+        let begins = worker.line.len() < concurrency;
         if queued.spec.nested {
-            return Some(*worker);
+            return Some(*id);
         }
         if begins {
             let has_one = std::mem::take(&mut self.has_spare_permit);
-            queued.has_run_permit = has_one || step.broker.take_run_permit(self.id) || sabotaged!(self, IgnoreCap);
+            queued.has_run_permit = has_one || step.broker.take_run_permit(self.pool) || sabotaged!(self, IgnoreCap);
             self.wants.run_permit = !queued.has_run_permit;
-            return queued.has_run_permit.then_some(*worker);
+            return queued.has_run_permit.then_some(*id);
         }
         // A call written ahead takes over the permit of the call before it. So that call must hold a permit, and no
         // other pool may be waiting for one.
-        let inherits = worker_state.line.iter().all(|earlier| !earlier.spec.nested);
-        (inherits && !step.broker.others_wait(self.id)).then_some(*worker)
+        let inherits = worker.line.iter().all(|earlier| !earlier.spec.nested);
+        (inherits && !step.broker.others_wait(self.pool)).then_some(*id)
     }
 
-    pub(super) fn answered(&mut self, step: &mut Step<'_>, worker: WorkerId, call: CallId, cancelled: bool) {
+    pub(super) fn answered(&mut self, step: &mut Step<'_>, id: WorkerId, call: CallId, cancelled: bool) {
         let rules = self.rules;
-        let holds = |worker_state: &WorkerState| worker_state.line.iter().any(|queued| queued.call() == call);
-        let worker = if sabotaged!(self, BelieveLateNews) {
-            self.workers.iter().find(|(_, worker_state)| holds(worker_state)).map_or(worker, |(holder, _)| *holder)
+        let holds = |worker: &WorkerState| worker.line.iter().any(|queued| queued.call() == call);
+        let id = if sabotaged!(self, BelieveLateNews) {
+            self.workers.iter().find(|(_, worker)| holds(worker)).map_or(id, |(holder, _)| *holder)
         } else {
-            worker
+            id
         };
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        let Some(place) = worker_state.line.iter().position(|queued| queued.call() == call) else { return };
-        let begun = place < worker_state.begun(&rules);
-        let Some(queued) = worker_state.line.remove(place) else { return };
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        let Some(place) = worker.line.iter().position(|queued| queued.call() == call) else { return };
+        let begun = place < worker.begun(&rules);
+        let Some(queued) = worker.line.remove(place) else { return };
         if begun {
-            worker_state.calls += 1;
+            worker.calls += 1;
         }
         if !queued.settled {
             let timed_out = begun && cancelled && queued.escalation.is_overdue();
             let verdict =
-                if timed_out { Verdict::TimedOut { worker, stopped: false } } else { Verdict::Answered(worker) };
+                if timed_out { Verdict::TimedOut { worker: id, stopped: false } } else { Verdict::Answered(id) };
             step.finish(call, verdict);
             if sabotaged!(self, AnswerTwice) {
                 step.finish(call, verdict);
             }
         }
-        self.pass_on_run_permit(step, worker, queued.has_run_permit);
+        self.pass_on_run_permit(step, id, queued.has_run_permit);
         if begun {
             self.ran(step, step.now.saturating_sub(queued.since), cancelled);
-            self.next_begins(step, worker);
+            self.next_begins(step, id);
         }
-        self.rest_or_leave(step, worker);
+        self.rest_or_leave(step, id);
     }
 
     fn ran(&mut self, step: &mut Step<'_>, run: std::time::Duration, cancelled: bool) {
@@ -118,32 +114,32 @@ impl Machine {
     }
 
     /// Passes the permit of an ended call to the next call of its worker, or returns it.
-    fn pass_on_run_permit(&mut self, step: &mut Step<'_>, worker: WorkerId, has_run_permit: bool) {
+    fn pass_on_run_permit(&mut self, step: &mut Step<'_>, id: WorkerId, has_run_permit: bool) {
         if !has_run_permit || sabotaged!(self, LeakRunPermit) {
             return;
         }
         let concurrency = self.rules.concurrency;
-        let line = self.workers.get_mut(&worker).map(|worker_state| &mut worker_state.line);
+        let line = self.workers.get_mut(&id).map(|worker| &mut worker.line);
         let needs_one = |queued: &&mut QueuedCall| {
             !queued.has_run_permit && !queued.spec.nested && queued.escalation != Escalation::Stuck
         };
         let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
         match heir {
             Some(heir) => heir.has_run_permit = true,
-            None => step.broker.return_run_permit(self.id),
+            None => step.broker.return_run_permit(self.pool),
         }
     }
 
     /// The worker begins its next call.
-    fn next_begins(&mut self, step: &mut Step<'_>, worker: WorkerId) {
+    fn next_begins(&mut self, step: &mut Step<'_>, id: WorkerId) {
         let rules = self.rules;
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        let Some(next) = worker_state.line.get_mut(rules.concurrency - 1) else { return };
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        let Some(next) = worker.line.get_mut(rules.concurrency - 1) else { return };
         next.since = step.now;
         // A withdrawn call may have begun before the withdrawal arrived.
         if next.settled {
             next.escalation = Escalation::interrupted(step.now, false, &rules);
-            step.effects.push(interruption(worker, next.call(), true, &rules));
+            step.effects.push(interruption(id, next.call(), true, &rules));
         }
     }
 
@@ -154,7 +150,7 @@ impl Machine {
         let mut untouched = Vec::new();
         for (place, mut queued) in line.into_iter().enumerate() {
             if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakRunPermit) {
-                step.broker.return_run_permit(self.id);
+                step.broker.return_run_permit(self.pool);
             }
             if place < self.rules.concurrency {
                 begun.push(queued);

@@ -74,7 +74,7 @@ impl Step<'_> {
 /// The state of one pool.
 #[derive(Debug)]
 pub struct Machine {
-    id: PoolId,
+    pool: PoolId,
     rules: Rules,
     phase: Phase,
     /// Nested calls first, each kind in order.
@@ -102,9 +102,9 @@ pub struct Machine {
 
 impl Machine {
     /// An empty pool.
-    pub fn new(id: PoolId, rules: &Rules) -> Self {
+    pub fn new(pool: PoolId, rules: &Rules) -> Self {
         Self {
-            id,
+            pool,
             rules: *rules,
             phase: Phase::Open,
             waiting: VecDeque::new(),
@@ -143,13 +143,13 @@ impl Machine {
         match event {
             Event::Submit(spec) => self.submit(step, spec),
             Event::Cancel(call) => self.cancel(step, call),
-            Event::Ready(worker) => self.ready(step, worker),
-            Event::StartFailed { worker, by_itself } => self.start_failed(step, worker, by_itself),
-            Event::Answered { worker, call, cancelled } => self.answered(step, worker, call, cancelled),
-            Event::Died { worker, of_a_limit } => self.died(step, worker, of_a_limit),
-            Event::Pong(worker) => self.lives(worker),
-            Event::Measured { worker, held } => self.measured(step, worker, held),
-            Event::Evict(worker, need) => self.evict(step, worker, need),
+            Event::Ready(id) => self.ready(step, id),
+            Event::StartFailed { worker: id, by_itself } => self.start_failed(step, id, by_itself),
+            Event::Answered { worker: id, call, cancelled } => self.answered(step, id, call, cancelled),
+            Event::Died { worker: id, of_a_limit } => self.died(step, id, of_a_limit),
+            Event::Pong(id) => self.lives(id),
+            Event::Measured { worker: id, held } => self.measured(step, id, held),
+            Event::Evict(id, need) => self.evict(step, id, need),
             Event::Timer => self.timers(step),
             Event::PermitReady => {}
             Event::Warm => self.minimum = Minimum::Wanted,
@@ -161,10 +161,8 @@ impl Machine {
     /// When to send the next `Event::Timer`.
     pub fn next_timer(&self) -> Option<Moment> {
         let (may_leave, is_replaced) = (self.may_leave_idle(), self.phase == Phase::Open);
-        let worker_permits = self
-            .workers
-            .values()
-            .filter_map(|worker_state| worker_state.next_timer(&self.rules, may_leave, is_replaced));
+        let worker_permits =
+            self.workers.values().filter_map(|worker| worker.next_timer(&self.rules, may_leave, is_replaced));
         worker_permits.chain(self.grows_at()).min()
     }
 
@@ -175,27 +173,25 @@ impl Machine {
 
     /// The only call that a worker runs; `None` when it runs several, because an unnamed message has no unique call
     /// then.
-    pub fn running(&self, worker: WorkerId) -> Option<CallId> {
-        let line = &self.workers.get(&worker)?.line;
+    pub fn running(&self, id: WorkerId) -> Option<CallId> {
+        let line = &self.workers.get(&id)?.line;
         line.front().filter(|_| self.rules.concurrency == 1 || line.len() == 1).map(QueuedCall::call)
     }
 
     /// The calls that a worker has begun.
-    pub fn begun(&self, worker: WorkerId) -> impl Iterator<Item = CallId> + '_ {
-        let line = self.workers.get(&worker).into_iter().flat_map(|worker_state| &worker_state.line);
+    pub fn begun(&self, id: WorkerId) -> impl Iterator<Item = CallId> + '_ {
+        let line = self.workers.get(&id).into_iter().flat_map(|worker| &worker.line);
         line.take(self.rules.concurrency).map(QueuedCall::call)
     }
 
     /// Whether a worker has begun this call.
-    pub fn has_begun(&self, worker: WorkerId, call: CallId) -> bool {
-        self.begun(worker).any(|begun| begun == call)
+    pub fn has_begun(&self, id: WorkerId, call: CallId) -> bool {
+        self.begun(id).any(|begun| begun == call)
     }
 
     /// Whether a call was written to a worker and is unanswered.
-    pub fn holds(&self, worker: WorkerId, call: CallId) -> bool {
-        self.workers
-            .get(&worker)
-            .is_some_and(|worker_state| worker_state.line.iter().any(|queued| queued.call() == call))
+    pub fn holds(&self, id: WorkerId, call: CallId) -> bool {
+        self.workers.get(&id).is_some_and(|worker| worker.line.iter().any(|queued| queued.call() == call))
     }
 
     /// The limits.
@@ -244,31 +240,30 @@ impl Machine {
             return;
         }
         let rules = self.rules;
-        for (worker, worker_state) in &mut self.workers {
-            let Some(place) = worker_state.line.iter().position(|queued| queued.call() == call && !queued.settled)
-            else {
+        for (id, worker) in &mut self.workers {
+            let Some(place) = worker.line.iter().position(|queued| queued.call() == call && !queued.settled) else {
                 continue;
             };
-            let begun = place < worker_state.begun(&rules);
-            let queued = &mut worker_state.line[place];
+            let begun = place < worker.begun(&rules);
+            let queued = &mut worker.line[place];
             queued.settled = true;
             step.finish(call, Verdict::Cancelled);
             if begun {
                 queued.escalation = Escalation::interrupted(step.now, false, &rules);
             }
-            step.effects.push(interruption(*worker, call, begun, &rules));
+            step.effects.push(interruption(*id, call, begun, &rules));
             return;
         }
     }
 
-    fn lives(&mut self, worker: WorkerId) {
-        if let Some(worker_state) = self.workers.get_mut(&worker) {
-            worker_state.ping_until = None;
+    fn lives(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.ping_until = None;
         }
     }
 
     fn somebody_has_room(&self, nested: bool) -> bool {
-        self.workers.values().any(|worker_state| worker_state.has_room(self.capacity(), nested))
+        self.workers.values().any(|worker| worker.has_room(self.capacity(), nested))
     }
 
     fn somebody_may_serve(&self) -> bool {
@@ -279,24 +274,28 @@ impl Machine {
     fn settle_with(&mut self, step: &mut Step<'_>) {
         self.waits = std::mem::take(&mut self.wants);
         if !self.waits.worker_permit {
-            step.broker.wants_no_worker_permit(self.id);
+            step.broker.wants_no_worker_permit(self.pool);
         }
         let is_needed = self.waiting.iter().any(|queued| !queued.spec.nested);
         if self.has_spare_permit && !is_needed {
             self.has_spare_permit = false;
-            step.broker.return_run_permit(self.id);
+            step.broker.return_run_permit(self.pool);
         }
         if !self.waits.run_permit {
-            step.broker.wants_no_run_permit(self.id);
+            step.broker.wants_no_run_permit(self.pool);
         }
         if self.counted != self.waiting.len() {
             self.counted = self.waiting.len();
-            step.broker.count_waiting(self.id, self.counted);
+            step.broker.count_waiting(self.pool, self.counted);
         }
     }
 }
 
 /// Interrupts a running call, or withdraws a call that has not begun. A worker for several calls is only notified.
-fn interruption(worker: WorkerId, call: CallId, begun: bool, rules: &Rules) -> Effect {
-    if begun && rules.concurrency == 1 { Effect::Interrupt { worker, call } } else { Effect::Withdraw { worker, call } }
+fn interruption(id: WorkerId, call: CallId, begun: bool, rules: &Rules) -> Effect {
+    if begun && rules.concurrency == 1 {
+        Effect::Interrupt { worker: id, call }
+    } else {
+        Effect::Withdraw { worker: id, call }
+    }
 }

@@ -6,20 +6,20 @@ use crate::pool::event::{Decision, Effect, Moment, Need, StopMode, Verdict, WhyS
 use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
 
 impl Machine {
-    pub(super) fn died(&mut self, step: &mut Step<'_>, worker: WorkerId, of_a_limit: bool) {
-        let Some(worker_state) = self.workers.remove(&worker) else { return };
+    pub(super) fn died(&mut self, step: &mut Step<'_>, id: WorkerId, of_a_limit: bool) {
+        let Some(worker) = self.workers.remove(&id) else { return };
         if !sabotaged!(self, LeakWorkerPermit) {
-            step.broker.return_worker_permit(self.id, worker);
+            step.broker.return_worker_permit(self.pool, id);
         }
-        let begun = self.clear(step, worker_state.line);
+        let begun = self.clear(step, worker.line);
         // An interrupted call may have caused the death; with uninterrupted calls beside it the cause is unknown.
         let of_interruption = !begun.is_empty() && begun.iter().all(|queued| queued.escalation != Escalation::None);
-        if worker_state.state != State::Leaving && !of_interruption {
-            self.hear_of_death(step, worker_state.ready_at, !begun.is_empty());
+        if worker.state != State::Leaving && !of_interruption {
+            self.hear_of_death(step, worker.ready_at, !begun.is_empty());
         }
         let refuses = self.breaker.open(step.now, &self.rules).is_some();
         for queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
-            self.end_of_begun(step, worker, queued, of_a_limit || refuses);
+            self.end_of_begun(step, id, queued, of_a_limit || refuses);
         }
         if let Some(retry_after) = self.breaker.open(step.now, &self.rules) {
             let times = self.breaker.deaths();
@@ -41,7 +41,7 @@ impl Machine {
     }
 
     /// A call was running in a worker that died: it is repeated if it is idempotent.
-    fn end_of_begun(&mut self, step: &mut Step<'_>, worker: WorkerId, mut queued: QueuedCall, is_last: bool) {
+    fn end_of_begun(&mut self, step: &mut Step<'_>, id: WorkerId, mut queued: QueuedCall, is_last: bool) {
         let overdue = queued.escalation != Escalation::None;
         let repeatable = queued.spec.repeatable || sabotaged!(self, RepeatOnce);
         let again =
@@ -53,28 +53,28 @@ impl Machine {
             step.tell(Decision::Repeat(queued.call()));
             return self.requeue(step, vec![queued]);
         }
-        let verdict = if overdue { Verdict::TimedOut { worker, stopped: true } } else { Verdict::Died(worker) };
+        let verdict = if overdue { Verdict::TimedOut { worker: id, stopped: true } } else { Verdict::Died(id) };
         step.finish(queued.call(), verdict);
     }
 
     /// Stops a worker whose running calls are already answered; the calls behind them are untouched.
-    pub(super) fn kill(&mut self, step: &mut Step<'_>, worker: WorkerId) {
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        worker_state.state = State::Leaving;
-        let line = std::mem::take(&mut worker_state.line);
-        step.tell(Decision::Stop(worker, WhyStop::Stuck));
-        step.effects.push(Effect::Stop { worker, mode: StopMode::Kill });
+    pub(super) fn kill(&mut self, step: &mut Step<'_>, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.state = State::Leaving;
+        let line = std::mem::take(&mut worker.line);
+        step.tell(Decision::Stop(id, WhyStop::Stuck));
+        step.effects.push(Effect::Stop { worker: id, mode: StopMode::Kill });
         let _ = self.clear(step, line);
     }
 
     /// A call ignores the interruption and blocks the whole worker: its other calls would only time out too.
-    pub(super) fn kill_with_others(&mut self, step: &mut Step<'_>, worker: WorkerId) {
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        worker_state.ping_until = None;
-        worker_state.state = State::Leaving;
-        let line = std::mem::take(&mut worker_state.line);
-        step.tell(Decision::Stop(worker, WhyStop::Stuck));
-        step.effects.push(Effect::Stop { worker, mode: StopMode::Kill });
+    pub(super) fn kill_with_others(&mut self, step: &mut Step<'_>, id: WorkerId) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.ping_until = None;
+        worker.state = State::Leaving;
+        let line = std::mem::take(&mut worker.line);
+        step.tell(Decision::Stop(id, WhyStop::Stuck));
+        step.effects.push(Effect::Stop { worker: id, mode: StopMode::Kill });
         let begun = self.clear(step, line);
         for mut queued in begun.into_iter().rev().filter(|queued| !queued.settled) {
             if queued.spec.repeatable && queued.attempt == Attempt::First && self.phase != Phase::Ending {
@@ -88,35 +88,33 @@ impl Machine {
         }
     }
 
-    pub(super) fn retire(&mut self, step: &mut Step<'_>, worker: WorkerId, why: WhyStop) {
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        worker_state.state = State::Leaving;
-        step.tell(Decision::Stop(worker, why));
-        step.effects.push(Effect::Stop { worker, mode: StopMode::Retire });
+    pub(super) fn retire(&mut self, step: &mut Step<'_>, id: WorkerId, why: WhyStop) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.state = State::Leaving;
+        step.tell(Decision::Stop(id, why));
+        step.effects.push(Effect::Stop { worker: id, mode: StopMode::Retire });
     }
 
     /// Another pool needs its worker permit or its memory more.
-    pub(super) fn evict(&mut self, step: &mut Step<'_>, worker: WorkerId, need: Need) {
-        if self.workers.get(&worker).is_some_and(WorkerState::is_idle) {
+    pub(super) fn evict(&mut self, step: &mut Step<'_>, id: WorkerId, need: Need) {
+        if self.workers.get(&id).is_some_and(WorkerState::is_idle) {
             if need == Need::Memory && self.minimum == Minimum::Wanted && !sabotaged!(self, StartAgain) {
                 self.minimum = Minimum::TooLarge;
             }
-            self.retire(step, worker, WhyStop::Evicted(need));
+            self.retire(step, id, WhyStop::Evicted(need));
         }
     }
 
-    pub(super) fn measured(&mut self, step: &mut Step<'_>, worker: WorkerId, held: usize) {
+    pub(super) fn measured(&mut self, step: &mut Step<'_>, id: WorkerId, held: usize) {
         let rules = self.rules;
-        if let Some(worker_state) =
-            self.workers.get_mut(&worker).filter(|worker_state| worker_state.state == State::Serving)
-        {
-            worker_state.measured(step.now, held, &rules);
-            if worker_state.begins_large() && !std::mem::replace(&mut self.logged_size, true) {
-                step.tell(Decision::BeginsLarge { worker, held });
+        if let Some(worker) = self.workers.get_mut(&id).filter(|worker| worker.state == State::Serving) {
+            worker.measured(step.now, held, &rules);
+            if worker.begins_large() && !std::mem::replace(&mut self.logged_size, true) {
+                step.tell(Decision::BeginsLarge { worker: id, held });
             }
         }
-        if self.workers.contains_key(&worker) {
-            step.broker.measured(self.id, worker, held);
+        if self.workers.contains_key(&id) {
+            step.broker.measured(self.pool, id, held);
         }
     }
 
@@ -128,47 +126,46 @@ impl Machine {
         }
         let rules = self.rules;
         let starts_at = self.breaker.retry_at().max(self.breaker.add_at());
-        let due =
-            |(worker, worker_state): (&WorkerId, &WorkerState)| Some((*worker, worker_state.is_due(step.now, &rules)?));
+        let due = |(id, worker): (&WorkerId, &WorkerState)| Some((*id, worker.is_due(step.now, &rules)?));
         let due: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(due).collect();
-        for (worker, why) in due {
+        for (id, why) in due {
             if step.now < starts_at {
-                if let Some(worker_state) = self.workers.get_mut(&worker) {
-                    worker_state.recycle_after = starts_at;
+                if let Some(worker) = self.workers.get_mut(&id) {
+                    worker.recycle_after = starts_at;
                 }
                 continue;
             }
             let successor = WorkerId(self.next_worker);
-            let has_permit = self.may_start() && step.broker.take_spare_worker_permit(self.id, successor);
-            let Some(worker_state) = self.workers.get_mut(&worker) else { continue };
+            let has_permit = self.may_start() && step.broker.take_spare_worker_permit(self.pool, successor);
+            let Some(worker) = self.workers.get_mut(&id) else { continue };
             // Without a successor it stays until it is idle, but not forever: a steady load would never let it go.
-            let overdue = *worker_state.due_since.get_or_insert(step.now) + rules.longest_pause;
-            if !has_permit && !worker_state.line.is_empty() && step.now < overdue {
+            let overdue = *worker.due_since.get_or_insert(step.now) + rules.longest_pause;
+            if !has_permit && !worker.line.is_empty() && step.now < overdue {
                 continue;
             }
-            step.tell(Decision::Recycle(worker, why));
-            worker_state.outgoing = Some(why);
+            step.tell(Decision::Recycle(id, why));
+            worker.outgoing = Some(why);
             if has_permit {
-                self.begin_start(step, successor, Some(worker), WhyStart::Successor(worker));
+                self.begin_start(step, successor, Some(id), WhyStart::Successor(id));
             } else {
-                worker_state.state = State::Draining;
+                worker.state = State::Draining;
             }
         }
     }
 
     /// After an answer: a draining worker stops with its last call; any other becomes idle.
-    pub(super) fn rest_or_leave(&mut self, step: &mut Step<'_>, worker: WorkerId) {
+    pub(super) fn rest_or_leave(&mut self, step: &mut Step<'_>, id: WorkerId) {
         let kept = self.counting() <= self.rules.min_workers;
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        if worker_state.line.is_empty() {
-            worker_state.idle_since = step.now;
-            if worker_state.state == State::Serving {
-                step.broker.idle(self.id, worker, step.now, kept);
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        if worker.line.is_empty() {
+            worker.idle_since = step.now;
+            if worker.state == State::Serving {
+                step.broker.idle(self.pool, id, step.now, kept);
             }
-        } else if worker_state.state == State::Draining
-            && worker_state.line.iter().all(|queued| queued.escalation == Escalation::Stuck)
+        } else if worker.state == State::Draining
+            && worker.line.iter().all(|queued| queued.escalation == Escalation::Stuck)
         {
-            self.kill(step, worker);
+            self.kill(step, id);
         }
     }
 
@@ -176,42 +173,42 @@ impl Machine {
         self.phase = Phase::Ending;
         let mut all: Vec<QueuedCall> = self.waiting.drain(..).collect();
         if std::mem::take(&mut self.has_spare_permit) {
-            step.broker.return_run_permit(self.id);
+            step.broker.return_run_permit(self.pool);
         }
-        all.extend(self.workers.values_mut().flat_map(|worker_state| worker_state.line.drain(..)));
+        all.extend(self.workers.values_mut().flat_map(|worker| worker.line.drain(..)));
         for queued in all {
             if queued.has_run_permit {
-                step.broker.return_run_permit(self.id);
+                step.broker.return_run_permit(self.pool);
             }
             if !queued.settled {
                 step.finish(queued.call(), Verdict::ShuttingDown);
             }
         }
-        for (worker, worker_state) in &mut self.workers {
+        for (id, worker) in &mut self.workers {
             // Also a worker that stops gracefully: step.now it is killed.
-            worker_state.state = State::Leaving;
-            step.effects.push(Effect::Stop { worker: *worker, mode: StopMode::Kill });
+            worker.state = State::Leaving;
+            step.effects.push(Effect::Stop { worker: *id, mode: StopMode::Kill });
         }
     }
 
     /// Stops draining workers that hold no calls.
     pub(super) fn leave_when_done(&mut self, step: &mut Step<'_>) {
         let closing = self.phase != Phase::Open && self.waiting.is_empty();
-        let done = |(worker, worker_state): (&WorkerId, &WorkerState)| {
-            let why = match worker_state.state {
-                State::Draining => worker_state.outgoing.unwrap_or(WhyStop::Closing),
+        let done = |(id, worker): (&WorkerId, &WorkerState)| {
+            let why = match worker.state {
+                State::Draining => worker.outgoing.unwrap_or(WhyStop::Closing),
                 State::Serving | State::Starting if closing => WhyStop::Closing,
                 _ => return None,
             };
-            worker_state.line.is_empty().then_some((*worker, why))
+            worker.line.is_empty().then_some((*id, why))
         };
         let done: Vec<(WorkerId, WhyStop)> = self.workers.iter().filter_map(done).collect();
-        for (worker, why) in done {
-            self.retire(step, worker, why);
+        for (id, why) in done {
+            self.retire(step, id, why);
         }
         if closing && self.workers.is_empty() && !self.emptied {
             self.emptied = true;
-            step.broker.wants_no_worker_permit(self.id);
+            step.broker.wants_no_worker_permit(self.pool);
             step.effects.push(Effect::Empty);
         }
     }

@@ -24,9 +24,9 @@ impl Machine {
         {
             // A recently used worker of another tool is not evicted for one more worker of a tool that has some.
             let needed = step.now.saturating_sub(self.rules.spare_after);
-            let worker = WorkerId(self.next_worker);
-            if step.broker.take_spare_worker_permit(self.id, worker) {
-                self.begin_start(step, worker, None, WhyStart::Queue { waiting });
+            let id = WorkerId(self.next_worker);
+            if step.broker.take_spare_worker_permit(self.pool, id) {
+                self.begin_start(step, id, None, WhyStart::Queue { waiting });
             } else if !step.broker.has_worker_idle_since(needed) || !self.start(step, WhyStart::Queue { waiting }) {
                 return;
             }
@@ -40,15 +40,15 @@ impl Machine {
         if !self.may_start() {
             return;
         }
-        let worker = WorkerId(self.next_worker);
-        if step.broker.take_spare_worker_permit(self.id, worker) {
-            return self.begin_start(step, worker, None, WhyStart::Call);
+        let id = WorkerId(self.next_worker);
+        if step.broker.take_spare_worker_permit(self.pool, id) {
+            return self.begin_start(step, id, None, WhyStart::Call);
         }
         if first.nested && self.workers.is_empty() {
-            step.broker.take_worker_permit_beyond(self.id, worker);
-            return self.begin_start(step, worker, None, WhyStart::Call);
+            step.broker.take_worker_permit_beyond(self.pool, id);
+            return self.begin_start(step, id, None, WhyStart::Call);
         }
-        self.has_spare_permit = self.has_spare_permit || !first.nested && step.broker.take_run_permit(self.id);
+        self.has_spare_permit = self.has_spare_permit || !first.nested && step.broker.take_run_permit(self.pool);
         if self.has_spare_permit || first.nested {
             self.start(step, WhyStart::Call);
         } else {
@@ -58,7 +58,7 @@ impl Machine {
 
     /// Whether more workers would help the queued calls: they do not lack run permits, and the limit allows more.
     fn may_have_more(&self, lacks_run_permit: bool) -> bool {
-        let serving = self.workers.values().any(|worker_state| worker_state.state == State::Serving);
+        let serving = self.workers.values().any(|worker| worker.state == State::Serving);
         let limit = self.rules.max_workers.max(1) + usize::from(sabotaged!(self, IgnoreCap));
         serving
             && !lacks_run_permit
@@ -68,10 +68,7 @@ impl Machine {
     }
 
     fn starting(&self) -> usize {
-        self.workers
-            .values()
-            .filter(|worker_state| worker_state.state == State::Starting && worker_state.succeeds.is_none())
-            .count()
+        self.workers.values().filter(|worker| worker.state == State::Starting && worker.succeeds.is_none()).count()
     }
 
     fn waiting_too_long(&self, now: Moment) -> usize {
@@ -104,14 +101,14 @@ impl Machine {
     /// A worker for the minimum takes a free worker permit; no other worker is evicted for it.
     fn keep_minimum(&mut self, step: &mut Step<'_>) {
         while self.lacks_minimum() {
-            let worker = WorkerId(self.next_worker);
+            let id = WorkerId(self.next_worker);
             if self.breaker.failing(step.now).is_some()
                 || !self.breaker.may_add(step.now)
-                || !step.broker.take_spare_worker_permit(self.id, worker)
+                || !step.broker.take_spare_worker_permit(self.pool, id)
             {
                 return;
             }
-            self.begin_start(step, worker, None, WhyStart::Minimum);
+            self.begin_start(step, id, None, WhyStart::Minimum);
         }
     }
 
@@ -121,53 +118,47 @@ impl Machine {
     }
 
     fn start(&mut self, step: &mut Step<'_>, why: WhyStart) -> bool {
-        let worker = WorkerId(self.next_worker);
-        if !step.broker.take_worker_permit(self.id, worker) {
+        let id = WorkerId(self.next_worker);
+        if !step.broker.take_worker_permit(self.pool, id) {
             if !self.waits.worker_permit {
                 step.tell(Decision::NoWorkerPermit);
             }
             self.wants.worker_permit = true;
             return false;
         }
-        self.begin_start(step, worker, None, why);
+        self.begin_start(step, id, None, why);
         true
     }
 
     /// Starts a worker whose permit is taken.
-    pub(super) fn begin_start(
-        &mut self,
-        step: &mut Step<'_>,
-        worker: WorkerId,
-        succeeds: Option<WorkerId>,
-        why: WhyStart,
-    ) {
+    pub(super) fn begin_start(&mut self, step: &mut Step<'_>, id: WorkerId, succeeds: Option<WorkerId>, why: WhyStart) {
         self.next_worker += 1;
-        let mut worker_state = WorkerState::starting(step.now, succeeds);
-        worker_state.is_asked_for = why == WhyStart::Call;
-        self.workers.insert(worker, worker_state);
+        let mut worker = WorkerState::starting(step.now, succeeds);
+        worker.is_asked_for = why == WhyStart::Call;
+        self.workers.insert(id, worker);
         if why == WhyStart::Call && self.breaker.on_trial(&self.rules) {
             step.tell(Decision::Try);
         }
-        step.tell(Decision::Start(worker, why));
-        step.effects.push(Effect::Start(worker));
+        step.tell(Decision::Start(id, why));
+        step.effects.push(Effect::Start(id));
     }
 
-    pub(super) fn ready(&mut self, step: &mut Step<'_>, worker: WorkerId) {
+    pub(super) fn ready(&mut self, step: &mut Step<'_>, id: WorkerId) {
         let kept = self.counting() <= self.rules.min_workers;
-        let Some(worker_state) = self.workers.get_mut(&worker) else { return };
-        if worker_state.state != State::Starting {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        if worker.state != State::Starting {
             return;
         }
-        worker_state.state = State::Serving;
-        worker_state.ready_at = step.now;
-        worker_state.idle_since = step.now;
-        let succeeds = worker_state.succeeds.take();
+        worker.state = State::Serving;
+        worker.ready_at = step.now;
+        worker.idle_since = step.now;
+        let succeeds = worker.succeeds.take();
         self.breaker.started();
         let idle_since = succeeds.and_then(|old| self.make_way(old)).unwrap_or(step.now);
-        if let Some(worker_state) = self.workers.get_mut(&worker) {
-            worker_state.idle_since = idle_since;
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.idle_since = idle_since;
         }
-        step.broker.idle(self.id, worker, idle_since, kept);
+        step.broker.idle(self.pool, id, idle_since, kept);
     }
 
     /// The successor is ready: its predecessor takes no more calls and stops with its last one. Returns since when the
@@ -178,39 +169,39 @@ impl Machine {
         old.line.is_empty().then_some(old.idle_since)
     }
 
-    pub(super) fn start_failed(&mut self, step: &mut Step<'_>, worker: WorkerId, by_itself: bool) {
-        let Some(worker_state) = self.workers.remove(&worker) else { return };
-        step.broker.return_worker_permit(self.id, worker);
-        if by_itself && worker_state.state != State::Leaving {
+    pub(super) fn start_failed(&mut self, step: &mut Step<'_>, id: WorkerId, by_itself: bool) {
+        let Some(worker) = self.workers.remove(&id) else { return };
+        step.broker.return_worker_permit(self.pool, id);
+        if by_itself && worker.state != State::Leaving {
             self.breaker.start_failed(step.now, &self.rules);
         }
-        if !worker_state.is_asked_for && worker_state.state != State::Leaving {
+        if !worker.is_asked_for && worker.state != State::Leaving {
             self.breaker.addition_failed(step.now, &self.rules);
         }
         // The predecessor stays for step.now.
-        if let Some(old) = worker_state.succeeds.and_then(|old| self.workers.get_mut(&old)) {
+        if let Some(old) = worker.succeeds.and_then(|old| self.workers.get_mut(&old)) {
             old.outgoing = None;
             old.recycle_after = step.now + self.rules.longest_pause;
         }
         // A queued call can use any worker and fails only when none is left. A worker that was stopped while starting
         // failed for that reason, which says nothing about the next start.
-        if worker_state.state == State::Leaving || self.somebody_may_serve() {
+        if worker.state == State::Leaving || self.somebody_may_serve() {
             return;
         }
         for queued in self.waiting.drain(..) {
-            step.finish(queued.call(), Verdict::StartFailed(worker));
+            step.finish(queued.call(), Verdict::StartFailed(id));
         }
     }
 
     /// Whether one more worker may start: each worker within the limit may have a draining predecessor.
     pub(super) fn may_start(&self) -> bool {
-        let alive = self.workers.values().filter(|worker_state| worker_state.state != State::Leaving).count();
+        let alive = self.workers.values().filter(|worker| worker.state != State::Leaving).count();
         alive < 2 * self.rules.max_workers.max(1)
     }
 
     /// Workers that count towards the pool's limit.
     pub(super) fn counting(&self) -> usize {
-        self.workers.values().filter(|worker_state| worker_state.counts()).count()
+        self.workers.values().filter(|worker| worker.counts()).count()
     }
 
     /// Whether a worker may leave when it is idle.

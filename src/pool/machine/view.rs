@@ -78,18 +78,18 @@ impl WorkerPhase {
 impl Machine {
     /// A snapshot of the pool.
     pub fn view(&self, now: Moment) -> PoolView {
-        let workers = self.workers.iter().map(|(worker, worker_state)| WorkerView {
-            worker: *worker,
-            state: match worker_state.state {
+        let workers = self.workers.iter().map(|(id, worker)| WorkerView {
+            worker: *id,
+            state: match worker.state {
                 State::Starting => WorkerPhase::Starting,
-                State::Serving if worker_state.line.is_empty() => WorkerPhase::Idle,
+                State::Serving if worker.line.is_empty() => WorkerPhase::Idle,
                 State::Serving => WorkerPhase::Busy,
                 State::Draining => WorkerPhase::Draining,
                 State::Leaving => WorkerPhase::Leaving,
             },
-            calls: worker_state.calls,
-            holds: worker_state.line.len(),
-            uptime: now.saturating_sub(worker_state.ready_at),
+            calls: worker.calls,
+            holds: worker.line.len(),
+            uptime: now.saturating_sub(worker.ready_at),
         });
         let left = self.breaker.retry_at().saturating_sub(now);
         let resting = (!left.is_zero()).then(|| Resting {
@@ -104,13 +104,13 @@ impl Machine {
     /// Workers that take no more calls and are not stopping yet.
     #[cfg(test)]
     pub(in crate::pool) fn draining(&self) -> usize {
-        self.workers.values().filter(|worker_state| worker_state.state == State::Draining).count()
+        self.workers.values().filter(|worker| worker.state == State::Draining).count()
     }
 
     /// Run permits held by stuck calls whose callers were answered.
     #[cfg(test)]
     pub(in crate::pool) fn unused_run_permits(&self) -> usize {
-        let all = self.workers.values().flat_map(|worker_state| &worker_state.line);
+        let all = self.workers.values().flat_map(|worker| &worker.line);
         all.filter(|queued| queued.escalation == Escalation::Stuck && queued.has_run_permit).count()
     }
 
