@@ -231,9 +231,9 @@ fn limit(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) const INSTALL_AFTER: &str = "\
-PATH is a Python tool file (installed with the neighbours it imports), a folder NAME with NAME.py
-in it, or an executable, which is run with --schema to read its metadata. What the tool offers,
-needs and may do is shown first; nothing is installed before you confirm. The folder is
+PATH is a Python tool file (installed as a folder with the neighbours it imports, if any), a folder
+NAME with NAME.py in it, or an executable, which is run with --schema to read its metadata. What the
+tool offers, needs and may do is shown first; nothing is installed before you confirm. The folder is
 ~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's ./tools takes precedence.
 
   hostler install ./brave.py
@@ -267,8 +267,8 @@ pub(in crate::cli) struct Install {
 
 pub(super) const REMOVE_AFTER: &str = "\
 NAME is a tool, a pack or a file. What is removed is shown first: the file with its lock, or the
-folder, with all its tools; of a link the link alone. Neighbours that the file imports stay, because
-other tools may use them.
+folder, with all its tools; of a link the link alone. Neighbours that a single file imports stay,
+because other tools may use them.
 
   hostler remove brave
   hostler remove count_words --yes
