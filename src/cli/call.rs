@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use super::arguments::{self, BadArgument};
 use super::feedback::Feedback;
 use super::options::Call;
+use super::style::Refusal;
 use super::{result, show, style};
 use crate::call::CallRequest;
-use crate::process::Signals;
 use crate::runtime::Workspace;
 
-pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
+pub(super) async fn run(app: &Workspace, args: Call) -> Result<ExitCode, Refusal> {
     // The arguments of an executable are only known once it has been asked.
     if app.calls.registry.catalogue().resolve(&args.tool).is_err() {
         app.calls.registry.asked().await;
@@ -22,14 +22,8 @@ pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     if args.help {
         return help(app, &args.tool);
     }
-    let arguments = match gather(app, &args) {
-        Ok(arguments) => arguments,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+    let arguments = gather(app, &args)?;
+    let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(args.tool.clone(), arguments) };
@@ -39,28 +33,25 @@ pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     };
     feedback.end();
     let code = match outcome {
-        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&args), &feedback),
+        Ok(outcome) => Ok(result::report(&outcome, result::OutputFormat::of(&args), &feedback)),
         Err(name) => {
-            let message = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
-            style::complain(style::CANCELLED, &message)
+            let what = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
+            Err(Refusal::cancelled(what))
         }
     };
     app.close_hearing(&signals).await;
     code
 }
 
-fn help(app: &Workspace, tool: &str) -> ExitCode {
-    if tool.is_empty() {
+fn help(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
+    if name.is_empty() {
         style::answer(&super::options::help_of("call"));
-        return ExitCode::SUCCESS;
+    } else {
+        let catalogue = app.calls.registry.catalogue();
+        let tool = catalogue.resolve(name).map_err(|reason| show::missing(name, reason))?;
+        style::answer(&show::help(tool, style::terminal_width()));
     }
-    match app.calls.registry.catalogue().resolve(tool) {
-        Ok(tool) => {
-            style::answer(&show::help(tool, style::terminal_width()));
-            ExitCode::SUCCESS
-        }
-        Err(missing) => show::missing(tool, missing),
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, BadArgument> {

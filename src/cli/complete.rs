@@ -10,6 +10,7 @@ use clap_complete::env::Shells;
 use serde_json::Value;
 
 use super::options::Completions;
+use super::style::Refusal;
 use super::{show, style};
 use crate::config::ConfigOptions;
 use crate::config::Environment;
@@ -19,21 +20,17 @@ use crate::runtime::Workspace;
 const VARIABLE: &str = "COMPLETE";
 
 /// `hostler completions SHELL`: the script that a shell loads at its start.
-pub(super) fn script(args: &Completions) -> ExitCode {
+pub(super) fn script(args: &Completions) -> Result<ExitCode, Refusal> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&args.shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
-        return style::complain(
-            style::USAGE,
-            &format!("no completions for `{}`; supported shells: {known}", args.shell),
-        );
+        return Err(Refusal::new(format!("no completions for `{}`", args.shell), format!("supported shells: {known}")));
     };
     let mut script = Vec::new();
-    match shell.write_registration(VARIABLE, "hostler", "hostler", "hostler", &mut script) {
-        Ok(()) => style::answer(&String::from_utf8_lossy(&script)),
-        Err(error) => return style::complain(style::SYSTEM, &error.to_string()),
-    }
-    ExitCode::SUCCESS
+    let cannot = |error| Refusal { status: style::SYSTEM, ..Refusal::io("cannot write the script", error) };
+    shell.write_registration(VARIABLE, "hostler", "hostler", "hostler", &mut script).map_err(cannot)?;
+    style::answer(&String::from_utf8_lossy(&script));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Names of tools, without those of broken files.

@@ -1,7 +1,5 @@
 //! `hostler list`
 
-use std::process::ExitCode;
-
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
 
@@ -36,11 +34,10 @@ pub(super) async fn ask(app: &Workspace, args: &List) {
     }
 }
 
-pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
+pub(super) fn run(app: &Workspace, args: &List) {
     let rows = rows(app, &args.filter());
     if args.json {
-        let list: Vec<_> = rows.iter().map(as_json).collect();
-        style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        style::answer_json(&rows.iter().map(as_json).collect::<Value>());
     } else if rows.is_empty() && !args.filter().is_empty() {
         let unknown = args.filter().missed(&app.calls.registry.catalogue());
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
@@ -53,13 +50,12 @@ pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
     } else {
         style::answer(&as_text(&rows));
     }
-    ExitCode::SUCCESS
 }
 
 impl List {
     fn filter(&self) -> Filter {
         let (category, tag, pack) = (self.category.clone(), self.tag.clone(), self.pack.clone());
-        Filter { mode: self.mode, category, tag, pack, kind: self.kind }
+        Filter { mode: self.mode, category, tag, pack, kind: self.kind.clone() }
     }
 }
 

@@ -28,10 +28,11 @@ use clap::{CommandFactory, Parser};
 
 use crate::config::Environment;
 use crate::mcp;
-use crate::process::{self, Signals, keeper};
+use crate::process::{self, keeper};
 use crate::runtime::Workspace;
 use crate::telemetry;
 use options::{Command, Options};
+use style::Refusal;
 
 /// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
 const PATIENCE: keeper::Limits =
@@ -60,7 +61,8 @@ pub fn main(environment: Environment) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
     };
-    let code = runtime.block_on(run(options, Arc::new(environment)));
+    let done = runtime.block_on(run(options, Arc::new(environment)));
+    let code = done.unwrap_or_else(|refusal| refusal.complain());
     // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
     keeper::finish();
@@ -68,7 +70,7 @@ pub fn main(environment: Environment) -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
-async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
+async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode, Refusal> {
     let asked = options.wanted(&environment);
     if keeper::is_kept() {
         Workspace::tidy();
@@ -82,22 +84,14 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Command::Completions(wanted) => return complete::script(wanted),
         Command::Builtin(wanted) => return builtin::run(wanted, &asked, &directory).await,
         Command::Dev(wanted) => return dev::run(wanted, &asked, &directory).await,
-        Command::Install(wanted) => {
-            return style::unless_interrupted(install::run(wanted, &asked, &directory)).await;
-        }
-        Command::Remove(wanted) => {
-            return style::unless_interrupted(remove::run(wanted, &asked, &directory)).await;
-        }
+        Command::Install(wanted) => return style::unless_interrupted(install::run(wanted, &asked, &directory)).await,
+        Command::Remove(wanted) => return style::unless_interrupted(remove::run(wanted, &asked, &directory)).await,
         _ => {}
     }
-    let app = match Workspace::open(&asked, &directory) {
-        Ok(app) => app,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+    let app = Workspace::open(&asked, &directory)?;
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.calls.registry.catalogue().problems {
-        let told = problem.describe(&app.config.tools.origin);
-        style::warn(&format!("{}: {told}", problem.folder.display()));
+        style::warn(&format!("{}: {}", problem.folder.display(), problem.describe(&app.config.tools.origin)));
     }
     for (place, warning) in app.unmatched_settings() {
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
@@ -107,7 +101,8 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         Command::Serve => serve(&app).await,
         Command::List(wanted) => {
             list::ask(&app, &wanted).await;
-            list::run(&app, &wanted)
+            list::run(&app, &wanted);
+            Ok(ExitCode::SUCCESS)
         }
         Command::Show(wanted) => {
             app.calls.registry.asked().await;
@@ -115,7 +110,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         }
         Command::Call(wanted) => call::run(&app, wanted).await,
         Command::Warm(wanted) => warm::run(&app, &wanted).await,
-        Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
+        Command::Doctor(wanted) => Ok(doctor::run(&app, &wanted).await),
         // These returned above.
         Command::Check(_)
         | Command::New(_)
@@ -124,15 +119,12 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
         | Command::Builtin(_)
         | Command::Install(_)
         | Command::Remove(_)
-        | Command::Dev(_) => ExitCode::SUCCESS,
+        | Command::Dev(_) => Ok(ExitCode::SUCCESS),
     }
 }
 
-async fn serve(app: &Workspace) -> ExitCode {
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
+    let signals = style::signals()?;
     if let Some(remedy) = app.calls.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
     }
@@ -143,6 +135,6 @@ async fn serve(app: &Workspace) -> ExitCode {
     drop(watching);
     app.calls.registry.saved();
     match ended {
-        mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
+        mcp::Ended::ClientGone | mcp::Ended::Signalled => Ok(ExitCode::SUCCESS),
     }
 }

@@ -35,7 +35,7 @@ impl OutputFormat {
 /// Prints an outcome and returns its exit status.
 pub(super) fn report(outcome: &Outcome, dress: OutputFormat, feedback: &Feedback) -> ExitCode {
     match (&outcome.ended, dress) {
-        (_, OutputFormat::Whole) => style::answer(&serde_json::to_string_pretty(outcome).unwrap_or_default()),
+        (_, OutputFormat::Whole) => style::answer_json(outcome),
         (Ok(raw), OutputFormat::Envelope) => style::answer(&indented(in_envelope(raw).get())),
         (Err(fault), OutputFormat::Envelope) => style::answer(&indented(fault_in_envelope(fault).get())),
         (Ok(raw), OutputFormat::Plain) => {
@@ -89,7 +89,7 @@ fn answer_file(json: &str) -> bool {
         }
         None if is_terminal => {
             shorten(&mut result);
-            style::answer(&serde_json::to_string_pretty(&result).unwrap_or_default());
+            style::answer_json(&result);
             true
         }
         None => false,

@@ -10,6 +10,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::arguments::BadArgument;
 use crate::config::{ConfigError, Environment};
 use crate::process::Signals;
 use crate::telemetry;
@@ -180,6 +181,10 @@ impl Refusal {
         Self { source: Some(error), ..Self::new(what, "") }
     }
 
+    pub fn cancelled(what: impl Into<String>) -> Self {
+        Self { status: CANCELLED, ..Self::new(what, "") }
+    }
+
     /// Prints it and returns its exit status.
     pub fn complain(&self) -> ExitCode {
         complain(self.status, &self.to_string())
@@ -188,6 +193,12 @@ impl Refusal {
 
 impl From<ConfigError> for Refusal {
     fn from(error: ConfigError) -> Self {
+        Self::new(error.to_string(), "")
+    }
+}
+
+impl From<BadArgument> for Refusal {
+    fn from(error: BadArgument) -> Self {
         Self::new(error.to_string(), "")
     }
 }
@@ -218,7 +229,7 @@ pub(super) async fn consent(question: &str, is_given: bool, undone: &str) -> Res
     });
     match answer.await {
         Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
-        _ => Err(Refusal { status: CANCELLED, ..Refusal::new(undone, "") }),
+        _ => Err(Refusal::cancelled(undone)),
     }
 }
 
@@ -234,13 +245,15 @@ pub(super) fn report(is_json: bool, mut shown: Map<String, Value>, done: &str, o
 }
 
 /// Runs `work` until a signal cancels it where it waits; what it holds is dropped in order.
-pub(super) async fn unless_interrupted(work: impl Future<Output = Result<(), Refusal>>) -> ExitCode {
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return complain(SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+pub(super) async fn unless_interrupted(work: impl Future<Output = Result<(), Refusal>>) -> Result<ExitCode, Refusal> {
+    let signals = signals()?;
     tokio::select! {
-        done = work => done.map_or_else(|refusal| refusal.complain(), |()| ExitCode::SUCCESS),
-        name = signals.first() => complain(CANCELLED, &format!("nothing was changed: interrupted by {name}")),
+        done = work => done.map(|()| ExitCode::SUCCESS),
+        name = signals.first() => Err(Refusal::cancelled(format!("nothing was changed: interrupted by {name}"))),
     }
+}
+
+/// Listens for signals, which otherwise end the program.
+pub(super) fn signals() -> Result<Signals, Refusal> {
+    Signals::listen().map_err(|error| Refusal { status: SYSTEM, ..Refusal::io("cannot listen for signals", error) })
 }

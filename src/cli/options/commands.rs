@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
@@ -129,8 +130,8 @@ pub(in crate::cli) struct Doctor {
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct List {
-    /// Only tools that may be called in this mode: normal, alert, degraded, lockdown, recovery
-    #[arg(long, value_name = "MODE", value_parser = mode)]
+    /// Only tools that may be called in this mode
+    #[arg(long, value_name = "MODE", ignore_case = true, value_parser = modes())]
     pub mode: Option<Mode>,
     /// Only tools of this category
     #[arg(long, value_name = "NAME")]
@@ -141,9 +142,9 @@ pub(in crate::cli) struct List {
     /// Only tools of this pack
     #[arg(long, value_name = "PACK")]
     pub pack: Option<String>,
-    /// Only tools of this kind: python, internal, executable, worker, builtin
-    #[arg(long, value_name = "KIND", value_parser = kind)]
-    pub kind: Option<&'static str>,
+    /// Only tools of this kind
+    #[arg(long, value_name = "KIND", value_parser = KIND_WORDS)]
+    pub kind: Option<String>,
     /// Read the metadata of every executable again
     #[arg(long)]
     pub refresh: bool,
@@ -209,25 +210,24 @@ pub(in crate::cli) struct Warm {
     pub json: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a duration such as 30s, 5m or 1h".to_owned())
+#[derive(Debug, thiserror::Error)]
+#[error("expected {0}")]
+struct Expected(&'static str);
+
+fn duration(text: &str) -> Result<Duration, Expected> {
+    parse_duration(text).ok_or(Expected("a duration such as 30s, 5m or 1h"))
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
-    found
-        .map(|(_, mode)| *mode)
-        .ok_or_else(|| format!("expected one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+fn limit(text: &str) -> Result<Duration, Expected> {
+    duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
 }
 
-fn kind(text: &str) -> Result<&'static str, String> {
-    let found = KIND_WORDS.into_iter().find(|word| *word == text);
-    found.ok_or_else(|| format!("expected one of {}", KIND_WORDS.join(", ")))
-}
-
-fn limit(text: &str) -> Result<Duration, String> {
-    let parsed = duration(text)?;
-    if parsed.is_zero() { Err("expected more than 0, such as 30s".to_owned()) } else { Ok(parsed) }
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let words = PossibleValuesParser::new(Mode::EVERY.map(|(word, _)| word));
+    words.try_map(|word| {
+        let found = Mode::EVERY.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));
+        found.map(|(_, mode)| mode).ok_or(Expected("a mode"))
+    })
 }
 
 pub(super) const INSTALL_AFTER: &str = "\
