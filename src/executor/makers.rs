@@ -94,7 +94,7 @@ impl Makers {
                 environments: Arc::clone(&self.environments),
                 shims: self.shims.clone(),
                 sources: self.sources.clone(),
-                described: Arc::new(move |told| describe(&told)),
+                described: Arc::new(move |types| describe(&types)),
             }),
         }
     }
@@ -137,10 +137,10 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
 /// Passes the type descriptions of a version's worker to the registry, which reads the file again.
 pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
     let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
-    Arc::new(move |told| {
+    Arc::new(move |types| {
         let Some(registry) = registry.upgrade() else { return };
-        let (path, told) = (path.clone(), told.to_owned());
-        tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
+        let (path, types) = (path.clone(), types.to_owned());
+        tokio::task::spawn_blocking(move || registry.described(&path, version, types.get()));
     })
 }
 
