@@ -10,11 +10,9 @@ use similar::TextDiff;
 
 use super::change::Target;
 use super::open_to_read;
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct FileEdit(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,27 +44,17 @@ const LARGEST: u64 = 16 << 20;
 /// The most of a diff that is returned, in bytes.
 const MOST_DIFF: usize = 64 * 1024;
 
-impl Builtin for FileEdit {
-    type Params = Params;
-    type Answer = Edited;
-
-    fn about(&self) -> About {
-        About::new(
-            "file_edit",
-            "Replace a piece of text in a file and return the diff.\n\nThe old text must occur exactly once, unless \
-             `replace_all` is given.",
-        )
-        .risk("system_write", Risk::High)
-        .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Edited, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| edit(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "file_edit",
+        "Replace a piece of text in a file and return the diff.\n\nThe old text must occur exactly once, unless \
+         `replace_all` is given.",
+    )
+    .risk("system_write", Risk::High)
+    .timeout(Duration::from_secs(30))
 }
 
-fn edit(roots: &Roots, params: &Params, stop: &Stop) -> Result<Edited, Fault> {
+pub(super) fn edit(roots: &Roots, params: &Params, stop: &Stop) -> Result<Edited, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let refused = |error: std::io::Error| roots.refused(&path, &error);

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 
@@ -79,8 +78,7 @@ impl Builtin for GitStatus {
             "git_status",
             "Return the git status of a folder: branch, commit, staged, unstaged, untracked and conflicting files.",
         )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
+        .reads("read_only", Risk::Low)
         .timeout(LIMIT)
     }
 

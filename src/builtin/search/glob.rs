@@ -10,12 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Walk;
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct Glob(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,24 +46,13 @@ pub(super) struct Files {
     pub total: usize,
 }
 
-impl Builtin for Glob {
-    type Params = Params;
-    type Answer = Files;
-
-    fn about(&self) -> About {
-        About::new(
-            "glob",
-            "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
-        )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
-        .timeout(Duration::from_mins(1))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Files, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| find(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "glob",
+        "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
+    )
+    .reads("read_only", Risk::Low)
+    .timeout(Duration::from_mins(1))
 }
 
 /// A pattern of file names or of paths.
@@ -97,7 +83,7 @@ impl Pattern {
     }
 }
 
-fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
+pub(super) fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
     let pattern = Pattern::new(&params.pattern)?;
     let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;
     (walk.hidden, walk.ignored) = (params.hidden, params.ignored);

@@ -14,7 +14,6 @@ use sysinfo::{MINIMUM_CPU_UPDATE_INTERVAL, Pid, Process, ProcessRefreshKind, Pro
 use self::metrics::unavailable;
 use super::{About, Builtin, Builtins, Call, Unregistered};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
 pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
@@ -71,8 +70,7 @@ impl Builtin for Health {
 
     fn about(&self) -> About {
         About::new("check_process_health", "Check whether a program is running, by part of its name or by process id.")
-            .effects(Effects::Pure)
-            .risk("read_only", Risk::Low)
+            .reads("read_only", Risk::Low)
             .timeout(Duration::from_secs(20))
     }
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::logs::{Params, last};
+use super::logs::{Params, last_lines};
 use super::metrics::read_gpus;
 use crate::builtin::testing::Bench;
 use crate::outcome::Code;
@@ -45,7 +45,7 @@ async fn a_program_that_runs_is_found_and_another_is_not() {
 #[tokio::test]
 async fn the_last_matching_lines_are_returned() {
     let wanted = |lines, text: Option<&str>| Params { lines, since: "1h".to_owned(), text: text.map(str::to_owned) };
-    assert_eq!(last("a\nb\nc\n", &wanted(2, None)), ["b", "c"]);
-    assert_eq!(last("ab\nb\ncb\nd\n", &wanted(2, Some("b"))), ["b", "cb"]);
+    assert_eq!(last_lines("a\nb\nc\n", &wanted(2, None)), ["b", "c"]);
+    assert_eq!(last_lines("ab\nb\ncb\nd\n", &wanted(2, Some("b"))), ["b", "cb"]);
     bench().fails("read_system_logs", json!({"since": "yesterday"}), Code::InvalidParams, "yesterday").await;
 }
