@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::arguments::{self, BadArgument};
-use super::feedback::Feedback;
+use super::arguments;
 use super::options::Call;
+use super::result::{self, Feedback};
 use super::style::Refusal;
-use super::{result, show, style};
+use super::{show, style};
 use crate::call::CallRequest;
 use crate::runtime::Workspace;
 
-pub(super) async fn run(app: &Workspace, args: Call) -> Result<ExitCode, Refusal> {
+pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusal> {
     // The arguments of an executable are only known once it has been asked.
     if app.calls.registry.catalogue().resolve(&args.tool).is_err() {
         app.calls.registry.asked().await;
@@ -22,7 +22,7 @@ pub(super) async fn run(app: &Workspace, args: Call) -> Result<ExitCode, Refusal
     if args.help {
         return help(app, &args.tool);
     }
-    let arguments = gather(app, &args)?;
+    let arguments = gather(app, args)?;
     let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
@@ -33,7 +33,7 @@ pub(super) async fn run(app: &Workspace, args: Call) -> Result<ExitCode, Refusal
     };
     feedback.end();
     let code = match outcome {
-        Ok(outcome) => Ok(result::report(&outcome, result::OutputFormat::of(&args), &feedback)),
+        Ok(outcome) => Ok(result::report(&outcome, result::OutputFormat::of(args), &feedback)),
         Err(name) => {
             let what = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
             Err(Refusal::cancelled(what))
@@ -54,13 +54,13 @@ fn help(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, BadArgument> {
+fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, Refusal> {
     let mut gathered = match args.input.as_deref() {
         None => Map::new(),
         Some("-") => {
             let mut text = String::new();
             let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| BadArgument::NotObject(format!("standard input: {error}")))?;
+            read.map_err(|error| Refusal::io("cannot read standard input", error))?;
             arguments::object(&text)?
         }
         Some(text) => arguments::object(text)?,

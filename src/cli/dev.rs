@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use clap::builder::styling::{AnsiColor, Style};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::feedback::Feedback;
 use super::options::Dev;
+use super::result::{self, Feedback};
 use super::style::Refusal;
-use super::{arguments, check, result, show, status, style};
+use super::{arguments, check, show, status, style};
 use crate::call::CallRequest;
 use crate::config::{Config, ConfigOptions};
 use crate::outcome::Outcome;

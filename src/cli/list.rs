@@ -1,5 +1,7 @@
 //! `hostler list`
 
+use std::process::ExitCode;
+
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
 
@@ -25,16 +27,12 @@ struct Row {
     facts: Map<String, Value>,
 }
 
-/// Waits until every executable has been asked for its metadata.
-pub(super) async fn ask(app: &Workspace, args: &List) {
+pub(super) async fn run(app: &Workspace, args: &List) -> ExitCode {
     if args.refresh {
         style::note(&app.calls.refresh().await.to_string());
     } else {
         app.calls.registry.asked().await;
     }
-}
-
-pub(super) fn run(app: &Workspace, args: &List) {
     let rows = rows(app, &args.filter());
     if args.json {
         style::answer_json(&rows.iter().map(as_json).collect::<Value>());
@@ -50,6 +48,7 @@ pub(super) fn run(app: &Workspace, args: &List) {
     } else {
         style::answer(&as_text(&rows));
     }
+    ExitCode::SUCCESS
 }
 
 impl List {

@@ -7,7 +7,6 @@ mod check;
 mod complete;
 mod dev;
 mod doctor;
-mod feedback;
 mod install;
 mod list;
 mod new;
@@ -19,14 +18,14 @@ mod status;
 mod style;
 mod warm;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::config::Environment;
+use crate::config::{ConfigOptions, Environment};
 use crate::mcp;
 use crate::process::{self, keeper};
 use crate::runtime::Workspace;
@@ -76,19 +75,29 @@ async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode
         Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // Commands that must work without a valid configuration.
+    // Some commands must work without a valid configuration.
+    let open = || open(&options, &asked, &directory);
     match &options.command {
-        Command::Check(wanted) => return check::run(wanted, &asked, &directory),
-        Command::New(wanted) => return new::tool(wanted, &asked, &directory),
-        Command::Init => return new::config(&directory),
-        Command::Completions(wanted) => return complete::script(wanted),
-        Command::Builtin(wanted) => return builtin::run(wanted, &asked, &directory).await,
-        Command::Dev(wanted) => return dev::run(wanted, &asked, &directory).await,
-        Command::Install(wanted) => return style::unless_interrupted(install::run(wanted, &asked, &directory)).await,
-        Command::Remove(wanted) => return style::unless_interrupted(remove::run(wanted, &asked, &directory)).await,
-        _ => {}
+        Command::Check(args) => check::run(args, &asked, &directory),
+        Command::New(args) => new::tool(args, &asked, &directory),
+        Command::Init => new::config(&directory),
+        Command::Completions(args) => complete::script(args),
+        Command::Builtin(args) => builtin::run(args, &asked, &directory).await,
+        Command::Dev(args) => dev::run(args, &asked, &directory).await,
+        Command::Install(args) => style::unless_interrupted(install::run(args, &asked, &directory)).await,
+        Command::Remove(args) => style::unless_interrupted(remove::run(args, &asked, &directory)).await,
+        Command::Serve => serve(&open()?).await,
+        Command::List(args) => Ok(list::run(&open()?, args).await),
+        Command::Show(args) => show::run(&open()?, args).await,
+        Command::Call(args) => call::run(&open()?, args).await,
+        Command::Warm(args) => warm::run(&open()?, args).await,
+        Command::Doctor(args) => Ok(doctor::run(&open()?, args).await),
     }
-    let app = Workspace::open(&asked, &directory)?;
+}
+
+/// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
+fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
+    let app = Workspace::open(asked, directory)?;
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.calls.registry.catalogue().problems {
         style::warn(&format!("{}: {}", problem.folder.display(), problem.describe(&app.config.tools.origin)));
@@ -97,30 +106,7 @@ async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
     }
     app.ask();
-    match options.command {
-        Command::Serve => serve(&app).await,
-        Command::List(wanted) => {
-            list::ask(&app, &wanted).await;
-            list::run(&app, &wanted);
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Show(wanted) => {
-            app.calls.registry.asked().await;
-            show::run(&app, &wanted)
-        }
-        Command::Call(wanted) => call::run(&app, wanted).await,
-        Command::Warm(wanted) => warm::run(&app, &wanted).await,
-        Command::Doctor(wanted) => Ok(doctor::run(&app, &wanted).await),
-        // These returned above.
-        Command::Check(_)
-        | Command::New(_)
-        | Command::Init
-        | Command::Completions(_)
-        | Command::Builtin(_)
-        | Command::Install(_)
-        | Command::Remove(_)
-        | Command::Dev(_) => Ok(ExitCode::SUCCESS),
-    }
+    Ok(app)
 }
 
 async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {

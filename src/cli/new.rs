@@ -88,7 +88,7 @@ pub(super) fn config(directory: &Path) -> Result<ExitCode, Refusal> {
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), Refusal> {
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            Refusal::new(format!("{} exists already", path.display()), "edit it, remove it first, or use another name")
+            Refusal::new(format!("{} exists already", path.display()), "edit it, or remove it first")
         }
         _ => Refusal::io(format!("cannot write {}", path.display()), error),
     };

@@ -13,7 +13,8 @@ use crate::outcome::Code;
 use crate::registry::{NotFound, Serving, Tool};
 use crate::runtime::Workspace;
 
-pub(super) fn run(app: &Workspace, args: &Show) -> Result<ExitCode, Refusal> {
+pub(super) async fn run(app: &Workspace, args: &Show) -> Result<ExitCode, Refusal> {
+    app.calls.registry.asked().await;
     let catalogue = app.calls.registry.catalogue();
     let tool = catalogue.resolve(&args.tool).map_err(|reason| missing(&args.tool, reason))?;
     if args.json {

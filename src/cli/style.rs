@@ -10,7 +10,6 @@ use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::arguments::BadArgument;
 use crate::config::{ConfigError, Environment};
 use crate::process::Signals;
 use crate::telemetry;
@@ -193,12 +192,6 @@ impl Refusal {
 
 impl From<ConfigError> for Refusal {
     fn from(error: ConfigError) -> Self {
-        Self::new(error.to_string(), "")
-    }
-}
-
-impl From<BadArgument> for Refusal {
-    fn from(error: BadArgument) -> Self {
         Self::new(error.to_string(), "")
     }
 }

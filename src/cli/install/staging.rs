@@ -46,8 +46,8 @@ impl Staging {
         };
         let made: Vec<PathBuf> =
             target.ancestors().take_while(|folder| fs::symlink_metadata(folder).is_err()).map(Path::to_owned).collect();
-        let mode = if is_own { 0o700 } else { 0o777 };
-        DirBuilder::new().recursive(true).mode(mode).create(target).map_err(cannot)?;
+        let permissions = if is_own { 0o700 } else { 0o777 };
+        DirBuilder::new().recursive(true).mode(permissions).create(target).map_err(cannot)?;
         sweep(target);
         let folder = target.join(hidden_name());
         let staging = Self { folder, target: target.to_owned(), made, keeps: false };
@@ -78,9 +78,10 @@ impl Staging {
         let Err(error) = placed else { return Ok(()) };
         let lost: Vec<_> = moved.into_iter().filter(|(from, to)| rename_new(from, to).is_err()).collect();
         self.keeps = !lost.is_empty();
-        let state = match self.keeps {
-            false => "nothing was changed".to_owned(),
-            true => format!("replaced files could not be put back and are in {}", aside.display()),
+        let state = if self.keeps {
+            format!("replaced files could not be put back and are in {}", aside.display())
+        } else {
+            "nothing was changed".to_owned()
         };
         let what = format!("{} was not installed", parcel.source.display());
         Err(Refusal { fix: state, ..Refusal::io(what, error) })

@@ -14,7 +14,7 @@ use self::commands::{
 pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
 };
-use super::arguments::BadArgument;
+use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
 
@@ -90,19 +90,7 @@ pub(super) enum Command {
 impl Command {
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
-        match self {
-            Self::Serve
-            | Self::List(_)
-            | Self::Show(_)
-            | Self::Call(_)
-            | Self::Dev(_)
-            | Self::Doctor(_)
-            | Self::Warm(_)
-            | Self::Builtin(_)
-            | Self::Install(_)
-            | Self::Remove(_) => true,
-            Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
-        }
+        !matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_))
     }
 }
 
@@ -117,7 +105,7 @@ pub(super) fn refuse(error: &clap::Error) -> ! {
     if !after_call.any(|typed| !typed.to_string_lossy().starts_with('-')) {
         error.exit()
     }
-    super::style::error(&BadArgument::NoKey(word.clone()).to_string());
+    super::style::error(&arguments::no_key(word).to_string());
     std::process::exit(i32::from(super::style::USAGE))
 }
 
