@@ -47,7 +47,9 @@ impl BuiltIns {
         Arc::new(move |name| {
             let source = config.layer.secrets.get(name).map(|setting| setting.value.clone());
             let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
-            Box::pin(async move { look_up(&name, source.as_ref(), &environment).await })
+            Box::pin(async move {
+                look_up(&name, source.as_ref(), &environment).await.map_err(|error| error.fault_of(&name))
+            })
         })
     }
 

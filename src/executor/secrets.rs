@@ -20,30 +20,33 @@ pub(super) async fn look_up(
     name: &str,
     source: Option<&SecretSource>,
     environment: &Environment,
-) -> Result<Option<String>, Fault> {
-    let failed = |error: Unreadable| {
-        let message = format!("the secret {name} cannot be read: {error}");
-        Fault::new(Code::MissingCredentials, message).caused_by(error)
-    };
+) -> Result<Option<String>, Unreadable> {
     match source {
         None => Ok(environment.text(name).map(str::to_owned)),
         Some(SecretSource::Environment(variable_name)) => Ok(environment.text(variable_name).map(str::to_owned)),
-        Some(SecretSource::File(path)) => read_file(path.clone()).await.map_err(failed),
-        Some(SecretSource::Command(words)) => run_command(words, environment).await.map_err(failed),
+        Some(SecretSource::File(path)) => read_file(path.clone()).await,
+        Some(SecretSource::Command(words)) => run_command(words, environment).await,
     }
 }
 
 /// Why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}; {fix}")]
-struct Unreadable {
-    what: String,
+pub struct Unreadable {
+    /// What is wrong.
+    pub what: String,
     /// What to do.
-    fix: String,
+    pub fix: String,
     source: Option<io::Error>,
 }
 
 impl Unreadable {
+    /// The fault of a call that needs the secret.
+    pub(super) fn fault_of(self, name: &str) -> Fault {
+        let message = format!("the secret {name} cannot be read: {self}");
+        Fault::new(Code::MissingCredentials, message).caused_by(self)
+    }
+
     fn new(what: String, fix: impl Into<String>) -> Self {
         Self { what, fix: fix.into(), source: None }
     }
