@@ -79,16 +79,16 @@ impl Builtin for Bash {
         let limit = Duration::from_secs(params.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
         let folder = at.above.join(inner);
         let launch = Launch::new(shell).args(["-c", &params.command]).envs(call.env()).within(folder.clone());
-        let most = call.most;
-        let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
+        let (most, tail) = (call.max_output, call.max_output / 2);
+        let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE };
         let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
         let not_started = |error| self.0.not_started(&folder, &error, Code::CommandNotFound);
         let done = once(program, on_line).await.map_err(not_started)?;
-        result(done, most)
+        result(done, call.max_output)
     }
 }
 
-fn result(done: Done, most: usize) -> Result<Ran, Fault> {
+fn result(done: Done, max_output: usize) -> Result<Ran, Fault> {
     let mut stderr = done.stderr;
     if done.unkept > 0 {
         stderr.insert_str(0, &format!("… ({} earlier bytes omitted)\n", done.unkept));
@@ -108,7 +108,7 @@ fn result(done: Done, most: usize) -> Result<Ran, Fault> {
             let message = format!(
                 "the command wrote more than {} kB and was stopped; limit its output (`| head`, `| tail`), write to a file, or raise \
                  `max_output` under [limits] in hostler.toml",
-                most / 1000
+                max_output / 1000
             );
             let details = Details { stderr: Some(stderr).filter(|text| !text.is_empty()), ..Details::default() };
             return Err(Fault::new(Code::InvalidOutput, message).with(details));

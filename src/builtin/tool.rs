@@ -173,7 +173,7 @@ pub struct Call {
     /// Its time limit.
     pub timeout: Duration,
     /// The most output that is kept of a program it starts, in bytes.
-    pub most: usize,
+    pub max_output: usize,
     /// The variables of hostler's environment that programs it starts do not get.
     pub env_filter: EnvFilter,
     /// Where secrets come from.

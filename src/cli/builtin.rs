@@ -50,8 +50,7 @@ pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path
         let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
         let near = nearest(typed, known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         let fix = format!("{near}`hostler builtin` lists them");
-        let refusal = Refusal::new(format!("there is no built-in tool {typed}"), fix);
-        return Err(Refusal { status: Code::ToolNotFound.exit_status(), ..refusal });
+        return Err(Refusal::not_found(format!("there is no built-in tool {typed}"), fix));
     };
     let app = Workspace::build(alone(config, name, directory));
     if !args.schema {

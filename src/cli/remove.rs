@@ -9,10 +9,8 @@ use serde_json::{Map, Value, json};
 use super::install::{hidden_name, sweep};
 use super::options::Remove;
 use super::style::{self, Refusal};
-use crate::config::section::nearest;
 use crate::config::{Config, ConfigOptions, paths};
 use crate::discovery::{Kind, ToolFile};
-use crate::outcome::Code;
 use crate::registry::Catalogue;
 use crate::runtime::Workspace;
 
@@ -58,11 +56,11 @@ async fn find(name: &str, app: &Workspace, folder: &Path) -> Result<Removal, Ref
     }
     app.ask();
     app.calls.registry.asked().await;
-    Err(elsewhere(name, &app.calls.registry.catalogue(), &catalogue, folder))
+    Err(elsewhere(name, &app.calls.registry.catalogue(), folder))
 }
 
 /// Why there is nothing of that name to remove.
-fn elsewhere(name: &str, everything: &Catalogue, own: &Catalogue, folder: &Path) -> Refusal {
+fn elsewhere(name: &str, everything: &Catalogue, folder: &Path) -> Refusal {
     let tool = everything.resolve(name).ok().map(|tool| &tool.entry);
     let file = || everything.files.iter().find(|entry| entry.file.pack == name || is_called(&entry.file.path, name));
     if let Some(entry) = tool.or_else(file) {
@@ -78,14 +76,8 @@ fn elsewhere(name: &str, everything: &Catalogue, own: &Catalogue, folder: &Path)
             ),
         };
     }
-    let packs = own.files.iter().map(|entry| entry.file.pack.as_str());
-    let near = nearest(name, packs.chain(own.tools.iter().map(|tool| tool.name.as_str())));
-    let fix = match near {
-        Some(near) => format!("did you mean {near}?"),
-        None => "`hostler list --json` shows the origin of every tool".to_owned(),
-    };
     let what = format!("there is no {name} in {}", folder.display());
-    Refusal { status: Code::ToolNotFound.exit_status(), ..Refusal::new(what, fix) }
+    Refusal::not_found(what, "`hostler list --json` shows the origin of every tool")
 }
 
 fn is_called(path: &Path, name: &str) -> bool {

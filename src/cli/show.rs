@@ -27,13 +27,13 @@ pub(super) async fn run(app: &Workspace, args: &Show) -> Result<ExitCode, Refusa
 
 /// That there is no such tool, or why it is not served.
 pub(super) fn missing(name: &str, reason: NotFound) -> Refusal {
-    let (code, what, fix) = match reason {
+    match reason {
         NotFound::Broken(path, reason) => {
-            (Code::StartupFailed, format!("{} is broken: {reason}", path.display()), String::new())
+            let status = Code::StartupFailed.exit_status();
+            Refusal { status, ..Refusal::new(format!("{} is broken: {reason}", path.display()), "") }
         }
-        NotFound::Unknown { advice, .. } => (Code::ToolNotFound, format!("there is no tool {name}"), advice),
-    };
-    Refusal { status: code.exit_status(), ..Refusal::new(what, fix) }
+        NotFound::Unknown { advice, .. } => Refusal::not_found(format!("there is no tool {name}"), advice),
+    }
 }
 
 fn as_json(tool: &Tool) -> Value {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::config::{ConfigError, Environment};
+use crate::outcome::Code;
 use crate::process::Signals;
 use crate::telemetry;
 
@@ -178,6 +179,11 @@ impl Refusal {
     /// Something that the system refused.
     pub fn io(what: impl Into<String>, error: std::io::Error) -> Self {
         Self { source: Some(error), ..Self::new(what, "") }
+    }
+
+    /// No tool has that name.
+    pub fn not_found(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { status: Code::ToolNotFound.exit_status(), ..Self::new(what, fix) }
     }
 
     pub fn cancelled(what: impl Into<String>) -> Self {

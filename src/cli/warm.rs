@@ -78,9 +78,8 @@ fn chosen(app: &Workspace, names: &[String]) -> Result<Vec<Arc<FileEntry>>, Refu
     }
     let find = |name: &String| {
         let pack = catalogue.files.iter().find(|entry| entry.file.pack == *name).cloned();
-        pack.or_else(|| catalogue.resolve(name).ok().map(|tool| Arc::clone(&tool.entry))).ok_or_else(|| Refusal {
-            status: Code::ToolNotFound.exit_status(),
-            ..Refusal::new(format!("there is no pack or tool {name}"), "`hostler list` shows all tools")
+        pack.or_else(|| catalogue.resolve(name).ok().map(|tool| Arc::clone(&tool.entry))).ok_or_else(|| {
+            Refusal::not_found(format!("there is no pack or tool {name}"), "`hostler list` shows all tools")
         })
     };
     names.iter().map(find).collect()

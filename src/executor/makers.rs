@@ -171,9 +171,9 @@ pub(super) fn rules(entry: &FileEntry) -> Rules {
         write_ahead,
         max_queue: settings.max_queue.value.max(1),
         idle,
-        max_calls: settings.max_calls.as_ref().map(|most| most.value as u64),
-        max_lifetime: settings.max_lifetime.as_ref().map(|most| most.value),
-        max_rss: settings.max_rss.as_ref().map(|most| most.value.0),
+        max_calls: settings.max_calls.as_ref().map(|limit| limit.value as u64),
+        max_lifetime: settings.max_lifetime.as_ref().map(|limit| limit.value),
+        max_rss: settings.max_rss.as_ref().map(|limit| limit.value.0),
         // Tools that fail together do not retry together.
         seed: entry.version.iter().fold(0, |seed, byte| (seed << 5) ^ (seed >> 3) ^ u64::from(*byte)),
         ..usual

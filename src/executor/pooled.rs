@@ -246,7 +246,7 @@ pub fn caps(config: &Config) -> Caps {
         running: limits.max_concurrent_calls.value,
         workers: limits.max_workers.value,
         waiting: limits.max_queue.value,
-        memory: limits.max_memory.as_ref().map(|most| most.value.0),
+        memory: limits.max_memory.as_ref().map(|limit| limit.value.0),
     }
 }
 

@@ -525,7 +525,6 @@ class Removed(Place):
             ("mine.one", 2, "--from DIR"),
             ("grep", 2, '[builtin] disable = ["grep"]'),
             ("_common.py", 3, "there is no _common.py"),
-            ("neer", 3, "did you mean near?"),
             ("qqqqq", 3, "`hostler list --json` shows"),
             ("../../../work/tools/mine.py", 3, "there is no"),
             ("..", 3, "there is no"), (".", 3, "there is no"), ("", 3, "there is no"),

@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,17 +87,17 @@ pub(super) fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files,
     let pattern = Pattern::new(&params.pattern)?;
     let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;
     (walk.hidden, walk.ignored) = (params.hidden, params.ignored);
-    let found: Mutex<Vec<OsString>> = Mutex::default();
+    let (sender, found) = channel();
     walk.each(stop, || {
-        let mut own = Handed { own: Vec::new(), to: &found };
-        let pattern = &pattern;
+        let (sender, pattern) = (sender.clone(), &pattern);
         move |below: &Path, name: &OsStr| {
             if pattern.fits(below, name) {
-                own.own.push(below.as_os_str().to_owned());
+                let _ = sender.send(below.as_os_str().to_owned());
             }
         }
     });
-    let mut found = found.into_inner();
+    drop(sender);
+    let mut found: Vec<OsString> = found.into_iter().collect();
     let total = found.len();
     // Compared as bytes: comparing path components would take longer than the search.
     let limit = params.limit.max(1);
@@ -108,18 +108,6 @@ pub(super) fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files,
     found.sort_unstable();
     let files = found.iter().map(|below| walk.shown(Path::new(below))).collect();
     Ok(Files { files, total })
-}
-
-/// The results of one thread, handed over when it ends.
-struct Handed<'a> {
-    own: Vec<OsString>,
-    to: &'a Mutex<Vec<OsString>>,
-}
-
-impl Drop for Handed<'_> {
-    fn drop(&mut self) {
-        self.to.lock().append(&mut self.own);
-    }
 }
 
 #[cfg(test)]

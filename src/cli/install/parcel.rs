@@ -137,8 +137,7 @@ fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, Refusal> {
             bytes += about.len();
             found.push(Piece { from: path, at });
             if found.len() > MOST_FILES || bytes > MOST_BYTES {
-                let most = format!("{MOST_FILES} files or {} MB", MOST_BYTES >> 20);
-                let what = format!("{} has more than {most}", folder.display());
+                let what = format!("{} has more than {MOST_FILES} files or {} MB", folder.display(), MOST_BYTES >> 20);
                 return Err(Refusal::new(what, "move out what is not part of the tool, or install it with --link"));
             }
         }

@@ -12,24 +12,6 @@ use crate::config::declared_policy::Mode;
 use crate::config::value::parse_duration;
 use crate::registry::KIND_WORDS;
 
-pub(super) const CALL_AFTER: &str = "\
-Arguments are converted to the declared types: count=3 becomes a number for an integer. key:=JSON
-passes JSON unchanged; a list accepts key=VALUE more than once. The result goes to standard output,
-everything else to standard error.
-
-  hostler call text.slug text='Hello there'
-  hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
-  echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
-
-Exit status: 0 success, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 4 not
-allowed, 5 timeout, 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
-
-pub(super) const CHECK_AFTER: &str = "\
-Without a PATH, the configured tool folders and hostler.toml are checked. `# hostler: ignore[RULE]`
-ignores a rule on one line; `ignore = [\"RULE\"]` under [check] in hostler.toml ignores it everywhere.
-
-Exit status: 0 no findings, 1 findings, 2 usage.";
-
 /// `hostler check`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Check {
@@ -43,12 +25,6 @@ pub(in crate::cli) struct Check {
     #[arg(long)]
     pub rules: bool,
 }
-
-pub(super) const NEW_AFTER: &str = "\
-Examples:
-  hostler new greetings             a Python file: every public function is a tool
-  hostler new greet --kind exec     a Python program that answers --schema (standard library only)
-  hostler new greet --kind node     the same as an ES module for Node";
 
 /// `hostler new`
 #[derive(Debug, Args)]
@@ -77,21 +53,6 @@ pub(in crate::cli) struct Dev {
     /// The tool file
     pub file: PathBuf,
 }
-
-pub(super) const COMPLETIONS_AFTER: &str = "\
-Add one of these lines to your shell's startup file:
-
-  bash:  source <(hostler completions bash)
-  zsh:   source <(hostler completions zsh)
-  fish:  hostler completions fish | source";
-
-pub(super) const BUILTIN_AFTER: &str = "\
-Without a NAME, all built-in tools are listed, with those that are enabled. With a NAME, the tool
-reads its arguments as JSON from standard input and prints its result. It may reach the `roots` of
-hostler.toml, or the current folder if there are none.
-
-  echo '{\"pattern\": \"*.py\"}' | hostler builtin glob
-  hostler builtin --link DIR     a link for each, for hosts that run executables";
 
 /// `hostler builtin`
 #[derive(Debug, Args)]
@@ -230,18 +191,6 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     })
 }
 
-pub(super) const INSTALL_AFTER: &str = "\
-PATH is a Python tool file (installed as a folder with the neighbours it imports, if any), a folder
-NAME with NAME.py in it, or an executable, which is run with --schema to read its metadata. What the
-tool offers, needs and may do is shown first; nothing is installed before you confirm. The folder is
-~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's ./tools takes precedence.
-
-  hostler install ./brave.py
-  hostler install ./count-words --link       serve it from where it is, with later edits
-  hostler install ./brave.py --to ./tools --yes
-
-Exit status: 0 installed or already installed, 2 refused, 130 declined.";
-
 /// `hostler install`
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of a command line")]
@@ -264,16 +213,6 @@ pub(in crate::cli) struct Install {
     #[arg(long)]
     pub json: bool,
 }
-
-pub(super) const REMOVE_AFTER: &str = "\
-NAME is a tool, a pack or a file. What is removed is shown first: the file with its lock, or the
-folder, with all its tools; of a link the link alone. Neighbours that a single file imports stay,
-because other tools may use them.
-
-  hostler remove brave
-  hostler remove count_words --yes
-
-Exit status: 0 removed, 2 refused, 3 no such tool, 130 declined.";
 
 /// `hostler remove`
 #[derive(Debug, Args)]
