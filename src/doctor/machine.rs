@@ -226,8 +226,14 @@ fn wrong_with(name: &str, path: &Path) -> Option<String> {
     }
 }
 
-/// Variables that builds need and that MCP clients do not pass on.
-pub(super) fn stripped(app: &Workspace) -> Vec<CheckResult> {
+/// Variables that builds need and that MCP clients do not pass on. One that a bad result names is to be corrected first.
+pub(super) fn stripped(app: &Workspace, results: &[CheckResult]) -> Vec<CheckResult> {
+    let is_bad = |name: &str| {
+        let names = |result: &CheckResult| {
+            result.found.contains(name) || result.fix.as_ref().is_some_and(|fix| fix.contains(name))
+        };
+        results.iter().any(|result| result.state == State::Bad && names(result))
+    };
     let configured = &app.config.layer.build_env;
     let is_needed = |name: &str| {
         let upper = name.to_ascii_uppercase();
@@ -240,11 +246,12 @@ pub(super) fn stripped(app: &Workspace) -> Vec<CheckResult> {
     let all = all.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let missing = all.filter(|(name, value)| !value.is_empty() && is_needed(name) && !configured.contains_key(*name));
     missing
+        .filter(|(name, _)| !is_bad(name))
         .map(|(name, value)| {
             let found = format!("{name} is set here, but MCP clients start servers without it");
             // A proxy's address may contain a password.
             let shown = if value.contains('@') { "…" } else { value };
-            let fix = format!("if it is correct, add `{name} = \"{shown}\"` under [environment.env] in hostler.toml");
+            let fix = format!("add `{name} = \"{shown}\"` under [environment.env] in hostler.toml");
             CheckResult::new("client", State::Doubtful, found, fix)
         })
         .collect()

@@ -52,7 +52,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     let mut results = vec![machine::cache(app)];
     results.extend(machine::uv(app, online).await);
     results.extend(machine::certificates(app));
-    results.extend(machine::stripped(app));
+    results.extend(machine::stripped(app, &results));
     results.push(folders(app));
     results.extend(broken(app));
     results.extend(built_in(app));
