@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use clap::builder::styling::{AnsiColor, Style};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
+use super::call::{self, Feedback};
 use super::options::Dev;
-use super::result::{self, Feedback};
 use super::style::Refusal;
 use super::{arguments, check, show, status, style};
 use crate::call::CallRequest;
@@ -141,7 +141,7 @@ impl Session {
         let outcome = self.app.calls.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
         feedback.end();
         let times = times(&outcome);
-        let _ = result::report(&outcome, result::OutputFormat::Plain, &feedback);
+        let _ = call::report(&outcome, call::OutputFormat::Plain, &feedback);
         style::answer(&style::paint(&times, QUIET, colours()));
     }
 }

@@ -12,7 +12,6 @@ mod list;
 mod new;
 mod options;
 mod remove;
-mod result;
 mod show;
 mod status;
 mod style;

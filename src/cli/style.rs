@@ -82,14 +82,10 @@ pub(super) fn answer_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints an answer without adding a line end.
+/// Prints an answer without adding a line end. A closed pipe is not an error.
 pub(super) fn answer_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    written(stdout.write_all(bytes).and_then(|()| stdout.flush()));
-}
-
-fn written(result: std::io::Result<()>) {
-    match result {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
             LOST.store(true, Ordering::Relaxed);
             error(&format!("cannot write to standard output: {reason}"));
@@ -98,13 +94,10 @@ fn written(result: std::io::Result<()>) {
     }
 }
 
-/// Prints an answer. A closed pipe is not an error.
+/// Prints an answer as a line.
 pub(super) fn answer(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let whole = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    written(whole.and_then(|()| stdout.flush()));
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    answer_bytes(format!("{text}{end}").as_bytes());
 }
 
 /// Prints an answer for programs.

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::call::Feedback;
 use super::options::Warm;
-use super::result::Feedback;
 use super::style::{self, Refusal};
 use crate::environment::{Lease, Pruned};
 use crate::outcome::{Code, Fault};

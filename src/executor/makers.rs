@@ -71,23 +71,19 @@ impl Makers {
             Serving::Program(_) => self.env_filter.for_programs(),
             _ => worker_environment(self.env_filter.environment(), &settings.pass_env.value),
         };
-        variables.extend(settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into())));
+        variables.extend(own_variables(entry));
         variables
     }
 
     pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
         match entry.serving() {
-            Serving::Program(_) => {
-                let own = entry.settings.env.iter();
-                let env = own.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
-                Arc::new(ProgramLauncher {
-                    spec,
-                    env_filter: self.env_filter.clone(),
-                    env,
-                    directory: self.directory.clone(),
-                })
-            }
+            Serving::Program(_) => Arc::new(ProgramLauncher {
+                spec,
+                env_filter: self.env_filter.clone(),
+                env: own_variables(entry).collect(),
+                directory: self.directory.clone(),
+            }),
             _ => Arc::new(PythonLauncher {
                 spec,
                 python: Arc::new(PythonSpec { directory: self.directory.clone(), ..python_spec(entry) }),
@@ -98,6 +94,11 @@ impl Makers {
             }),
         }
     }
+}
+
+/// The variables that the file's settings add.
+fn own_variables(entry: &FileEntry) -> impl Iterator<Item = (OsString, OsString)> {
+    entry.settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()))
 }
 
 fn worker_spec(entry: &FileEntry) -> WorkerSpec {
