@@ -150,7 +150,7 @@ pub(super) fn newer_syntax(file: &ToolFile) -> Option<String> {
 fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
     let wanted = header.and_then(|header| VersionSpecifiers::from_str(header.requires_python.as_deref()?).ok());
     let oldest = wanted.as_ref().and_then(oldest_minor).unwrap_or(OLDEST_PYTHON).1;
-    let error = unknown_to(source, oldest)?;
+    unknown_to(source, oldest)?;
     let enough = enough_for(source, oldest)?;
     let line = format!("`# requires-python = \">=3.{enough}\"`");
     let known = |header: &Metadata| match header.line_of("requires-python") {
@@ -158,12 +158,7 @@ fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
         None => format!("write the line {line} after line {}", header.first_line - 1),
     };
     let how = in_header(header, known, &line, "three");
-    // The parser's message ends with its assumed version, which need not be the one that ran.
-    let what = error.to_string();
-    let what = what.split(" on Python ").next().unwrap_or_default();
-    let (first, rest) = what.split_at(what.chars().next().map_or(0, char::len_utf8));
-    let what = first.to_lowercase() + rest;
-    Some(format!("The file needs Python 3.{enough} (before it, {what}): {how}, or avoid the newer syntax"))
+    Some(format!("The file needs Python 3.{enough}: {how}, or avoid the newer syntax"))
 }
 
 /// The advice for a missing module; `None` if the file declares its package or has the module beside it.
@@ -240,7 +235,7 @@ mod tests {
         assert!(advice("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
         assert_eq!(advice("requires-python = \">=3.14\"\n"), None);
         let bare = syntax_advice("type X = int\n", None).unwrap();
-        assert!(bare.starts_with("The file needs Python 3.12 (") && bare.contains("three lines"), "{bare}");
+        assert!(bare.starts_with("The file needs Python 3.12: ") && bare.contains("three lines"), "{bare}");
         assert_eq!(syntax_advice("x = 1\n", None), None);
     }
 
