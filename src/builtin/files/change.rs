@@ -111,13 +111,24 @@ impl Target {
     /// Keeps other hostlers, and other calls of this one, from changing files in the folder: an edit reads a file and replaces
     /// it, and what is written in between would be lost. A cancelled call gets no lock.
     pub fn lock(&self, stop: &Stop) -> io::Result<FolderLock> {
-        static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+        let lock = self.lock_within(PATIENCE);
+        if stop.is_set() { Err(io::Error::other("the call was cancelled")) } else { Ok(lock) }
+    }
+
+    fn lock_within(&self, patience: Duration) -> FolderLock {
+        static LOCKS: [Mutex<Option<Instant>>; 64] = [const { Mutex::new(None) }; 64];
         // The folder's identity is the same under every name, and stays when a file in it is replaced.
         let id = self.folder.dir_metadata().map(|about| (about.dev(), about.ino())).ok();
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
-        let own = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
-        let lock = FolderLock { held: self.lock_file(PATIENCE), _own: own };
-        if stop.is_set() { Err(io::Error::other("the call was cancelled")) } else { Ok(lock) }
+        let asked = Instant::now();
+        let mut gave_up = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
+        // A call that queued behind one that gave up has waited as long.
+        let has_waited = gave_up.is_some_and(|at| asked < at);
+        let held = self.lock_file(if has_waited { patience / 20 } else { patience });
+        if held.is_none() {
+            *gave_up = Some(Instant::now());
+        }
+        FolderLock { held, _own: gave_up }
     }
 
     /// The lock between processes: each client starts its own hostler, and several may serve one folder.
@@ -139,7 +150,8 @@ impl Target {
 /// The exclusive right to change files in a folder.
 pub(super) struct FolderLock {
     held: Option<File>,
-    _own: MutexGuard<'static, ()>,
+    /// When a call last gave up waiting for the lock between processes.
+    _own: MutexGuard<'static, Option<Instant>>,
 }
 
 impl Drop for FolderLock {
@@ -167,6 +179,7 @@ fn explain_busy(error: io::Error) -> io::Error {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Barrier;
 
     use super::*;
 
@@ -263,5 +276,25 @@ mod tests {
         assert!(target.lock(&stop).is_err());
         other.try_lock().unwrap();
         assert!(target.lock_file(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn queued_calls_wait_for_a_foreign_lock_together() {
+        const PATIENCE: Duration = Duration::from_millis(300);
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = File::open(folder.path()).unwrap();
+        foreign.try_lock().unwrap();
+        let all = Barrier::new(10);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..10 {
+                scope.spawn(|| {
+                    let target = Target::unfollowed(&located(folder.path(), "a")).unwrap();
+                    all.wait();
+                    assert!(target.lock_within(PATIENCE).held.is_none());
+                });
+            }
+        });
+        assert!(begun.elapsed() < PATIENCE * 10, "one after the other: {:?}", begun.elapsed());
     }
 }
