@@ -1,23 +1,25 @@
 //! hostler itself as tools: its catalogue, status, configuration, a refresh; and the client's language model.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{About, Builtin, Builtins, Call, Unregistered};
 use crate::config::declared_policy::Risk;
 use crate::config::tool::Effects;
-use crate::outcome::Fault;
+use crate::outcome::{Code, Fault};
 use crate::protocol::HostMethod;
 
 pub(super) fn add(tools: &mut Builtins) -> Result<(), Unregistered> {
     tools.register(Tools)?;
-    tools.register(Status)?;
-    tools.register(Refresh)?;
-    tools.register(Config)?;
-    tools.register(AskLlm)
+    tools.register(Request::<Nothing, Value>::new(HostMethod::Status, status))?;
+    tools.register(Request::<Nothing, String>::new(HostMethod::Refresh, refresh))?;
+    tools.register(Request::<Nothing, Value>::new(HostMethod::Config, config))?;
+    tools.register(Request::<Question, String>::new(HostMethod::Llm, ask_llm))
 }
 
 /// No arguments.
@@ -47,8 +49,7 @@ impl Builtin for Tools {
 
     fn about(&self) -> About {
         About::new("hostler_tools", "List the available tools with their descriptions and arguments.")
-            .risk("read_only", Risk::Low)
-            .effects(Effects::Pure)
+            .reads("read_only", Risk::Low)
     }
 
     async fn call(&self, filter: Filter, call: Call) -> Result<Vec<Value>, Fault> {
@@ -68,68 +69,6 @@ impl Builtin for Tools {
     }
 }
 
-struct Status;
-
-impl Builtin for Status {
-    type Params = Nothing;
-    type Answer = Value;
-
-    fn about(&self) -> About {
-        About::new(
-            "hostler_status",
-            "Return the status of hostler: calls, workers, recent failures, executables still being asked.",
-        )
-        .risk("read_only", Risk::Low)
-        .effects(Effects::Pure)
-    }
-
-    async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
-        call.ask(HostMethod::Status, &nothing).await
-    }
-}
-
-struct Refresh;
-
-impl Builtin for Refresh {
-    type Params = Nothing;
-    type Answer = String;
-
-    fn about(&self) -> About {
-        About::new(
-            "hostler_refresh",
-            "Rescan all tool folders and read every executable's metadata again.\n\nFile changes are noticed without it; this is \
-             for other changes, such as a program that was missing something.",
-        )
-        .risk("read_only", Risk::Low)
-        .effects(Effects::Idempotent)
-        .timeout(Duration::from_mins(2))
-    }
-
-    async fn call(&self, nothing: Nothing, call: Call) -> Result<String, Fault> {
-        let answer = call.ask(HostMethod::Refresh, &nothing).await?;
-        Ok(answer.as_str().unwrap_or_default().to_owned())
-    }
-}
-
-struct Config;
-
-impl Builtin for Config {
-    type Params = Nothing;
-    type Answer = Value;
-
-    fn about(&self) -> About {
-        About::new("hostler_config", "Return the effective configuration. Secrets appear by name only.")
-            .risk("read_only", Risk::Low)
-            .effects(Effects::Pure)
-    }
-
-    async fn call(&self, nothing: Nothing, call: Call) -> Result<Value, Fault> {
-        call.ask(HostMethod::Config, &nothing).await
-    }
-}
-
-struct AskLlm;
-
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -145,17 +84,62 @@ struct Question {
     max_tokens: Option<u32>,
 }
 
-impl Builtin for AskLlm {
-    type Params = Question;
-    type Answer = String;
+/// A request to hostler as a tool.
+struct Request<P, A> {
+    about: fn() -> About,
+    method: HostMethod,
+    types: PhantomData<fn(P) -> A>,
+}
+
+impl<P, A> Request<P, A> {
+    const fn new(method: HostMethod, about: fn() -> About) -> Self {
+        Self { about, method, types: PhantomData }
+    }
+}
+
+impl<P, A> Builtin for Request<P, A>
+where
+    P: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static,
+    A: Serialize + DeserializeOwned + JsonSchema + Send + 'static,
+{
+    type Params = P;
+    type Answer = A;
 
     fn about(&self) -> About {
-        About::new("hostler_ask_llm", "Ask the client's language model, where the client offers it (MCP sampling).")
-            .risk("network", Risk::Low)
+        (self.about)()
     }
 
-    async fn call(&self, question: Question, call: Call) -> Result<String, Fault> {
-        let answer = call.ask(HostMethod::Llm, &question).await?;
-        Ok(answer.as_str().unwrap_or_default().to_owned())
+    async fn call(&self, params: P, call: Call) -> Result<A, Fault> {
+        let answer = call.ask(self.method, &params).await?;
+        serde_json::from_value(answer).map_err(|error| Fault::new(Code::SystemError, error.to_string()))
     }
+}
+
+fn status() -> About {
+    About::new(
+        "hostler_status",
+        "Return the status of hostler: calls, workers, recent failures, executables still being asked.",
+    )
+    .reads("read_only", Risk::Low)
+}
+
+fn refresh() -> About {
+    About::new(
+        "hostler_refresh",
+        "Rescan all tool folders and read every executable's metadata again.\n\nFile changes are noticed without it; this is for \
+         other changes, such as a program that was missing something.",
+    )
+    .risk("read_only", Risk::Low)
+    .effects(Effects::Idempotent)
+    .timeout(Duration::from_mins(2))
+}
+
+fn config() -> About {
+    About::new("hostler_config", "Return the effective configuration. Secrets appear by name only.")
+        .reads("read_only", Risk::Low)
+}
+
+fn ask_llm() -> About {
+    About::new("hostler_ask_llm", "Ask the client's language model, where the client offers it (MCP sampling).")
+        .risk("network", Risk::Low)
 }

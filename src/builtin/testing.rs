@@ -41,7 +41,7 @@ impl Bench {
             id: "1".to_owned(),
             begun: Instant::now(),
             timeout: Duration::from_secs(30),
-            most: 100_000,
+            max_output: 100_000,
             env_filter: EnvFilter::of(std::sync::Arc::new(crate::config::Environment::of_process())),
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(NoopListener),

@@ -23,7 +23,7 @@ use crate::config::tool::Effects;
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
-use crate::process::EnvFilter;
+use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 use crate::protocol::HostMethod;
 use crate::worker::{Ask, HostAccess};
 
@@ -49,6 +49,12 @@ impl About {
     pub fn effects(mut self, effects: Effects) -> Self {
         self.declared.effects = Some(effects);
         self
+    }
+
+    /// Declares that its calls change nothing, with its category and how much harm it can do.
+    #[must_use]
+    pub(super) fn reads(self, category: &str, risk: Risk) -> Self {
+        self.effects(Effects::Pure).risk(category, risk)
     }
 
     /// Declares its category, and how much harm it can do.
@@ -167,7 +173,7 @@ pub struct Call {
     /// Its time limit.
     pub timeout: Duration,
     /// The most output that is kept of a program it starts, in bytes.
-    pub most: usize,
+    pub max_output: usize,
     /// The variables of hostler's environment that programs it starts do not get.
     pub env_filter: EnvFilter,
     /// Where secrets come from.
@@ -239,6 +245,15 @@ impl Call {
         serde_json::from_str(answer.get()).map_err(wrong)
     }
 
+    /// The output of a program on hostler's `PATH`; `None` where there is none, it fails or prints nothing.
+    pub(super) async fn output_of(&self, name: &str, words: &[&str], limit: Duration, most: usize) -> Option<String> {
+        let launch = Launch::new(self.find_program(name)?).args(words).envs(self.env());
+        let program = Once { launch, input: Vec::new(), limit, most, tail: USUAL_TAIL, grace: Grace::NONE };
+        let done = once(program, |_, _| {}).await.ok()?;
+        let is_whole = done.end == End::Exit(Exit::Code(0)) && !done.stdout.is_empty();
+        is_whole.then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
     /// Runs blocking work, such as reading files, on a thread of its own. The work's [`Stop`] is set when the call is cancelled
     /// or out of time.
     pub async fn blocking<T: Send + 'static>(
@@ -295,12 +310,8 @@ fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             list_choices(map);
-            let is_width = |format: &Value| {
-                format.as_str().is_some_and(|word| word.starts_with("int") || word.starts_with("uint"))
-            };
-            if map.get("format").is_some_and(is_width)
-                || map.get("format").is_some_and(|word| word == "double" || word == "float")
-            {
+            let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
+            if ["int", "uint", "double", "float"].iter().any(|width| format.starts_with(width)) {
                 map.remove("format");
             }
             if map.get("default").is_some_and(Value::is_null) {

@@ -4,47 +4,26 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::style::Refusal;
 use crate::call::{deep_argument, is_too_deep, keys_to_the_depth};
 
-/// A word that cannot be an argument.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BadArgument {
-    /// Neither `key=value` nor `key:=JSON`.
-    #[error("`{0}` is not an argument; write key=value or key:=JSON, without dashes and without spaces around `=`")]
-    NoKey(String),
-    /// Only lists take a key more than once.
-    #[error("`{0}` is given twice; keep one of them")]
-    Twice(String),
-    /// A value that has to be JSON and is not.
-    #[error(
-        "`{key}` is not valid JSON: {reason}; put names and strings in double quotes, as in '{key}:={{\"name\": [\"text\", 3]}}'{plain}"
-    )]
-    NotJson {
-        /// The key.
-        key: String,
-        /// The parser's reason.
-        reason: String,
-        /// What to write for plain text, where the tool takes that.
-        plain: String,
-    },
-    /// Nested too deeply.
-    #[error("{}", deep_argument(.0))]
-    Deep(String),
-    /// `--input` is not an object.
-    #[error("--input must be a JSON object: {0}")]
-    NotObject(String),
+/// That a word is neither `key=value` nor `key:=JSON`.
+pub(super) fn no_key(word: &str) -> Refusal {
+    let fix = "write key=value or key:=JSON, without dashes and without spaces around `=`";
+    Refusal::new(format!("`{word}` is not an argument"), fix)
 }
 
 /// Reads `--input`.
-pub(super) fn object(text: &str) -> Result<Map<String, Value>, BadArgument> {
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, Refusal> {
+    let refused = |why: String| Refusal::new(format!("--input must be a JSON object: {why}"), "");
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(other) => Err(BadArgument::NotObject(format!("got {other}"))),
+        Ok(other) => Err(refused(format!("got {other}"))),
         Err(error) if is_too_deep(&error) => {
             let name = keys_to_the_depth(text.as_bytes(), 1).pop();
-            Err(BadArgument::Deep(name.unwrap_or_else(|| "--input".to_owned())))
+            Err(Refusal::new(deep_argument(name.as_deref().unwrap_or("--input")), ""))
         }
-        Err(error) => Err(BadArgument::NotObject(error.to_string())),
+        Err(error) => Err(refused(error.to_string())),
     }
 }
 
@@ -53,15 +32,14 @@ pub(super) fn add(
     arguments: &mut Map<String, Value>,
     typed: &[String],
     schema: Option<&Map<String, Value>>,
-) -> Result<(), BadArgument> {
+) -> Result<(), Refusal> {
     let root = schema.cloned().map(Value::Object).unwrap_or_default();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for word in typed {
-        let no_key = || BadArgument::NoKey(word.clone());
-        let (key, text) = word.split_once('=').ok_or_else(no_key)?;
+        let (key, text) = word.split_once('=').ok_or_else(|| no_key(word))?;
         let (key, is_json) = key.strip_suffix(':').map_or((key, false), |key| (key, true));
         if key.is_empty() || key.starts_with('-') {
-            return Err(no_key());
+            return Err(no_key(word));
         }
         let property = schema.and_then(|schema| schema.get("properties")?.get(key));
         let kinds = property.map(|property| kinds(property, &root, 0)).unwrap_or_default();
@@ -70,12 +48,14 @@ pub(super) fn add(
             is_json || text.starts_with(['[', '{']) && !takes("string") && (takes("array") || takes("object"));
         let value = match serde_json::from_str(text) {
             Err(error) if is_too_deep(&error) && (must_be_json || kinds.is_empty()) => {
-                return Err(BadArgument::Deep(key.to_owned()));
+                return Err(Refusal::new(deep_argument(key), ""));
             }
             Err(error) if must_be_json => {
                 let is_text = kinds.is_empty() || takes("string");
                 let plain = if is_text { format!(", or write {key}=TEXT for plain text") } else { String::new() };
-                return Err(BadArgument::NotJson { key: key.to_owned(), reason: error.to_string(), plain });
+                let example =
+                    format!("put names and strings in double quotes, as in '{key}:={{\"name\": [\"text\", 3]}}'");
+                return Err(Refusal::new(format!("`{key}` is not valid JSON: {error}"), example + &plain));
             }
             Ok(value) if is_json => value,
             _ => coerce(text, property, &root),
@@ -88,7 +68,9 @@ pub(super) fn add(
             (Some(first @ Value::String(_)), more) if is_again && !is_json && takes("array") => {
                 *first = Value::Array(vec![first.take(), more]);
             }
-            (Some(_), _) if is_again => return Err(BadArgument::Twice(key.to_owned())),
+            (Some(_), _) if is_again => {
+                return Err(Refusal::new(format!("`{key}` is given twice"), "keep one of them"));
+            }
             (_, value) => {
                 arguments.insert(key.to_owned(), value);
             }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
 use super::options::Builtin;
-use super::style;
+use super::show;
+use super::style::{self, Refusal};
 use crate::builtin::Builtins;
 use crate::call::CallRequest;
 use crate::config::builtin::{ALIASES, GROUPS, listed_as};
@@ -16,6 +17,7 @@ use crate::config::origin::Setting;
 use crate::config::section::nearest;
 use crate::config::{Config, ConfigOptions};
 use crate::outcome::{Code, Fault};
+use crate::registry::Tool;
 use crate::runtime::Workspace;
 
 /// The command line; a program name that is a built-in tool's becomes `builtin NAME`.
@@ -35,23 +37,29 @@ fn own_name(name: &str) -> Option<&'static str> {
     GROUPS.iter().flat_map(|(_, tools)| tools.iter()).find(|tool| **tool == own).copied()
 }
 
-pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
-    let config = match Config::load(wanted, directory) {
-        Ok(config) => config,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
+    let config = Config::load(wanted, directory)?;
     if let Some(folder) = &args.link {
         return link(&directory.join(folder));
     }
-    let Some(typed) = &args.name else { return list(&config, args.json) };
+    let Some(typed) = &args.name else {
+        list(&config, args.json);
+        return Ok(ExitCode::SUCCESS);
+    };
     let Some(name) = own_name(typed) else {
         let known = GROUPS.iter().flat_map(|(_, tools)| tools.iter().copied());
-        let near = nearest(typed, known).map(|near| format!(" did you mean {near}?")).unwrap_or_default();
-        let text = format!("there is no built-in tool {typed};{near} `hostler builtin` lists them");
-        return style::complain(Code::ToolNotFound.exit_status(), &text);
+        let near = nearest(typed, known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+        let fix = format!("{near}`hostler builtin` lists them");
+        return Err(Refusal::not_found(format!("there is no built-in tool {typed}"), fix));
     };
     let app = Workspace::build(alone(config, name, directory));
-    if args.schema { schema(&app, name) } else { call(&app, name).await }
+    if !args.schema {
+        return call(&app, name).await;
+    }
+    let catalogue = app.calls.registry.catalogue();
+    let tool = catalogue.resolve(name).map_err(|reason| show::missing(name, reason))?;
+    style::answer_json(&schema(name, tool));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A configuration with this tool enabled and nothing else.
@@ -64,9 +72,7 @@ fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
     config
 }
 
-fn schema(app: &Workspace, name: &str) -> ExitCode {
-    let catalogue = app.calls.registry.catalogue();
-    let Ok(tool) = catalogue.resolve(name) else { return style::complain(style::SYSTEM, "the tool is not registered") };
+fn schema(name: &str, tool: &Tool) -> Value {
     let mut answer = json!({
         "name": name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -76,42 +82,38 @@ fn schema(app: &Workspace, name: &str) -> ExitCode {
     if let Some(promised) = tool.promised_schema() {
         answer["output_schema"] = Value::Object(promised.clone());
     }
-    style::answer(&serde_json::to_string_pretty(&answer).unwrap_or_default());
-    ExitCode::SUCCESS
+    answer
 }
 
 /// A failed operation is a result with status 0. The exit status reports a call that did not take place.
-async fn call(app: &Workspace, name: &str) -> ExitCode {
-    let arguments = match arguments() {
-        Ok(arguments) => arguments,
-        Err(why) => return style::complain(style::USAGE, &why),
-    };
-    let outcome = app.calls.call(CallRequest::new(name, arguments)).await;
+async fn call(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
+    let outcome = app.calls.call(CallRequest::new(name, arguments()?)).await;
     let answer = match &outcome.ended {
         Ok(result) => result.get().to_owned(),
         Err(fault) if is_of_the_call(fault.code) => {
-            return style::complain(fault.code.exit_status(), &fault.to_string());
+            return Err(Refusal { status: fault.code.exit_status(), ..Refusal::new(fault.to_string(), "") });
         }
         Err(Fault { code, message, .. }) => json!({"error": message, "error_code": code}).to_string(),
     };
     style::answer(&answer);
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 fn is_of_the_call(code: Code) -> bool {
     matches!(code, Code::InvalidParams | Code::SystemError | Code::ToolTimeout | Code::Cancelled | Code::ShuttingDown)
 }
 
-fn arguments() -> Result<Map<String, Value>, String> {
+fn arguments() -> Result<Map<String, Value>, Refusal> {
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("cannot read standard input: {error}"))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Refusal::io("cannot read standard input", error))?;
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_str(&text).map_err(|error| format!("standard input must be a JSON object of arguments: {error}"))
+    let bad = |error| Refusal::new(format!("standard input must be a JSON object of arguments: {error}"), "");
+    serde_json::from_str(&text).map_err(bad)
 }
 
-fn list(config: &Config, as_json: bool) -> ExitCode {
+fn list(config: &Config, as_json: bool) {
     let on = config.layer.builtin.enabled();
     let files = Builtins::every(config).files();
     let about = |tool: &str| {
@@ -121,8 +123,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
     let rows = GROUPS.iter().flat_map(|(group, tools)| tools.iter().map(move |tool| (*group, *tool)));
     if as_json {
         let row = |(group, tool)| json!({"name": tool, "group": group, "enabled": on.contains(tool), "description": about(tool)});
-        style::answer(&serde_json::to_string_pretty(&rows.map(row).collect::<Vec<Value>>()).unwrap_or_default());
-        return ExitCode::SUCCESS;
+        return style::answer_json(&rows.map(row).collect::<Value>());
     }
     let row = |(group, tool): (&str, &str)| {
         let state = if on.contains(tool) { "on" } else { "off" };
@@ -134,40 +135,37 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
             "enable them in hostler.toml, by name or by group: [builtin] enable = [\"search\"], roots = [\".\"]",
         );
     }
-    ExitCode::SUCCESS
 }
 
 /// Links this program under the name of each tool that needs no host, with hyphens, as files are named.
-fn link(folder: &Path) -> ExitCode {
-    let program = match std::env::current_exe().and_then(std::fs::canonicalize) {
-        Ok(program) => program,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot find this program's own path: {error}")),
-    };
-    if let Err(error) = std::fs::create_dir_all(folder) {
-        return style::complain(style::USAGE, &format!("{}: {error}", folder.display()));
-    }
+fn link(folder: &Path) -> Result<ExitCode, Refusal> {
+    let unknown =
+        |error| Refusal { status: style::SYSTEM, ..Refusal::io("cannot find this program's own path", error) };
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(unknown)?;
+    std::fs::create_dir_all(folder).map_err(|error| Refusal::io(folder.display().to_string(), error))?;
     let tools = GROUPS.iter().filter(|(group, _)| *group != "host").flat_map(|(_, tools)| tools.iter());
     let mut made = Vec::new();
     for tool in tools {
         // Under the names that hosts of executables use.
         let name = ALIASES.iter().find(|(_, own)| own == tool).map_or(*tool, |(alias, _)| alias).replace('_', "-");
-        match place(&program, &folder.join(&name)) {
-            Ok(()) => made.push(name),
-            Err(why) => return style::complain(style::USAGE, &why),
-        }
+        place(&program, &folder.join(&name))?;
+        made.push(name);
     }
     style::answer(&made.join("\n"));
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Creates a link, unless it exists. Anything else is not replaced.
-fn place(program: &Path, at: &PathBuf) -> Result<(), String> {
+fn place(program: &Path, at: &Path) -> Result<(), Refusal> {
     match std::os::unix::fs::symlink(program, at) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match std::fs::read_link(at) {
             Ok(target) if target == program => Ok(()),
-            _ => Err(format!("{} exists and is not a link to this program; remove it first", at.display())),
+            _ => {
+                let what = format!("{} exists and is not a link to this program", at.display());
+                Err(Refusal::new(what, "remove it first"))
+            }
         },
-        Err(error) => Err(format!("{}: {error}", at.display())),
+        Err(error) => Err(Refusal::io(at.display().to_string(), error)),
     }
 }

@@ -1,20 +1,27 @@
-//! `hostler call TOOL`
+//! `hostler call TOOL`, and what people see of a call: a spinner and the tool's own output while it runs; then its outcome, text as
+//! it is, files as bytes or described, anything else as indented JSON.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
+use data_encoding::BASE64;
+use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::arguments::{self, BadArgument};
-use super::feedback::Feedback;
 use super::options::Call;
-use super::{result, show, style};
+use super::style::Refusal;
+use super::{arguments, show, style};
 use crate::call::CallRequest;
-use crate::process::Signals;
+use crate::outcome::{Code, Fault, File, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
+use crate::pool::Listener;
+use crate::protocol::ProgressNote;
 use crate::runtime::Workspace;
+use crate::worker::LogLine;
 
-pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
+pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusal> {
     // The arguments of an executable are only known once it has been asked.
     if app.calls.registry.catalogue().resolve(&args.tool).is_err() {
         app.calls.registry.asked().await;
@@ -22,14 +29,8 @@ pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     if args.help {
         return help(app, &args.tool);
     }
-    let arguments = match gather(app, &args) {
-        Ok(arguments) => arguments,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+    let arguments = gather(app, args)?;
+    let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
     let request = CallRequest { listener, ..CallRequest::new(args.tool.clone(), arguments) };
@@ -39,37 +40,34 @@ pub(super) async fn run(app: &Workspace, args: Call) -> ExitCode {
     };
     feedback.end();
     let code = match outcome {
-        Ok(outcome) => result::report(&outcome, result::OutputFormat::of(&args), &feedback),
+        Ok(outcome) => Ok(report(&outcome, OutputFormat::of(args), &feedback)),
         Err(name) => {
-            let message = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
-            style::complain(style::CANCELLED, &message)
+            let what = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
+            Err(Refusal::cancelled(what))
         }
     };
     app.close_hearing(&signals).await;
     code
 }
 
-fn help(app: &Workspace, tool: &str) -> ExitCode {
-    if tool.is_empty() {
+fn help(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
+    if name.is_empty() {
         style::answer(&super::options::help_of("call"));
-        return ExitCode::SUCCESS;
+    } else {
+        let catalogue = app.calls.registry.catalogue();
+        let tool = catalogue.resolve(name).map_err(|reason| show::missing(name, reason))?;
+        style::answer(&show::help(tool, style::terminal_width()));
     }
-    match app.calls.registry.catalogue().resolve(tool) {
-        Ok(tool) => {
-            style::answer(&show::help(tool, style::terminal_width()));
-            ExitCode::SUCCESS
-        }
-        Err(missing) => show::missing(tool, missing),
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, BadArgument> {
+fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, Refusal> {
     let mut gathered = match args.input.as_deref() {
         None => Map::new(),
         Some("-") => {
             let mut text = String::new();
             let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| BadArgument::NotObject(format!("standard input: {error}")))?;
+            read.map_err(|error| Refusal::io("cannot read standard input", error))?;
             arguments::object(&text)?
         }
         Some(text) => arguments::object(text)?,
@@ -78,4 +76,252 @@ fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, BadArgumen
     let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
     arguments::add(&mut gathered, &args.arguments, schema)?;
     Ok(gathered)
+}
+
+/// Feedback on standard error: a spinner on a terminal, lines in a pipe.
+pub(super) struct Feedback {
+    bar: ProgressBar,
+    terminal: bool,
+    /// The end of the tool's output, so that it is not printed twice.
+    shown: Mutex<String>,
+}
+
+/// More than the last output that a fault repeats.
+const KEPT: usize = 64 * 1024;
+
+impl Feedback {
+    pub fn new() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {wide_msg} {elapsed:.dim}") {
+            bar.set_style(style);
+        }
+        Self { bar, terminal, shown: Mutex::default() }
+    }
+
+    /// Whether every line of a text was shown during the call.
+    pub fn has_shown(&self, text: &str) -> bool {
+        let shown = self.shown.lock();
+        text.lines().all(|line| shown.contains(line.trim()))
+    }
+
+    /// Removes the spinner, and ends an open line of the tool's output.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+        let shown = self.shown.lock();
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            style::talk("\n");
+        }
+    }
+}
+
+impl Listener for Feedback {
+    fn note(&self, text: &str) {
+        if self.terminal {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+            self.bar.set_message(text.to_owned());
+        } else if !text.starts_with("starting ") && !text.ends_with(" is ready") {
+            style::note(text);
+        }
+    }
+
+    fn progress(&self, note: &ProgressNote) {
+        let share = note.total.map(|total| format!("{}/{total} ", note.progress)).unwrap_or_default();
+        let text = format!("{share}{}", note.message.as_deref().unwrap_or_default());
+        if self.terminal {
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+            self.bar.set_message(text);
+        }
+    }
+
+    fn output(&self, _stream: &str, text: &str) {
+        let mut shown = self.shown.lock();
+        shown.push_str(text);
+        if shown.len() > 2 * KEPT {
+            let end = (shown.len() - KEPT..shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(shown.len());
+            shown.drain(..end);
+        }
+        self.bar.suspend(|| style::talk(text));
+    }
+
+    // Warnings and errors reach standard error through the log; the rest only with -v.
+    fn log(&self, _line: &LogLine) {}
+}
+
+/// The format of an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    /// The result alone; a fault goes to standard error.
+    Plain,
+    /// The whole outcome as JSON.
+    Whole,
+    /// Whether the tool succeeded, with its result or error.
+    Envelope,
+}
+
+impl OutputFormat {
+    pub(super) fn of(args: &Call) -> Self {
+        match (args.json, args.envelope) {
+            (true, _) => Self::Whole,
+            (false, true) => Self::Envelope,
+            (false, false) => Self::Plain,
+        }
+    }
+}
+
+/// Prints an outcome and returns its exit status.
+pub(super) fn report(outcome: &Outcome, dress: OutputFormat, feedback: &Feedback) -> ExitCode {
+    match (&outcome.ended, dress) {
+        (_, OutputFormat::Whole) => style::answer_json(outcome),
+        (Ok(raw), OutputFormat::Envelope) => style::answer(&indented(in_envelope(raw).get())),
+        (Err(fault), OutputFormat::Envelope) => style::answer(&indented(fault_in_envelope(fault).get())),
+        (Ok(raw), OutputFormat::Plain) => {
+            if !answer_file(raw.get()) {
+                style::answer(&readable(raw.get()));
+            }
+        }
+        (Err(fault), OutputFormat::Plain) => complain(fault, feedback),
+    }
+    outcome.ended.as_ref().map_or_else(|fault| ExitCode::from(fault.code.exit_status()), |_| ExitCode::SUCCESS)
+}
+
+/// A string as it is, anything else as indented JSON.
+fn readable(raw: &str) -> String {
+    serde_json::from_str(raw).unwrap_or_else(|_| indented(raw))
+}
+
+fn complain(fault: &Fault, feedback: &Feedback) {
+    style::error(&fault.to_string());
+    let details = &fault.details;
+    // uv's reason is part of the message already, and the last output may have been shown during the call.
+    let is_known =
+        |text: &&str| feedback.has_shown(text) || text.lines().all(|line| fault.message.contains(line.trim()));
+    let stderr = details.stderr.as_deref().filter(|_| fault.code != Code::EnvironmentFailed);
+    let stderr = stderr.filter(|text| !is_known(text));
+    let more = details.traceback.as_deref().or(stderr);
+    if let Some(text) = more {
+        style::note(text.trim_end());
+    }
+}
+
+/// Prints a result that is a file, or on a terminal one that contains files. False for any other result.
+fn answer_file(json: &str) -> bool {
+    if !may_hold_files(json) {
+        return false;
+    }
+    let Ok(mut result) = serde_json::from_str::<Value>(json) else { return false };
+    let is_terminal = std::io::stdout().is_terminal();
+    match result.as_object().and_then(File::of) {
+        Some(file) if !is_terminal => match BASE64.decode(file.base64.as_bytes()) {
+            Ok(bytes) => {
+                style::answer_bytes(&bytes);
+                true
+            }
+            Err(_) => false,
+        },
+        Some(file) => {
+            let keep = file.name.unwrap_or("FILE");
+            style::answer(&format!("{}; redirect to save it: … > {keep}", words(&file)));
+            true
+        }
+        None if is_terminal => {
+            shorten(&mut result);
+            style::answer_json(&result);
+            true
+        }
+        None => false,
+    }
+}
+
+fn words(file: &File<'_>) -> String {
+    let name = file.name.map(|name| format!("{name}, ")).unwrap_or_default();
+    format!("{name}{}, {} bytes", file.mime_type, file.size())
+}
+
+/// Replaces the bytes of files by their size.
+fn shorten(value: &mut Value) {
+    each_file(value, &mut |object| {
+        let text = File::of(object).map(|file| format!("({} bytes)", file.size()));
+        object.insert("base64".to_owned(), text.into());
+    });
+}
+
+/// Indents a JSON text by two spaces a level; numbers keep every digit, unlike with parsed values.
+fn indented(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut characters = json.chars().peekable();
+    while let Some(c) = characters.next() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '"' => {
+                in_string = true;
+                out.push(c);
+            }
+            '{' | '[' => {
+                out.push(c);
+                while characters.next_if(char::is_ascii_whitespace).is_some() {}
+                if characters.peek().is_some_and(|next| matches!(next, '}' | ']')) {
+                    out.extend(characters.next());
+                } else {
+                    depth += 1;
+                    new_line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                new_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_within_a_result_are_described() {
+        let file = json!({"mime_type": "image/png", "base64": "iVBO", "name": "a.png"});
+        let mut result = json!({"pages": [file, 3]});
+        shorten(&mut result);
+        assert_eq!(result["pages"][0]["base64"], "(3 bytes)");
+        assert_eq!(words(&File::of(file.as_object().unwrap()).unwrap()), "a.png, image/png, 3 bytes");
+    }
+
+    #[test]
+    fn indentation_is_that_of_serde_json() {
+        let value = json!({"a": [1, {"b": []}, "x{,}\\\"[", {}], "c": null, "d": [[]], "e": "é\n"});
+        assert_eq!(indented(&value.to_string()), serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(indented("[ ]"), "[]");
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        assert_eq!(
+            indented("[1000000000000000000000000000000,0.10]"),
+            "[\n  1000000000000000000000000000000,\n  0.10\n]"
+        );
+    }
 }

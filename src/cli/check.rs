@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Weight, Renderer, Snippe
 use serde_json::{Value, json};
 
 use super::options::Check;
-use super::style;
+use super::style::{self, Refusal};
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
 use crate::config::{Config, ConfigOptions, paths};
@@ -19,10 +19,10 @@ use crate::runtime::Workspace;
 
 const FOUND: u8 = 1;
 
-pub(super) fn run(args: &Check, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
+pub(super) fn run(args: &Check, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
     if args.rules {
-        style::answer(&rules(args.json));
-        return ExitCode::SUCCESS;
+        rules(args.json);
+        return Ok(ExitCode::SUCCESS);
     }
     let (configs, paths): (Vec<PathBuf>, Vec<PathBuf>) = args
         .paths
@@ -30,10 +30,7 @@ pub(super) fn run(args: &Check, wanted: &ConfigOptions, directory: &Path) -> Exi
         .map(|path| directory.join(path))
         .partition(|path| path.extension().is_some_and(|extension| extension == "toml"));
     if let Some(missing) = paths.iter().chain(&configs).find(|path| !path.exists()) {
-        return style::complain(
-            style::USAGE,
-            &format!("{} does not exist; pass tool files or folders", missing.display()),
-        );
+        return Err(Refusal::new(format!("{} does not exist", missing.display()), "pass tool files or folders"));
     }
     let wanted =
         ConfigOptions { config: configs.into_iter().next().or_else(|| wanted.config.clone()), ..wanted.clone() };
@@ -41,15 +38,16 @@ pub(super) fn run(args: &Check, wanted: &ConfigOptions, directory: &Path) -> Exi
         Ok(config) => look(config, &args.paths, &paths),
         Err(error) => settings(&error),
     };
-    let text = if args.json { as_json(&report, directory) } else { as_text(&report, directory) };
-    if !text.is_empty() {
-        style::answer(&text);
+    if args.json {
+        style::answer_json(&as_json(&report, directory));
+    } else {
+        let text = as_text(&report, directory);
+        if !text.is_empty() {
+            style::answer(&text);
+        }
+        style::note(&summary(&report));
     }
-    let (errors, warnings) = count(&report);
-    if !args.json {
-        style::note(&summary(&report, errors, warnings));
-    }
-    if errors + warnings == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+    Ok(ExitCode::from(if report.findings().next().is_none() { 0 } else { FOUND }))
 }
 
 /// Checks the given paths, or everything that is configured.
@@ -84,13 +82,13 @@ fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
     installed_modules(&paths::cache(&config.environment), &spec, python)
 }
 
-fn rules(json: bool) -> String {
+fn rules(json: bool) {
     if json {
         let rules = RULES.iter().map(|rule| json!({"name": rule.name, "level": rule.level, "why": rule.why}));
-        return serde_json::to_string_pretty(&rules.collect::<Value>()).unwrap_or_default();
+        return style::answer_json(&rules.collect::<Value>());
     }
     let rows = RULES.iter().map(|rule| vec![rule.name.to_owned(), word(rule.level).to_owned(), rule.why.to_owned()]);
-    style::table(&rows.collect::<Vec<_>>(), style::terminal_width())
+    style::answer(&style::table(&rows.collect::<Vec<_>>(), style::terminal_width()));
 }
 
 const fn word(level: Level) -> &'static str {
@@ -100,12 +98,9 @@ const fn word(level: Level) -> &'static str {
     }
 }
 
-fn count(report: &Report) -> (usize, usize) {
+fn summary(report: &Report) -> String {
     let errors = report.findings().filter(|(_, finding)| finding.level == Level::Error).count();
-    (errors, report.findings().count() - errors)
-}
-
-fn summary(report: &Report, errors: usize, warnings: usize) -> String {
+    let warnings = report.findings().count() - errors;
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
@@ -170,7 +165,7 @@ fn shown(path: &Path, directory: &Path) -> String {
     path.strip_prefix(directory).unwrap_or(path).display().to_string()
 }
 
-fn as_json(report: &Report, directory: &Path) -> String {
+fn as_json(report: &Report, directory: &Path) -> Value {
     let one = |(file, finding): (&FileReport, &Finding)| {
         let place = |offset: usize| file.text.position(offset);
         let (from, to) = finding.range.clone().map(|range| (place(range.start), place(range.end))).unzip();
@@ -186,7 +181,7 @@ fn as_json(report: &Report, directory: &Path) -> String {
             "fix": finding.fix,
         })
     };
-    serde_json::to_string_pretty(&report.findings().map(one).collect::<Value>()).unwrap_or_default()
+    report.findings().map(one).collect()
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! Shell completion: commands and flags by clap, tools and their arguments from the catalogue.
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompletionCandidate;
 use clap_complete::env::Shells;
 use serde_json::Value;
 
-use super::options::Completions;
+use super::options::{Command, Completions, Options};
+use super::style::Refusal;
 use super::{show, style};
-use crate::config::ConfigOptions;
 use crate::config::Environment;
 use crate::runtime::Workspace;
 
@@ -19,21 +19,17 @@ use crate::runtime::Workspace;
 const VARIABLE: &str = "COMPLETE";
 
 /// `hostler completions SHELL`: the script that a shell loads at its start.
-pub(super) fn script(args: &Completions) -> ExitCode {
+pub(super) fn script(args: &Completions) -> Result<ExitCode, Refusal> {
     let shells = Shells::builtins();
     let Some(shell) = shells.completer(&args.shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
-        return style::complain(
-            style::USAGE,
-            &format!("no completions for `{}`; supported shells: {known}", args.shell),
-        );
+        return Err(Refusal::new(format!("no completions for `{}`", args.shell), format!("supported shells: {known}")));
     };
     let mut script = Vec::new();
-    match shell.write_registration(VARIABLE, "hostler", "hostler", "hostler", &mut script) {
-        Ok(()) => style::answer(&String::from_utf8_lossy(&script)),
-        Err(error) => return style::complain(style::SYSTEM, &error.to_string()),
-    }
-    ExitCode::SUCCESS
+    let cannot = |error| Refusal { status: style::SYSTEM, ..Refusal::io("cannot write the script", error) };
+    shell.write_registration(VARIABLE, "hostler", "hostler", "hostler", &mut script).map_err(cannot)?;
+    style::answer(&String::from_utf8_lossy(&script));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Names of tools, without those of broken files.
@@ -58,9 +54,9 @@ pub(super) fn packs(prefix: &OsStr) -> Vec<CompletionCandidate> {
 /// `key=` for each argument of the tool, and `key=value` where the values are known.
 pub(super) fn arguments(prefix: &OsStr) -> Vec<CompletionCandidate> {
     let prefix = prefix.to_string_lossy();
-    let (Some(app), Some(name)) = (app(), tool_of(&words())) else { return Vec::new() };
+    let (Some(app), Some(Command::Call(call))) = (app(), typed().map(|typed| typed.command)) else { return Vec::new() };
     let catalogue = app.calls.registry.catalogue();
-    let Ok(tool) = catalogue.resolve(&name) else { return Vec::new() };
+    let Ok(tool) = catalogue.resolve(&call.tool) else { return Vec::new() };
     let schema = tool.input_schema();
     let mut candidates = Vec::new();
     for (key, property) in show::properties(schema) {
@@ -74,19 +70,6 @@ pub(super) fn arguments(prefix: &OsStr) -> Vec<CompletionCandidate> {
     }
     candidates.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(&*prefix));
     candidates
-}
-
-/// The tool on a `call` line: the first word that is neither a flag nor its value.
-fn tool_of(words: &[String]) -> Option<String> {
-    let mut rest = words.iter().skip_while(|word| *word != "call" && *word != "invoke").skip(1);
-    while let Some(word) = rest.next() {
-        if ["--config", "--tools", "--input", "--timeout"].contains(&word.as_str()) {
-            rest.next();
-        } else if !word.starts_with('-') {
-            return Some(word.clone());
-        }
-    }
-    None
 }
 
 fn values(property: &Value) -> Vec<String> {
@@ -106,41 +89,38 @@ fn candidate(value: &str, help: Option<&str>) -> CompletionCandidate {
     CompletionCandidate::new(value).help(help.map(|text| text.to_owned().into()))
 }
 
-/// The words of the line to complete.
-fn words() -> Vec<String> {
-    let all: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    all.into_iter().skip_while(|word| word != "--").skip(1).collect()
+/// The options on the line to complete, as far as it is typed.
+fn typed() -> Option<Options> {
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    parsed(words)
+}
+
+fn parsed(words: impl Iterator<Item = OsString>) -> Option<Options> {
+    let matches = Options::command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    Options::from_arg_matches(&matches).ok()
 }
 
 /// hostler with the flags of the line; errors are ignored.
 fn app() -> Option<Workspace> {
-    let words = words();
-    let flag = |name: &str| -> Vec<PathBuf> {
-        let apart = words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1].clone());
-        let joined = words.iter().filter_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
-        apart.chain(joined).map(PathBuf::from).collect()
-    };
-    let wanted = ConfigOptions {
-        config: flag("--config").pop(),
-        tools: flag("--tools"),
-        timeout: None,
-        environment: Arc::new(Environment::of_process()),
-    };
+    let wanted = typed()?.wanted(&Arc::new(Environment::of_process()));
     Workspace::open(&wanted, &std::env::current_dir().ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::tool_of;
+    use super::*;
 
     #[test]
     fn the_tool_is_found_among_flags() {
-        let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let tool = |line: &str| match parsed(line.split(' ').map(OsString::from))?.command {
+            Command::Call(call) => Some(call.tool),
+            _ => None,
+        };
         for text in
             ["hostler call a.b x=", "hostler --tools t call --timeout 3s a.b", "hostler invoke --json --tools=x a.b"]
         {
-            assert_eq!(tool_of(&line(text)).as_deref(), Some("a.b"), "{text}");
+            assert_eq!(tool(text).as_deref(), Some("a.b"), "{text}");
         }
-        assert_eq!(tool_of(&line("hostler call --tools t")), None);
+        assert_eq!(tool("hostler call --tools t").unwrap_or_default(), "");
     }
 }

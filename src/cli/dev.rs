@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 use clap::builder::styling::{AnsiColor, Style};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::feedback::Feedback;
+use super::call::{self, Feedback};
 use super::options::Dev;
-use super::{arguments, check, result, show, status, style};
+use super::style::Refusal;
+use super::{arguments, check, show, status, style};
 use crate::call::CallRequest;
 use crate::config::{Config, ConfigOptions};
 use crate::outcome::Outcome;
-use crate::process::Signals;
 use crate::registry::{FileEntry, Tool};
 use crate::runtime::Workspace;
 
@@ -27,28 +27,19 @@ const NAME: Style = AnsiColor::Cyan.on_default().bold();
 const HELP: &str = "Call a function: NAME key=value …, as with `hostler call`. `status` shows its worker, an empty line the file. Quit: \
      Ctrl-D.";
 
-pub(super) async fn run(args: &Dev, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
+pub(super) async fn run(args: &Dev, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
     let file = directory.join(&args.file);
     if !file.is_file() {
-        let message = format!("{} does not exist; `hostler new NAME` writes a tool file to start from", file.display());
-        return style::complain(style::USAGE, &message);
+        let what = format!("{} does not exist", file.display());
+        return Err(Refusal::new(what, "`hostler new NAME` writes a tool file to start from"));
     }
-    let config = match Config::load(wanted, directory) {
-        Ok(config) => config,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+    let config = Config::load(wanted, directory)?;
     // Neighbours can be called and imported, as when the file is served.
     let folder = file.parent().unwrap_or(directory).to_owned();
     let wanted = ConfigOptions { tools: vec![folder], ..wanted.clone() };
-    let app = match Workspace::open(&wanted, directory) {
-        Ok(app) => app,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+    let app = Workspace::open(&wanted, directory)?;
     app.ask();
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+    let signals = style::signals()?;
     let lines = BufReader::new(tokio::io::stdin()).lines();
     let mut session = Session { app, file, config, directory: directory.to_owned(), lines, seen: None };
     tokio::select! {
@@ -56,7 +47,7 @@ pub(super) async fn run(args: &Dev, wanted: &ConfigOptions, directory: &Path) ->
         name = signals.first() => style::note(&format!("{name}: shutting down; send it again to quit at once")),
     }
     session.app.close_hearing(&signals).await;
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 struct Session {
@@ -100,7 +91,7 @@ impl Session {
 
     async fn show(&self) {
         self.app.calls.registry.refresh_if_changed();
-        // An executable has to be args first.
+        // An executable has to be asked first.
         self.app.calls.registry.asked().await;
         let surroundings = check::surroundings(self.config.clone());
         let report = crate::check::check(&[], std::slice::from_ref(&self.file), &surroundings);
@@ -150,7 +141,7 @@ impl Session {
         let outcome = self.app.calls.call(CallRequest { listener, ..CallRequest::new(name, gathered) }).await;
         feedback.end();
         let times = times(&outcome);
-        let _ = result::report(&outcome, result::OutputFormat::Plain, &feedback);
+        let _ = call::report(&outcome, call::OutputFormat::Plain, &feedback);
         style::answer(&style::paint(&times, QUIET, colours()));
     }
 }

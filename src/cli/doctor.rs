@@ -17,7 +17,7 @@ pub(super) async fn run(app: &Workspace, args: &Doctor) -> ExitCode {
     app.calls.registry.asked().await;
     let results = examine(app, !args.offline).await;
     if args.json {
-        style::answer(&serde_json::to_string_pretty(&results).unwrap_or_default());
+        style::answer_json(&results);
     } else {
         style::answer(&as_text(&results, style::colours(&std::io::stdout())));
     }

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::options::List;
 use super::style;
@@ -13,6 +14,7 @@ use crate::runtime::Workspace;
 const BROKEN: Style = AnsiColor::Red.on_default();
 
 /// One line of the list.
+#[derive(Serialize)]
 struct Row {
     name: String,
     mcp_name: Option<String>,
@@ -20,27 +22,24 @@ struct Row {
     kind: &'static str,
     status: &'static str,
     /// What is wrong with the file.
+    #[serde(rename = "reason")]
     problem: Option<String>,
     description: Option<String>,
     origin: String,
     /// Its declared policy.
+    #[serde(flatten)]
     facts: Map<String, Value>,
 }
 
-/// Waits until every executable has been asked for its metadata.
-pub(super) async fn ask(app: &Workspace, args: &List) {
+pub(super) async fn run(app: &Workspace, args: &List) -> ExitCode {
     if args.refresh {
         style::note(&app.calls.refresh().await.to_string());
     } else {
         app.calls.registry.asked().await;
     }
-}
-
-pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
     let rows = rows(app, &args.filter());
     if args.json {
-        let list: Vec<_> = rows.iter().map(as_json).collect();
-        style::answer(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        style::answer_json(&rows);
     } else if rows.is_empty() && !args.filter().is_empty() {
         let unknown = args.filter().missed(&app.calls.registry.catalogue());
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
@@ -59,7 +58,7 @@ pub(super) fn run(app: &Workspace, args: &List) -> ExitCode {
 impl List {
     fn filter(&self) -> Filter {
         let (category, tag, pack) = (self.category.clone(), self.tag.clone(), self.pack.clone());
-        Filter { mode: self.mode, category, tag, pack, kind: self.kind }
+        Filter { mode: self.mode, category, tag, pack, kind: self.kind.clone() }
     }
 }
 
@@ -96,23 +95,6 @@ fn file_row(entry: &FileEntry) -> Row {
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),
     }
-}
-
-fn as_json(row: &Row) -> Value {
-    let mut shown = json!({
-        "name": row.name,
-        "mcp_name": row.mcp_name,
-        "pack": row.pack,
-        "kind": row.kind,
-        "status": row.status,
-        "reason": row.problem,
-        "description": row.description,
-        "origin": row.origin,
-    });
-    if let Value::Object(shown) = &mut shown {
-        shown.extend(row.facts.clone());
-    }
-    shown
 }
 
 fn as_text(rows: &[Row]) -> String {

@@ -7,31 +7,30 @@ mod check;
 mod complete;
 mod dev;
 mod doctor;
-mod feedback;
 mod install;
 mod list;
 mod new;
 mod options;
 mod remove;
-mod result;
 mod show;
 mod status;
 mod style;
 mod warm;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use crate::config::Environment;
+use crate::config::{ConfigOptions, Environment};
 use crate::mcp;
-use crate::process::{self, Signals, keep_trimmed, keeper};
+use crate::process::{self, keep_trimmed, keeper};
 use crate::runtime::Workspace;
 use crate::telemetry;
 use options::{Command, Options};
+use style::Refusal;
 
 /// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
 const PATIENCE: keeper::Limits =
@@ -60,7 +59,8 @@ pub fn main(environment: Environment) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
     };
-    let code = runtime.block_on(run(options, Arc::new(environment)));
+    let done = runtime.block_on(run(options, Arc::new(environment)));
+    let code = done.unwrap_or_else(|refusal| refusal.complain());
     // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
     keeper::finish();
@@ -68,71 +68,48 @@ pub fn main(environment: Environment) -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
-async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
+async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode, Refusal> {
     let asked = options.wanted(&environment);
     if keeper::is_kept() {
         Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // Commands that must work without a valid configuration.
+    // Some commands must work without a valid configuration.
+    let open = || open(&options, &asked, &directory);
     match &options.command {
-        Command::Check(wanted) => return check::run(wanted, &asked, &directory),
-        Command::New(wanted) => return new::tool(wanted, &asked, &directory),
-        Command::Init => return new::config(&directory),
-        Command::Completions(wanted) => return complete::script(wanted),
-        Command::Builtin(wanted) => return builtin::run(wanted, &asked, &directory).await,
-        Command::Dev(wanted) => return dev::run(wanted, &asked, &directory).await,
-        Command::Install(wanted) => {
-            return style::unless_interrupted(install::run(wanted, &asked, &directory)).await;
-        }
-        Command::Remove(wanted) => {
-            return style::unless_interrupted(remove::run(wanted, &asked, &directory)).await;
-        }
-        _ => {}
+        Command::Check(args) => check::run(args, &asked, &directory),
+        Command::New(args) => new::tool(args, &asked, &directory),
+        Command::Init => new::config(&directory),
+        Command::Completions(args) => complete::script(args),
+        Command::Builtin(args) => builtin::run(args, &asked, &directory).await,
+        Command::Dev(args) => dev::run(args, &asked, &directory).await,
+        Command::Install(args) => style::unless_interrupted(install::run(args, &asked, &directory)).await,
+        Command::Remove(args) => style::unless_interrupted(remove::run(args, &asked, &directory)).await,
+        Command::Serve => serve(&open()?).await,
+        Command::List(args) => Ok(list::run(&open()?, args).await),
+        Command::Show(args) => show::run(&open()?, args).await,
+        Command::Call(args) => call::run(&open()?, args).await,
+        Command::Warm(args) => warm::run(&open()?, args).await,
+        Command::Doctor(args) => Ok(doctor::run(&open()?, args).await),
     }
-    let app = match Workspace::open(&asked, &directory) {
-        Ok(app) => app,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+}
+
+/// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
+fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
+    let app = Workspace::open(asked, directory)?;
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.calls.registry.catalogue().problems {
-        let told = problem.describe(&app.config.tools.origin);
-        style::warn(&format!("{}: {told}", problem.folder.display()));
+        style::warn(&format!("{}: {}", problem.folder.display(), problem.describe(&app.config.tools.origin)));
     }
     for (place, warning) in app.unmatched_settings() {
         style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
     }
     app.ask();
-    match options.command {
-        Command::Serve => serve(&app).await,
-        Command::List(wanted) => {
-            list::ask(&app, &wanted).await;
-            list::run(&app, &wanted)
-        }
-        Command::Show(wanted) => {
-            app.calls.registry.asked().await;
-            show::run(&app, &wanted)
-        }
-        Command::Call(wanted) => call::run(&app, wanted).await,
-        Command::Warm(wanted) => warm::run(&app, &wanted).await,
-        Command::Doctor(wanted) => doctor::run(&app, &wanted).await,
-        // These returned above.
-        Command::Check(_)
-        | Command::New(_)
-        | Command::Init
-        | Command::Completions(_)
-        | Command::Builtin(_)
-        | Command::Install(_)
-        | Command::Remove(_)
-        | Command::Dev(_) => ExitCode::SUCCESS,
-    }
+    Ok(app)
 }
 
-async fn serve(app: &Workspace) -> ExitCode {
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
+    let signals = style::signals()?;
     if let Some(remedy) = app.calls.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
     }
@@ -146,6 +123,6 @@ async fn serve(app: &Workspace) -> ExitCode {
     drop(watching);
     app.calls.registry.saved();
     match ended {
-        mcp::Ended::ClientGone | mcp::Ended::Signalled => ExitCode::SUCCESS,
+        mcp::Ended::ClientGone | mcp::Ended::Signalled => Ok(ExitCode::SUCCESS),
     }
 }

@@ -1,14 +1,14 @@
 //! `hostler new NAME` and `hostler init`: files to start from.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::options::{New, NewKind};
-use super::style;
-use crate::config::{Config, ConfigError, ConfigOptions};
+use super::style::{self, Refusal};
+use crate::config::{Config, ConfigOptions};
 use crate::pep723::{is_identifier, nearest_identifier};
 use crate::process::shell_word;
 
@@ -29,202 +29,87 @@ impl Template {
     }
 }
 
-pub(super) fn tool(args: &New, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
-    if let Some(message) = invalid_name(args) {
-        return style::complain(style::USAGE, &message);
-    }
-    let folder = match tools_folder(wanted, directory) {
-        Ok(folder) => folder,
-        Err(error) => return style::complain(style::USAGE, &error.to_string()),
-    };
+pub(super) fn tool(args: &New, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, Refusal> {
+    check_name(args)?;
+    // The tools folder with the highest precedence, which may not exist yet.
+    let configured = Config::load(wanted, directory)?.tools.value.pop();
+    let folder = configured.unwrap_or_else(|| directory.join("tools"));
     let template = Template::of(args.kind);
     let path = folder.join(format!("{}{}", args.name, template.ending));
-    if let Err(message) = write(&path, template.text, template.mode) {
-        return style::complain(style::USAGE, &message);
-    }
-    let shown = path.strip_prefix(directory).unwrap_or(&path);
-    style::answer(&shown.display().to_string());
-    let tools = if wanted.tools.is_empty() && folder == directory.join("tools") {
-        String::new()
-    } else {
-        format!(" --tools {}", shell_word(&folder.strip_prefix(directory).unwrap_or(&folder).to_string_lossy()))
-    };
-    let (name, file) = (&args.name, shell_word(&shown.to_string_lossy()));
+    write(&path, template.text, template.mode)?;
+    let below = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned();
+    let shown = below(&path);
+    style::answer(&shown);
+    let is_default = wanted.tools.is_empty() && folder == directory.join("tools");
+    let tools = if is_default { String::new() } else { format!(" --tools {}", shell_word(&below(&folder))) };
+    let (name, file) = (args.name.replace('-', "_"), shell_word(&shown));
     let try_it = match args.kind {
         NewKind::Python => format!("  hostler call{tools} {name}.greet name=you\n  hostler dev {file}"),
         NewKind::Exec | NewKind::Node => {
-            let tool = name.replace('-', "_");
-            format!("  hostler call{tools} {tool} name=you\n  hostler show{tools} {tool}")
+            format!("  hostler call{tools} {name} name=you\n  hostler show{tools} {name}")
         }
     };
     style::note(&format!("edit it, then try it:\n{try_it}"));
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Why a tool cannot have that name.
-fn invalid_name(args: &New) -> Option<String> {
+fn check_name(args: &New) -> Result<(), Refusal> {
     let name = &args.name;
-    let is_python = args.kind == NewKind::Python;
-    // A hyphen in a program's name becomes an underscore in its tool's.
-    let own = if is_python { name.clone() } else { name.replace('-', "_") };
-    let near = nearest_identifier(name);
+    let ending = Template::of(args.kind).ending;
+    let (own, whose, more) = match args.kind {
+        NewKind::Python => (name.clone(), "a pack's", ""),
+        // A hyphen in a program's name becomes an underscore in its tool's.
+        NewKind::Exec | NewKind::Node => (name.replace('-', "_"), "a tool's", ", -"),
+    };
+    let near = nearest_identifier(name.strip_suffix(ending).unwrap_or(name));
     if !is_identifier(&own) {
-        let (whose, more) = if is_python { ("a pack's", "") } else { ("a tool's", ", -") };
-        // A file name with its extension.
-        let stem = name.strip_suffix(Template::of(args.kind).ending).unwrap_or(name);
-        let near = nearest_identifier(stem);
-        return Some(format!(
-            "`{name}` cannot be {whose} name; use letters, digits{more} and _ only, such as `{near}`"
-        ));
+        let fix = format!("use letters, digits{more} and _ only, such as `{near}`");
+        return Err(Refusal::new(format!("`{name}` cannot be {whose} name"), fix));
     }
-    let file = format!("{name}{}", Template::of(args.kind).ending);
-    let hidden = name.starts_with('_');
-    hidden
-        .then(|| format!("{file} would never be served: names of helpers begin with `_`; use a name such as `{near}`"))
+    if name.starts_with('_') {
+        let what = format!("{name}{ending} would never be served: names of helpers begin with `_`");
+        return Err(Refusal::new(what, format!("use a name such as `{near}`")));
+    }
+    Ok(())
 }
 
-/// The tools folder with the highest precedence, which may not exist yet, or `tools` here.
-fn tools_folder(wanted: &ConfigOptions, directory: &Path) -> Result<PathBuf, ConfigError> {
-    let config = Config::load(wanted, directory)?;
-    Ok(config.tools.value.last().cloned().unwrap_or_else(|| directory.join("tools")))
-}
-
-pub(super) fn config(directory: &Path) -> ExitCode {
-    let path = directory.join("hostler.toml");
-    if path.symlink_metadata().is_ok() {
-        let message = format!("{} exists already; edit it, or remove it first", path.display());
-        return style::complain(style::USAGE, &message);
-    }
-    if let Err(message) = write(&path, CONFIG, 0o666) {
-        return style::complain(style::USAGE, &message);
-    }
+pub(super) fn config(directory: &Path) -> Result<ExitCode, Refusal> {
+    write(&directory.join("hostler.toml"), CONFIG, 0o666)?;
     // The configuration names this folder, so it must exist.
     let tools = directory.join("tools");
-    if let Err(error) = std::fs::create_dir_all(&tools) {
-        return style::complain(style::USAGE, &format!("cannot create {}: {error}", tools.display()));
-    }
+    let cannot = |error| Refusal::io(format!("cannot create {}", tools.display()), error);
+    std::fs::create_dir_all(&tools).map_err(cannot)?;
     style::answer("hostler.toml");
     style::note("next: `hostler new NAME` writes a first tool into ./tools, `hostler doctor` checks this machine");
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a new file; an existing one is never overwritten.
-fn write(path: &Path, text: &str, mode: u32) -> Result<(), String> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
-    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Err(format!("{} exists already; choose another name or remove it first", path.display()))
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), Refusal> {
+    let cannot = |error: io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Refusal::new(format!("{} exists already", path.display()), "edit it, or remove it first")
         }
-        Err(error) => Err(format!("cannot write {}: {error}", path.display())),
+        _ => Refusal::io(format!("cannot write {}", path.display()), error),
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(cannot)?;
     }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(cannot)?;
+    file.write_all(text.as_bytes()).map_err(cannot)
 }
 
 /// A working tool that passes `check` and shows what a file may declare.
-const TOOL: &str = r#"# /// script
-# requires-python = ">=3.9"
-# dependencies = []            # packages it imports, such as "httpx>=0.27"; installed on demand
-#
-# [tool.hostler]               # all optional; `hostler show TOOL` lists them
-# effects = "pure"             # the effect of repeating a call: "pure", "idempotent" or "once"
-# ///
-"""Describe this file in one line."""
-
-
-def greet(name: str, times: int = 1) -> str:
-    """Greet somebody. A model chooses the tool by this line.
-
-    Args:
-        name: Whom to greet.
-        times: How often.
-    """
-    return " ".join([f"Good morning, {name}!"] * times)
-"#;
+const TOOL: &str = include_str!("templates/tool.py");
 
 /// A program that prints its schema and answers one call. It has no extension, because `.py` would make it a tool file.
-const EXECUTABLE: &str = r#"#!/usr/bin/env python3
-"""Runs once per call: JSON arguments on standard input, one JSON value on standard output, messages on standard error."""
-import json
-import sys
-
-SCHEMA = {
-    "description": "Greet somebody. A model chooses the tool by this text.",
-    "parameters": {
-        "name": {"type": "string", "description": "Whom to greet.", "required": True},
-        "times": {"type": "integer", "description": "How often.", "default": 1},
-    },
-    "returns": {"type": "object", "properties": {"greeting": {"type": "string"}}},
-    "effects": "pure",  # the effect of repeating a call: "pure", "idempotent" or "once"
-}
-
-
-def main(name, times=1):
-    return {"greeting": " ".join([f"Good morning, {name}!"] * times)}
-
-
-if "--schema" in sys.argv[1:]:
-    print(json.dumps(SCHEMA))
-else:
-    # Report an expected failure as a result: {"error": "…"}. An exit status other than 0 means that the tool itself failed.
-    print(json.dumps(main(**json.load(sys.stdin))))
-"#;
+const EXECUTABLE: &str = include_str!("templates/executable.py");
 
 /// The same for Node, as an ES module by its extension.
-const NODE: &str = r#"#!/usr/bin/env node
-// Runs once per call: JSON arguments on standard input, one JSON value on standard output, messages on standard error.
-import { readFileSync } from "node:fs";
-
-const schema = {
-  description: "Greet somebody. A model chooses the tool by this text.",
-  parameters: {
-    name: { type: "string", description: "Whom to greet.", required: true },
-    times: { type: "integer", description: "How often.", default: 1 },
-  },
-  returns: { type: "object", properties: { greeting: { type: "string" } } },
-  effects: "pure", // the effect of repeating a call: "pure", "idempotent" or "once"
-};
-
-async function main({ name, times = 1 }) {
-  return { greeting: Array(times).fill(`Good morning, ${name}!`).join(" ") };
-}
-
-if (process.argv.includes("--schema")) {
-  console.log(JSON.stringify(schema));
-} else {
-  // Report an expected failure as a result: { error: "…" }. An exit status other than 0 means that the tool itself failed.
-  console.log(JSON.stringify(await main(JSON.parse(readFileSync(0, "utf8")))));
-}
-"#;
+const NODE: &str = include_str!("templates/executable.mjs");
 
 /// A short useful configuration, with more to uncomment.
-const CONFIG: &str = r#"# hostler.toml: `hostler show TOOL` lists every setting of a tool and its origin, `hostler check` finds mistakes.
-
-# Folders of tools, relative to this file.
-tools = ["tools"]
-
-# Tools that are part of hostler; `hostler builtin` lists them. These only read, and only below this folder.
-[builtin]
-enable = ["read_file", "list_directory", "glob", "grep"]
-roots = ["."]
-
-# For every tool; [tool.NAME] is for one file, [tool."pack.function"] for one function.
-[tool]
-# timeout = "5m"               # time limit of a call
-# idle_timeout = "10m"         # how long an idle worker is kept
-# max_memory = "2GB"           # memory limit of a worker
-
-# MCP clients start servers with an almost empty environment, so variables that uv needs go here.
-[environment.env]
-# HTTPS_PROXY = "http://proxy.example:3128"
-# SSL_CERT_FILE = "/etc/ssl/certs/ca-certificates.crt"
-
-# Where to find the secrets that tools declare.
-[secrets]
-# BRAVE_API_KEY = { file = "~/.config/hostler/brave.key" }
-"#;
+const CONFIG: &str = include_str!("templates/hostler.toml");
 
 #[cfg(test)]
 mod tests {

@@ -5,41 +5,45 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::options::Show;
-use super::style;
+use super::style::{self, Refusal};
 use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::tool::Protocol;
 use crate::discovery::Kind;
+use crate::outcome::Code;
 use crate::registry::{NotFound, Serving, Tool};
 use crate::runtime::Workspace;
 
-pub(super) fn run(app: &Workspace, args: &Show) -> ExitCode {
+pub(super) async fn run(app: &Workspace, args: &Show) -> Result<ExitCode, Refusal> {
+    app.calls.registry.asked().await;
     let catalogue = app.calls.registry.catalogue();
-    match catalogue.resolve(&args.tool) {
-        Ok(tool) => {
-            let text = if args.json { as_json(tool) } else { style::plain(&as_text(tool, style::terminal_width())) };
-            style::answer(&text);
-            ExitCode::SUCCESS
+    let tool = catalogue.resolve(&args.tool).map_err(|reason| missing(&args.tool, reason))?;
+    if args.json {
+        style::answer_json(&as_json(tool));
+    } else {
+        style::answer(&style::plain(&as_text(tool, style::terminal_width())));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// That there is no such tool, or why it is not served.
+pub(super) fn missing(name: &str, reason: NotFound) -> Refusal {
+    match reason {
+        NotFound::Broken(path, reason) => {
+            let status = Code::StartupFailed.exit_status();
+            Refusal { status, ..Refusal::new(format!("{} is broken: {reason}", path.display()), "") }
         }
-        Err(not_found) => missing(&args.tool, not_found),
+        NotFound::Unknown { advice, .. } => Refusal::not_found(format!("there is no tool {name}"), advice),
     }
 }
 
-/// Reports that there is no such tool, or why it is not served.
-pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
-    match not_found {
-        NotFound::Broken(path, reason) => style::complain(7, &format!("{} is broken: {reason}", path.display())),
-        NotFound::Unknown { advice, .. } => style::complain(3, &format!("there is no tool {name}; {advice}")),
-    }
-}
-
-fn as_json(tool: &Tool) -> String {
+fn as_json(tool: &Tool) -> Value {
     let settings = tool.entry.settings.shown(&tool.settings);
     let settings: Map<String, Value> = settings
         .into_iter()
         .map(|row| (row.key.to_owned(), json!({"value": row.value, "origin": row.origin.to_string()})))
         .collect();
     let function = tool.function();
-    let shown = json!({
+    json!({
         "name": tool.name,
         "mcp_name": tool.mcp_name,
         "pack": tool.entry.file.pack,
@@ -53,8 +57,7 @@ fn as_json(tool: &Tool) -> String {
         "input_schema": tool.input_schema(),
         "output_schema": tool.promised_schema(),
         "settings": settings,
-    });
-    serde_json::to_string_pretty(&shown).unwrap_or_default()
+    })
 }
 
 /// Whether a setting has an effect on a tool, by how its calls are made.

@@ -42,11 +42,7 @@ pub(super) fn as_text(overview: &Overview) -> String {
     let mut text = tools + &shared;
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !status.pools.is_empty() {
-        rows.push(
-            ["tool file", "state", "pid", "up", "calls", "failed", "p50", "p95", "cpu", "memory", ""]
-                .map(str::to_owned)
-                .into(),
-        );
+        rows.push(row(["tool file", "state", "pid", "up", "calls", "failed", "p50", "p95", "cpu", "memory", ""]));
     }
     for pool in &status.pools {
         rows.push(pool_row(pool));
@@ -71,7 +67,6 @@ fn asking(state: Asking) -> String {
 
 fn pool_row(file: &FileStatus) -> Vec<String> {
     let pool = &file.pool;
-    let state = format!("{} waiting", pool.waiting);
     let mut remarks = Vec::new();
     if !file.current {
         remarks.push("an older version, finishing".to_owned());
@@ -83,38 +78,21 @@ fn pool_row(file: &FileStatus) -> Vec<String> {
     }
     let time = |time: Option<f64>| time.map(|time| format!("{time:.1} ms")).unwrap_or_default();
     let (calls, failures) = (pool.calls.to_string(), pool.failures.to_string());
-    let none = String::new;
-    vec![
-        file.pack.clone(),
-        state,
-        none(),
-        none(),
-        calls,
-        failures,
-        time(pool.p50_ms),
-        time(pool.p95_ms),
-        none(),
-        none(),
-        remarks.join("; "),
-    ]
+    let (waiting, remarks) = (format!("{} waiting", pool.waiting), remarks.join("; "));
+    let (p50, p95) = (time(pool.p50_ms), time(pool.p95_ms));
+    row([&file.pack, &waiting, "", "", &calls, &failures, &p50, &p95, "", "", &remarks])
 }
 
 fn worker_row(worker: &WorkerStatus) -> Vec<String> {
     let running = worker.running.as_ref().map(|function| format!("in {function}, holds {}", worker.holds));
     let pid = worker.pid.map(|pid| pid.to_string()).unwrap_or_default();
     let memory = worker.rss.map(|bytes| format!("{} MB", bytes / 1_000_000)).unwrap_or_default();
-    let none = String::new;
-    vec![
-        "  worker".to_owned(),
-        worker.state.to_owned(),
-        pid,
-        format!("{} s", worker.uptime_s),
-        worker.calls.to_string(),
-        none(),
-        none(),
-        none(),
-        worker.cpu_s.map(|time| format!("{time:.1} s")).unwrap_or_default(),
-        memory,
-        running.unwrap_or_default(),
-    ]
+    let cpu = worker.cpu_s.map(|time| format!("{time:.1} s")).unwrap_or_default();
+    let (up, calls, running) =
+        (format!("{} s", worker.uptime_s), worker.calls.to_string(), running.unwrap_or_default());
+    row(["  worker", worker.state, &pid, &up, &calls, "", "", "", &cpu, &memory, &running])
+}
+
+fn row(cells: [&str; 11]) -> Vec<String> {
+    cells.map(str::to_owned).into()
 }

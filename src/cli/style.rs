@@ -1,13 +1,17 @@
 //! The terminal: answers on standard output, messages on standard error, colours, tables, exit statuses, consent.
 
 use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::config::Environment;
+use crate::config::{ConfigError, Environment};
+use crate::outcome::Code;
 use crate::process::Signals;
 use crate::telemetry;
 
@@ -78,14 +82,10 @@ pub(super) fn answer_was_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints an answer without adding a line end.
+/// Prints an answer without adding a line end. A closed pipe is not an error.
 pub(super) fn answer_bytes(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    written(stdout.write_all(bytes).and_then(|()| stdout.flush()));
-}
-
-fn written(result: std::io::Result<()>) {
-    match result {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(reason) if reason.kind() != ErrorKind::BrokenPipe => {
             LOST.store(true, Ordering::Relaxed);
             error(&format!("cannot write to standard output: {reason}"));
@@ -94,13 +94,15 @@ fn written(result: std::io::Result<()>) {
     }
 }
 
-/// Prints an answer. A closed pipe is not an error.
+/// Prints an answer as a line.
 pub(super) fn answer(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let whole = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    written(whole.and_then(|()| stdout.flush()));
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    answer_bytes(format!("{text}{end}").as_bytes());
+}
+
+/// Prints an answer for programs.
+pub(super) fn answer_json(value: &impl Serialize) {
+    answer(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe.
@@ -150,28 +152,66 @@ pub(super) const SYSTEM: u8 = 70;
 /// Cancelled by the user.
 pub(super) const CANCELLED: u8 = 130;
 
+/// Why a command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}{}{}", after(": ", source.as_ref()), after("; ", Some(fix).filter(|fix| !fix.is_empty())))]
+pub(super) struct Refusal {
+    /// The exit status.
+    pub status: u8,
+    pub what: String,
+    /// What to do next.
+    pub fix: String,
+    pub source: Option<std::io::Error>,
+}
+
+impl Refusal {
+    pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { status: USAGE, what: what.into(), fix: fix.into(), source: None }
+    }
+
+    /// Something that the system refused.
+    pub fn io(what: impl Into<String>, error: std::io::Error) -> Self {
+        Self { source: Some(error), ..Self::new(what, "") }
+    }
+
+    /// No tool has that name.
+    pub fn not_found(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { status: Code::ToolNotFound.exit_status(), ..Self::new(what, fix) }
+    }
+
+    pub fn cancelled(what: impl Into<String>) -> Self {
+        Self { status: CANCELLED, ..Self::new(what, "") }
+    }
+
+    /// Prints it and returns its exit status.
+    pub fn complain(&self) -> ExitCode {
+        complain(self.status, &self.to_string())
+    }
+}
+
+impl From<ConfigError> for Refusal {
+    fn from(error: ConfigError) -> Self {
+        Self::new(error.to_string(), "")
+    }
+}
+
+fn after(separator: &str, text: Option<impl std::fmt::Display>) -> String {
+    text.map(|text| format!("{separator}{text}")).unwrap_or_default()
+}
+
 /// Prints an error and returns the exit status.
 pub(super) fn complain(status: u8, message: &str) -> ExitCode {
     error(message);
     ExitCode::from(status)
 }
 
-/// The answer to a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Consent {
-    Yes,
-    No,
-    /// There is no terminal to ask at.
-    NoTerminal,
-}
-
-/// Asks for a yes, unless it was given already.
-pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
+/// Asks for a yes, unless it was given already. `undone` says what did not happen without it.
+pub(super) async fn consent(question: &str, is_given: bool, undone: &str) -> Result<(), Refusal> {
     if is_given {
-        return Consent::Yes;
+        return Ok(());
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Consent::NoTerminal;
+        return Err(Refusal::new(format!("{undone}: not a terminal"), "pass --yes to confirm"));
     }
     talk(&format!("{question} [y/N] "));
     // On a thread, so that signals are handled meanwhile.
@@ -180,19 +220,32 @@ pub(super) async fn ask(question: &str, is_given: bool) -> Consent {
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
     });
     match answer.await {
-        Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Consent::Yes,
-        _ => Consent::No,
+        Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
+        _ => Err(Refusal::cancelled(undone)),
+    }
+}
+
+/// Prints what a command showed and did, as JSON or as the place it concerns.
+pub(super) fn report(is_json: bool, mut shown: Map<String, Value>, done: &str, outcome: Result<&Path, &Refusal>) {
+    if is_json {
+        shown.insert(done.to_owned(), outcome.is_ok().into());
+        shown.insert("reason".to_owned(), outcome.err().map(ToString::to_string).into());
+        answer_json(&Value::Object(shown));
+    } else if let Ok(place) = outcome {
+        answer(&place.display().to_string());
     }
 }
 
 /// Runs `work` until a signal cancels it where it waits; what it holds is dropped in order.
-pub(super) async fn unless_interrupted(work: impl Future<Output = ExitCode>) -> ExitCode {
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return complain(SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+pub(super) async fn unless_interrupted(work: impl Future<Output = Result<(), Refusal>>) -> Result<ExitCode, Refusal> {
+    let signals = signals()?;
     tokio::select! {
-        code = work => code,
-        name = signals.first() => complain(CANCELLED, &format!("nothing was changed: interrupted by {name}")),
+        done = work => done.map(|()| ExitCode::SUCCESS),
+        name = signals.first() => Err(Refusal::cancelled(format!("nothing was changed: interrupted by {name}"))),
     }
+}
+
+/// Listens for signals, which otherwise end the program.
+pub(super) fn signals() -> Result<Signals, Refusal> {
+    Signals::listen().map_err(|error| Refusal { status: SYSTEM, ..Refusal::io("cannot listen for signals", error) })
 }

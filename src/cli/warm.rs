@@ -4,15 +4,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::feedback::Feedback;
+use super::call::Feedback;
 use super::options::Warm;
-use super::style;
-use crate::environment::Lease;
-use crate::outcome::Fault;
+use super::style::{self, Refusal};
+use crate::environment::{Lease, Pruned};
+use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
-use crate::process::Signals;
 use crate::registry::FileEntry;
 use crate::runtime::Workspace;
 
@@ -23,17 +22,9 @@ struct Warmed {
     built: Result<bool, Fault>,
 }
 
-pub(super) async fn run(app: &Workspace, args: &Warm) -> ExitCode {
-    let files = match chosen(app, &args.names) {
-        Ok(files) => files,
-        Err(name) => {
-            return style::complain(3, &format!("there is no pack or tool {name}; `hostler list` shows all tools"));
-        }
-    };
-    let signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot listen for signals: {error}")),
-    };
+pub(super) async fn run(app: &Workspace, args: &Warm) -> Result<ExitCode, Refusal> {
+    let files = chosen(app, &args.names)?;
+    let signals = style::signals()?;
     let feedback = Feedback::new();
     let done = tokio::select! {
         done = warm(app, files, &feedback) => Ok(done),
@@ -45,19 +36,19 @@ pub(super) async fn run(app: &Workspace, args: &Warm) -> ExitCode {
         Ok(done) => done,
         Err(name) => {
             feedback.end();
-            return style::complain(style::CANCELLED, &format!("CANCELLED: building was interrupted by {name}"));
+            return Err(Refusal::cancelled(format!("CANCELLED: building was interrupted by {name}")));
         }
     };
     let pruned = args.prune.then(|| app.calls.pools.environments().prune(args.unused_for));
     drop(leases);
     feedback.end();
     if args.json {
-        style::answer(&as_json(&warmed, pruned.as_ref()));
+        style::answer_json(&as_json(&warmed, pruned.as_ref()));
     } else {
         as_text(&warmed, pruned.as_ref());
     }
     let failed = warmed.iter().find_map(|one| one.built.as_ref().err());
-    failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status()))
+    Ok(failed.map_or(ExitCode::SUCCESS, |fault| ExitCode::from(fault.code.exit_status())))
 }
 
 /// Builds one environment after the other, and returns their leases.
@@ -67,7 +58,7 @@ async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, feedback: &Feedback) 
         let began = Instant::now();
         let lease = match entry.broken() {
             None => app.calls.pools.warm(&entry, &|line| feedback.note(line)).await,
-            Some(reason) => Err(Fault::new(crate::outcome::Code::StartupFailed, reason)),
+            Some(reason) => Err(Fault::new(Code::StartupFailed, reason)),
         };
         let built = lease.map(|lease| {
             let built = lease.built;
@@ -80,36 +71,34 @@ async fn warm(app: &Workspace, files: Vec<Arc<FileEntry>>, feedback: &Feedback) 
     (warmed, leases)
 }
 
-fn chosen(app: &Workspace, names: &[String]) -> Result<Vec<Arc<FileEntry>>, String> {
+fn chosen(app: &Workspace, names: &[String]) -> Result<Vec<Arc<FileEntry>>, Refusal> {
     let catalogue = app.calls.registry.catalogue();
     if names.is_empty() {
         return Ok(catalogue.files.iter().filter(|entry| entry.serving().has_environment()).cloned().collect());
     }
     let find = |name: &String| {
         let pack = catalogue.files.iter().find(|entry| entry.file.pack == *name).cloned();
-        pack.or_else(|| catalogue.resolve(name).ok().map(|tool| Arc::clone(&tool.entry))).ok_or_else(|| name.clone())
+        pack.or_else(|| catalogue.resolve(name).ok().map(|tool| Arc::clone(&tool.entry))).ok_or_else(|| {
+            Refusal::not_found(format!("there is no pack or tool {name}"), "`hostler list` shows all tools")
+        })
     };
     names.iter().map(find).collect()
 }
 
-fn as_json(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) -> String {
-    let tools: Vec<_> = warmed
-        .iter()
-        .map(|one| {
-            json!({
-                "pack": one.pack,
-                "ready": one.built.is_ok(),
-                "built": one.built.as_ref().is_ok_and(|built| *built),
-                "seconds": (one.seconds * 1000.0).round() / 1000.0,
-                "error": one.built.as_ref().err(),
-            })
+fn as_json(warmed: &[Warmed], pruned: Option<&Pruned>) -> Value {
+    let tools = warmed.iter().map(|one| {
+        json!({
+            "pack": one.pack,
+            "ready": one.built.is_ok(),
+            "built": one.built.as_ref().is_ok_and(|built| *built),
+            "seconds": (one.seconds * 1000.0).round() / 1000.0,
+            "error": one.built.as_ref().err(),
         })
-        .collect();
-    let shown = json!({"tools": tools, "pruned": pruned.map(|pruned| &pruned.removed)});
-    serde_json::to_string_pretty(&shown).unwrap_or_default()
+    });
+    json!({"tools": tools.collect::<Value>(), "pruned": pruned.map(|pruned| &pruned.removed)})
 }
 
-fn as_text(warmed: &[Warmed], pruned: Option<&crate::environment::Pruned>) {
+fn as_text(warmed: &[Warmed], pruned: Option<&Pruned>) {
     let rows: Vec<Vec<String>> = warmed
         .iter()
         .map(|one| {

@@ -1,11 +1,14 @@
 //! `doctor`: whether everything that tools need works here, and what to do where it does not. It builds, downloads and changes
-//! nothing.
+//! nothing. Here is what concerns the tools; the machine is beside it.
 
 mod machine;
-mod tools;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::discovery::Kind;
+use crate::executor::named_itself;
 use crate::runtime::Workspace;
 
 /// The state of one thing.
@@ -50,10 +53,105 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     results.extend(machine::uv(app, online).await);
     results.extend(machine::certificates(app));
     results.extend(machine::stripped(app, &results));
-    results.push(tools::folders(app));
-    results.extend(tools::broken(app));
-    results.extend(tools::built_in(app));
+    results.push(folders(app));
+    results.extend(broken(app));
+    results.extend(built_in(app));
     results.extend(machine::interpreters(app).await);
-    results.extend(tools::secrets(app).await);
+    results.extend(secrets(app).await);
+    results
+}
+
+fn folders(app: &Workspace) -> CheckResult {
+    let catalogue = app.calls.registry.catalogue();
+    let folders: Vec<String> = app.config.tools_there().map(|folder| folder.display().to_string()).collect();
+    if let Some(problem) = catalogue.problems.first() {
+        return CheckResult::new(
+            "tools",
+            State::Bad,
+            problem.to_string(),
+            "correct `tools` in hostler.toml, or --tools",
+        );
+    }
+    // Built-in tools are in no folder.
+    let tools = catalogue.ready().filter(|tool| tool.entry.file.kind != Kind::Builtin).count();
+    let files = catalogue.files.iter().filter(|entry| entry.file.kind != Kind::Builtin).count();
+    if files == 0 {
+        let places = if folders.is_empty() { "no folder".to_owned() } else { folders.join(", ") };
+        let fix = "write a first one with `hostler new NAME`, or set other folders: `tools = [\"…\"]` in hostler.toml";
+        return CheckResult::new("tools", State::Doubtful, format!("no tools in {places}"), fix);
+    }
+    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    CheckResult::good(
+        "tools",
+        format!("{} in {} of {}", plural(tools, "tool"), plural(files, "file"), folders.join(", ")),
+    )
+}
+
+/// The enabled built-in tools, and the folders that they may reach.
+fn built_in(app: &Workspace) -> Vec<CheckResult> {
+    let builtin = &app.config.layer.builtin;
+    let on: Vec<&str> = builtin.enabled().into_iter().collect();
+    if on.is_empty() {
+        return Vec::new();
+    }
+    let reached = builtin.reached();
+    let folders: Vec<String> = reached.iter().map(|(root, _)| root.display().to_string()).collect();
+    let places = if folders.is_empty() { String::new() } else { format!("; roots {}", folders.join(", ")) };
+    let mut results = vec![CheckResult::good("built-in", on.join(", ") + &places)];
+    results.extend(reached.into_iter().filter_map(|(root, why)| {
+        let found = format!("`builtin.roots`: {} {}", root.display(), why?);
+        Some(CheckResult::new("built-in", State::Bad, found, "create the folder, or correct the path in hostler.toml"))
+    }));
+    results
+}
+
+fn broken(app: &Workspace) -> Vec<CheckResult> {
+    let catalogue = app.calls.registry.catalogue();
+    let broken: Vec<String> =
+        catalogue.files.iter().filter(|entry| entry.broken().is_some()).map(|entry| entry.file.pack.clone()).collect();
+    if broken.is_empty() {
+        return Vec::new();
+    }
+    let found = format!(
+        "{} cannot be served: {}",
+        if broken.len() == 1 { "one file" } else { "some files" },
+        broken.join(", ")
+    );
+    vec![CheckResult::new("tools", State::Bad, found, "run `hostler check`")]
+}
+
+/// Declared secrets that are not set.
+async fn secrets(app: &Workspace) -> Vec<CheckResult> {
+    let catalogue = app.calls.registry.catalogue();
+    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for entry in &catalogue.files {
+        for name in &entry.settings.secrets.value {
+            needed.entry(name.clone()).or_default().insert(entry.file.pack.clone());
+        }
+    }
+    let mut results = Vec::new();
+    for (name, packs) in needed {
+        let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
+        let configured = app.config.layer.secrets.contains_key(&name);
+        let result = |state, found: String, fix: String| CheckResult::new("secret", state, found, fix);
+        let pools = &app.calls.pools;
+        results.push(match pools.secret(&name).await {
+            Ok(Some(value)) if let Some((what, fix)) = named_itself(&name, &value) => {
+                result(State::Bad, format!("{what} ({packs})"), fix)
+            }
+            Ok(Some(_)) if configured => CheckResult::good("secret", format!("{name} is set ({packs})")),
+            Ok(Some(_)) => result(
+                State::Doubtful,
+                format!("{name} is set here ({packs}), but MCP clients start servers without it"),
+                format!("add `{name} = {{ file = \"/path/to/file\" }}` under [secrets] in hostler.toml"),
+            ),
+            Ok(None) => {
+                // A secret that is not configured may still come from the client's environment.
+                let state = if configured { State::Bad } else { State::Doubtful };
+                result(state, format!("{name} is not set ({packs})"), pools.why_missing(&name))
+            }
+            Err(error) => result(State::Bad, format!("the secret {name} cannot be read: {}", error.what), error.fix),
+        });
+    }
     results
 }

@@ -37,14 +37,14 @@ impl Admission {
         config: &Config,
         work: impl FnOnce(Invocation) -> W,
     ) -> Settled {
-        let (came, timeout) = (Instant::now(), invocation.timeout);
+        let (asked, timeout) = (Instant::now(), invocation.timeout);
         let cancellation = invocation.cancellation.clone();
         let permit = cancellation.or(&tool.name, self.permit(tool, &invocation)).await.and_then(|permit| permit);
-        let queue_ms = milliseconds(came.elapsed());
+        let queue_ms = milliseconds(asked.elapsed());
         let began = Instant::now();
         let mut settled = match permit {
             Ok(permit) => {
-                let _turn = permit;
+                let _permit = permit;
                 let ended = cancellation.or(&tool.name, work(invocation)).await;
                 ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }

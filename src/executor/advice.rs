@@ -10,7 +10,6 @@ use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
 use crate::config::secrets::SecretSource;
-use crate::config::section::is_typo_of;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
@@ -18,42 +17,39 @@ use crate::registry::{FileEntry, Registry, Tool};
 
 /// Completes the fault of a call.
 pub(super) fn complete(fault: &mut Fault, tool: &Tool, timeout: Duration, config: &Config) {
-    let advice = match fault.code {
-        Code::ToolTimeout if timeout != tool.settings.timeout.value => {
-            "The caller set this limit: allow more time, or reduce the work".to_owned()
-        }
-        Code::ToolTimeout => {
-            let place = where_to_set_for(&tool.entry, &tool.settings.timeout.origin);
-            format!("Raise its `timeout` {place}, or reduce the work")
-        }
-        _ => {
-            let told = match &fault.details.missing {
-                Some(Missing::Secret(name)) => Some(why_missing(name, config)),
-                Some(Missing::Module(name)) => missing_module(name, &tool.entry.file),
-                Some(Missing::Declaration(name)) if !tool.entry.serving().has_environment() => Some(format!(
-                    "Declare it with `\"secrets\": [\"{name}\"]` in the output of `--schema`, or write \
-                     `secrets = [\"{name}\"]` under [tool.{}] in hostler.toml",
-                    tool.entry.file.pack
-                )),
-                Some(Missing::Declaration(name)) => Some(undeclared(name, tool)),
-                Some(Missing::Variable(name)) => Some(missing_variable(name, tool)),
-                Some(Missing::Memory) => memory(tool),
-                None if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&tool.entry.file),
-                None => None,
-            };
-            let Some(told) = told else { return };
-            told
-        }
-    };
-    if fault.code == Code::ToolTimeout && tool.entry.serving().is_bare() && !Registry::is_known_good(&tool.entry) {
-        fault.message.push_str(NO_ANSWER);
+    let entry = &tool.entry;
+    let advice =
+        match (fault.code, &fault.details.missing) {
+            (Code::ToolTimeout, _) => Some(more_time(tool, timeout)),
+            (_, Some(Missing::Secret(name))) => Some(why_missing(name, config)),
+            (_, Some(Missing::Module(name))) => missing_module(name, &entry.file),
+            (_, Some(Missing::Declaration(name))) => Some(capital(&declaration(name, entry))),
+            (_, Some(Missing::Variable(name))) => Some(missing_variable(name, entry)),
+            (_, Some(Missing::Memory)) => entry.settings.max_memory.as_ref().map(|limit| {
+                format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin))
+            }),
+            (_, None) if fault.details.exception.as_deref() == Some("SyntaxError") => newer_syntax(&entry.file),
+            _ => None,
+        };
+    if let Some(advice) = advice {
+        fault.message.push_str(". ");
+        fault.message.push_str(&advice);
     }
-    fault.message.push_str(". ");
-    fault.message.push_str(&advice);
+}
+
+fn more_time(tool: &Tool, timeout: Duration) -> String {
+    let settings = &tool.settings.timeout;
+    let raise = if timeout == settings.value {
+        format!("Raise its `timeout` {}, or reduce the work", where_to_set_for(&tool.entry, &settings.origin))
+    } else {
+        "The caller set this limit: allow more time, or reduce the work".to_owned()
+    };
+    let is_silent = tool.entry.serving().is_bare() && !Registry::is_known_good(&tool.entry);
+    if is_silent { format!("{NO_ANSWER}. {raise}") } else { raise }
 }
 
 /// The likely cause when a bare worker never answered.
-const NO_ANSWER: &str = ". It has never answered: an answer is one line, `{\"result\": …, \"error\": null}`, flushed";
+const NO_ANSWER: &str = "It has never answered: an answer is one line, `{\"result\": …, \"error\": null}`, flushed";
 
 /// Where to set a limit of this file.
 pub(super) fn where_to_set_for(entry: &FileEntry, origin: &Origin) -> String {
@@ -78,25 +74,25 @@ pub(super) fn where_to_set(origin: &Origin) -> String {
     }
 }
 
-/// How to declare a secret.
-fn declaration(name: &str, header: Option<&Metadata>) -> String {
+/// How to write a line into a file's header, or how to begin one with it.
+fn in_header(header: Option<&Metadata>, known: impl Fn(&Metadata) -> String, lines: &str, count: &str) -> String {
     match header {
-        Some(header) => format!("in the header, {}", header.declaring_secret(name)),
-        None => format!(
-            "begin the file with a header, the four lines `# /// script`, `# [tool.hostler]`, `# secrets = [\"{name}\"]` and \
-             `# ///`"
-        ),
+        Some(header) => format!("in the header, {}", known(header)),
+        None => format!("begin the file with a header, the {count} lines `# /// script`, {lines} and `# ///`"),
     }
 }
 
-/// An undeclared secret, perhaps a misspelled declared one.
-fn undeclared(name: &str, tool: &Tool) -> String {
-    let declaration = declaration(name, tool.entry.file.header.as_ref());
-    let declared = &tool.entry.settings.secrets.value;
-    match declared.iter().find(|declared| is_typo_of(name, declared)) {
-        Some(near) => format!("Did you mean {near}, which is declared? If not: {declaration}"),
-        None => capital(&declaration),
+/// How to declare a secret.
+fn declaration(name: &str, entry: &FileEntry) -> String {
+    if !entry.serving().has_environment() {
+        return format!(
+            "declare it with `\"secrets\": [\"{name}\"]` in the output of `--schema`, or write `secrets = [\"{name}\"]` under \
+             [tool.{}] in hostler.toml",
+            entry.file.pack
+        );
     }
+    let lines = format!("`# [tool.hostler]`, `# secrets = [\"{name}\"]`");
+    in_header(entry.file.header.as_ref(), |header| header.declaring_secret(name), &lines, "four")
 }
 
 pub(super) fn capital(text: &str) -> String {
@@ -105,62 +101,42 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// A variable that is set in the user's shell but not passed to workers.
-fn missing_variable(name: &str, tool: &Tool) -> String {
-    if tool.entry.settings.secrets.value.iter().any(|secret| secret == name) {
-        return format!(
-            "{name} is a declared secret, which is not in the environment: `import hostler` and read it inside the function that \
-             needs it, during a call, with `hostler.secret(\"{name}\")`"
-        );
+fn missing_variable(name: &str, entry: &FileEntry) -> String {
+    let read =
+        format!("`import hostler` and read it during a call, inside the function, with `hostler.secret(\"{name}\")`");
+    if entry.settings.secrets.value.iter().any(|secret| secret == name) {
+        return format!("{name} is a declared secret, which is not in the environment: {read}");
     }
-    let declaration = declaration(name, tool.entry.file.header.as_ref());
-    let pack = &tool.entry.file.pack;
     format!(
-        "Workers get few variables of hostler's environment. If {name} is a secret, declare it: {declaration}; \
-         then `import hostler` and read it inside the function that needs it, during a call, with `hostler.secret(\"{name}\")`. \
-         Otherwise pass it with `pass_env = [\"{name}\"]` under \
-         [tool.{pack}] in hostler.toml"
+        "Workers get few variables of hostler's environment. If {name} is a secret, declare it: {}; then {read}. Otherwise pass \
+         it with `pass_env = [\"{name}\"]` under [tool.{}] in hostler.toml",
+        declaration(name, entry),
+        entry.file.pack
     )
-}
-
-fn memory(tool: &Tool) -> Option<String> {
-    let limit = tool.entry.settings.max_memory.as_ref()?;
-    Some(format!("Process less at once, or raise its `max_memory` {}", where_to_set(&limit.origin)))
 }
 
 /// Why a secret is not set, and what to do.
 pub(super) fn why_missing(name: &str, config: &Config) -> String {
-    let secrets = &config.layer.secrets;
-    let near = secrets.keys().find(|other| is_typo_of(other, name));
-    missing_secret(name, secrets.get(name).map(|setting| &setting.value), near)
+    missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value))
 }
 
-fn missing_secret(name: &str, source: Option<&SecretSource>, near: Option<&String>) -> String {
-    match source {
-        Some(SecretSource::File(path)) => {
-            let why = lack_of(path);
-            format!("[secrets] in hostler.toml reads it from {}, which {why}: {}", path.display(), how_to_fill(path))
-        }
-        Some(SecretSource::Environment(variable)) => format!(
-            "[secrets] in hostler.toml reads it from the variable {variable} of hostler's environment, which is not set \
-             or empty"
-        ),
-        Some(SecretSource::Command(words)) => {
-            format!("[secrets] in hostler.toml reads it from the output of `{}`, which is empty", words.join(" "))
-        }
+fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
+    let why = match source {
         None => {
-            let place = format!("{name} = {{ file = \"/path/to/it\" }}");
-            let otherwise = format!(
-                "ut it into hostler's environment as {name}, or into a file that only you can read (`chmod 600`), and write under \
-                 [secrets] in hostler.toml: {place}"
+            return format!(
+                "Put it into hostler's environment as {name}, or into a file that only you can read (`chmod 600`), and write \
+                 under [secrets] in hostler.toml: {name} = {{ file = \"/path/to/it\" }}"
             );
-            match near {
-                Some(near) => format!(
-                    "[secrets] in hostler.toml has {near}: rename it if you meant {name}. Otherwise p{otherwise}"
-                ),
-                None => format!("P{otherwise}"),
-            }
         }
-    }
+        Some(SecretSource::File(path)) => {
+            format!("{}, which {}: {}", path.display(), lack_of(path), how_to_fill(path))
+        }
+        Some(SecretSource::Environment(variable)) => {
+            format!("the variable {variable} of hostler's environment, which is not set or empty")
+        }
+        Some(SecretSource::Command(words)) => format!("the output of `{}`, which is empty", words.join(" ")),
+    };
+    format!("[secrets] in hostler.toml reads it from {why}")
 }
 
 /// The advice after a `SyntaxError`; `None` if another Python version would not help.
@@ -174,71 +150,49 @@ pub(super) fn newer_syntax(file: &ToolFile) -> Option<String> {
 fn syntax_advice(source: &str, header: Option<&Metadata>) -> Option<String> {
     let wanted = header.and_then(|header| VersionSpecifiers::from_str(header.requires_python.as_deref()?).ok());
     let oldest = wanted.as_ref().and_then(oldest_minor).unwrap_or(OLDEST_PYTHON).1;
-    let error = unknown_to(source, oldest)?;
+    unknown_to(source, oldest)?;
     let enough = enough_for(source, oldest)?;
-    let line = format!("# requires-python = \">=3.{enough}\"");
-    let how = match header {
-        None => format!("begin the file with a header, the three lines `# /// script`, `{line}` and `# ///`"),
-        Some(header) => match header.line_of("requires-python") {
-            Some(number) => format!("write line {number} as `{line}`"),
-            None => format!("write the line `{line}` after line {}", header.first_line - 1),
-        },
+    let line = format!("`# requires-python = \">=3.{enough}\"`");
+    let known = |header: &Metadata| match header.line_of("requires-python") {
+        Some(number) => format!("write line {number} as {line}"),
+        None => format!("write the line {line} after line {}", header.first_line - 1),
     };
-    // The parser's message ends with its assumed version, which need not be the one that ran.
-    let what = error.to_string();
-    let what = what.split(" on Python ").next().unwrap_or_default();
-    let (first, rest) = what.split_at(what.chars().next().map_or(0, char::len_utf8));
-    let what = first.to_lowercase() + rest;
-    Some(format!("The file needs Python 3.{enough} (before it, {what}): {how}, or avoid the newer syntax"))
+    let how = in_header(header, known, &line, "three");
+    Some(format!("The file needs Python 3.{enough}: {how}, or avoid the newer syntax"))
 }
 
 /// The advice for a missing module; `None` if the file declares its package or has the module beside it.
 pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     let folder = file.path.parent().unwrap_or(Path::new("."));
     let top = module.split('.').next().unwrap_or(module);
-    let is_neighbour = folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir();
-    if is_neighbour {
+    if folder.join(format!("{top}.py")).is_file() || folder.join(top).is_dir() {
         return None;
     }
-    if let (true, Some((_, part))) = (is_standard(top), module.split_once('.')) {
+    if is_standard(top) {
         return Some(format!(
-            "`{top}` is in the standard library, but has no `{part}`: correct the name, or, if a newer Python has it, set \
-             `requires-python` in the header to that version"
+            "`{top}` is in the standard library, but this Python version has no `{module}`: correct the name, or set \
+             `requires-python` in the header to a version that has it"
         ));
     }
-    let told = module_advice(top, file.header.as_ref())?;
-    Some(match did_you_mean(top, file) {
-        Some(question) if is_well_known(top) => capital(&question),
-        Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
-        None if is_well_known(top) || is_standard(top) => told,
-        None => format!("{told}. If it is yours, put the file {top}.py or the folder {top} into {}", folder.display()),
-    })
-}
-
-fn module_advice(module: &str, header: Option<&Metadata>) -> Option<String> {
-    if is_standard(module) {
-        return Some(format!(
-            "`{module}` is in the standard library, but not in the Python version of this file: set `requires-python` in the \
-             header to a version that has it, or avoid it"
-        ));
-    }
-    let declared = header.map(|header| header.dependencies.as_slice()).unwrap_or_default();
-    if declared.iter().any(|spec| brings(package_of(spec), module)) {
+    let declared = file.header.iter().flat_map(|header| &header.dependencies);
+    if declared.into_iter().any(|spec| brings(package_of(spec), top)) {
         return None;
     }
-    let known = distribution_of(module);
-    let package = known.unwrap_or(module);
-    let whence = match known {
-        Some(_) => format!("`{module}` comes with the package \"{package}\""),
-        None => format!("If `{module}` is a package from the index, declare it"),
-    };
-    let how = match header {
-        Some(header) => format!("in the header, {}", header.declaring(package)),
-        None => format!(
-            "begin the file with a header, the three lines `# /// script`, `# dependencies = [\"{package}\"]` and `# ///`"
+    let known = distribution_of(top);
+    let package = known.unwrap_or(top);
+    let lines = format!("`# dependencies = [\"{package}\"]`");
+    let how = in_header(file.header.as_ref(), |header| header.declaring(package), &lines, "three");
+    // A misspelled name may be that of a malicious package.
+    let question = did_you_mean(top, file).map(|question| capital(&question));
+    Some(match (known, question) {
+        (_, Some(question)) if is_well_known(top) => question,
+        (Some(_), _) => format!("`{top}` comes with the package \"{package}\": {how}"),
+        (None, question) => format!(
+            "{}If `{top}` is a package from the index, declare it: {how}. If it is yours, put {top}.py into {}",
+            question.map(|question| question + " ").unwrap_or_default(),
+            folder.display()
         ),
-    };
-    Some(format!("{whence}: {how}"))
+    })
 }
 
 #[cfg(test)]
@@ -259,15 +213,13 @@ mod tests {
 
     #[test]
     fn a_missing_secret_names_where_it_was_looked_up() {
-        assert!(missing_secret("KEY", None, None).contains("under [secrets] in hostler.toml: KEY = {"));
+        assert!(missing_secret("KEY", None).contains("under [secrets] in hostler.toml: KEY = {"));
         let file = SecretSource::File("/run/key".into());
-        assert!(missing_secret("KEY", Some(&file), None).contains("/run/key, which does not exist"));
+        assert!(missing_secret("KEY", Some(&file)).contains("/run/key, which does not exist"));
         let variable = SecretSource::Environment("OTHER".to_owned());
-        assert!(missing_secret("KEY", Some(&variable), None).contains("the variable OTHER"));
-        let near = missing_secret("API_KEY", None, Some(&"API_KEYS".to_owned()));
-        assert!(near.contains("has API_KEYS: rename it if you meant API_KEY"), "{near}");
+        assert!(missing_secret("KEY", Some(&variable)).contains("the variable OTHER"));
         let command = SecretSource::Command(vec!["pass".to_owned(), "show".to_owned()]);
-        assert!(missing_secret("KEY", Some(&command), None).contains("`pass show`"));
+        assert!(missing_secret("KEY", Some(&command)).contains("`pass show`"));
     }
 
     #[test]
@@ -283,38 +235,30 @@ mod tests {
         assert!(advice("dependencies = []\n").unwrap().contains("`# requires-python = \">=3.14\"` after line 1"));
         assert_eq!(advice("requires-python = \">=3.14\"\n"), None);
         let bare = syntax_advice("type X = int\n", None).unwrap();
-        assert!(bare.starts_with("The file needs Python 3.12 (") && bare.contains("three lines"), "{bare}");
+        assert!(bare.starts_with("The file needs Python 3.12: ") && bare.contains("three lines"), "{bare}");
         assert_eq!(syntax_advice("x = 1\n", None), None);
     }
 
     #[test]
-    fn a_missing_part_of_the_standard_library_is_no_package() {
-        let file = crate::discovery::read_bytes(&PathBuf::from("/nowhere/a.py"), b"import os.pth\n");
-        let told = missing_module("os.pth", &file).unwrap();
-        assert!(told.starts_with("`os` is in the standard library, but has no `pth`: correct the name"), "{told}");
-        let told = missing_module("lib", &file).unwrap();
-        assert!(told.ends_with("If it is yours, put the file lib.py or the folder lib into /nowhere"), "{told}");
-        for known in ["yaml", "tomllib"] {
-            let told = missing_module(known, &file).unwrap();
-            assert!(!told.contains("If it is yours"), "{told}");
+    fn the_package_or_the_way_to_a_missing_module_is_named() {
+        let read = |text: &str| crate::discovery::read_bytes(&PathBuf::from("/nowhere/a.py"), text.as_bytes());
+        let bare = read("import yaml\n");
+        for (module, words) in [
+            ("os.pth", "`os` is in the standard library, but this Python version has no `os.pth`: correct the name"),
+            ("tomllib", "`requires-python`"),
+            ("lib", "If it is yours, put lib.py into /nowhere"),
+            ("httpx", "begin the file with a header, the three lines `# /// script`, `# dependencies = [\"httpx\"]`"),
+            ("jsno", "Did you mean `json` of the standard library?"),
+        ] {
+            let advice = missing_module(module, &bare).unwrap();
+            assert!(advice.contains(words), "{advice}");
         }
-    }
-
-    #[test]
-    fn the_package_and_the_header_line_are_named() {
-        let toml = "dependencies = [\"ruamel.yaml\"]\n";
-        let header = Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
+        let file = read("# /// script\n# dependencies = [\"ruamel.yaml\"]\n# ///\n");
         assert_eq!(
-            module_advice("yaml", Some(&header)).unwrap(),
+            missing_module("yaml", &file).unwrap(),
             "`yaml` comes with the package \"pyyaml\": in the header, write line 2 as `# dependencies = [\"ruamel.yaml\", \
              \"pyyaml\"]`"
         );
-        assert_eq!(
-            module_advice("httpx", None).unwrap(),
-            "If `httpx` is a package from the index, declare it: begin the file with a header, the three lines \
-             `# /// script`, `# dependencies = [\"httpx\"]` and `# ///`"
-        );
-        assert!(module_advice("tomllib", None).unwrap().contains("`requires-python`"));
-        assert_eq!(module_advice("ruamel", Some(&header)), None, "a missing part of a declared package");
+        assert_eq!(missing_module("ruamel", &file), None, "a missing part of a declared package");
     }
 }

@@ -47,16 +47,18 @@ impl BuiltIns {
         Arc::new(move |name| {
             let source = config.layer.secrets.get(name).map(|setting| setting.value.clone());
             let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
-            Box::pin(async move { look_up(&name, source.as_ref(), &environment).await })
+            Box::pin(async move {
+                look_up(&name, source.as_ref(), &environment).await.map_err(|error| error.fault_of(&name))
+            })
         })
     }
 
     async fn run(&self, tool: &Tool, invocation: Invocation) -> Result<Box<RawValue>, Fault> {
         let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
-        let most = self.config.limits.max_output.value.0;
+        let max_output = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
-        let call = Call { id: call_id, begun, timeout, most, env_filter, secrets, listener, host };
+        let call = Call { id: call_id, begun, timeout, max_output, env_filter, secrets, listener, host };
         let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);

@@ -71,33 +71,34 @@ impl Makers {
             Serving::Program(_) => self.env_filter.for_programs(),
             _ => worker_environment(self.env_filter.environment(), &settings.pass_env.value),
         };
-        variables.extend(settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into())));
+        variables.extend(own_variables(entry));
         variables
     }
 
     pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
         match entry.serving() {
-            Serving::Program(_) => {
-                let own = entry.settings.env.iter();
-                let env = own.map(|(name, value)| (name.into(), value.value.clone().into())).collect();
-                Arc::new(ProgramLauncher {
-                    spec,
-                    env_filter: self.env_filter.clone(),
-                    env,
-                    directory: self.directory.clone(),
-                })
-            }
+            Serving::Program(_) => Arc::new(ProgramLauncher {
+                spec,
+                env_filter: self.env_filter.clone(),
+                env: own_variables(entry).collect(),
+                directory: self.directory.clone(),
+            }),
             _ => Arc::new(PythonLauncher {
                 spec,
                 python: Arc::new(PythonSpec { directory: self.directory.clone(), ..python_spec(entry) }),
                 environments: Arc::clone(&self.environments),
                 shims: self.shims.clone(),
                 sources: self.sources.clone(),
-                described: Arc::new(move |told| describe(&told)),
+                described: Arc::new(move |types| describe(&types)),
             }),
         }
     }
+}
+
+/// The variables that the file's settings add.
+fn own_variables(entry: &FileEntry) -> impl Iterator<Item = (OsString, OsString)> {
+    entry.settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()))
 }
 
 fn worker_spec(entry: &FileEntry) -> WorkerSpec {
@@ -137,10 +138,10 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
 /// Passes the type descriptions of a version's worker to the registry, which reads the file again.
 pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
     let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
-    Arc::new(move |told| {
+    Arc::new(move |types| {
         let Some(registry) = registry.upgrade() else { return };
-        let (path, told) = (path.clone(), told.to_owned());
-        tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
+        let (path, types) = (path.clone(), types.to_owned());
+        tokio::task::spawn_blocking(move || registry.described(&path, version, types.get()));
     })
 }
 
@@ -171,9 +172,9 @@ pub(super) fn rules(entry: &FileEntry) -> Rules {
         write_ahead,
         max_queue: settings.max_queue.value.max(1),
         idle,
-        max_calls: settings.max_calls.as_ref().map(|most| most.value as u64),
-        max_lifetime: settings.max_lifetime.as_ref().map(|most| most.value),
-        max_rss: settings.max_rss.as_ref().map(|most| most.value.0),
+        max_calls: settings.max_calls.as_ref().map(|limit| limit.value as u64),
+        max_lifetime: settings.max_lifetime.as_ref().map(|limit| limit.value),
+        max_rss: settings.max_rss.as_ref().map(|limit| limit.value.0),
         // Tools that fail together do not retry together.
         seed: entry.version.iter().fold(0, |seed, byte| (seed << 5) ^ (seed >> 3) ^ u64::from(*byte)),
         ..usual

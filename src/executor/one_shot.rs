@@ -57,12 +57,12 @@ impl OneShots {
 
     async fn run(&self, tool: &Tool, invocation: Invocation, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
         let file = &tool.entry.file;
-        let most = self.config.limits.max_output.value.0;
+        let max_output = self.config.limits.max_output.value.0;
         let program = Once {
             launch: self.launch(tool),
             input: invocation.kwargs.get().as_bytes().to_vec(),
             limit: invocation.timeout,
-            most,
+            most: max_output,
             tail: USUAL_TAIL,
             grace: GRACE,
         };
@@ -85,7 +85,7 @@ impl OneShots {
             End::Exit(Exit::Code(0)) => result(&tool.name, &done),
             End::Exit(exit) => Err(ended(&tool.name, exit, &done)),
             End::TimeOver => Err(too_long(&tool.name, invocation.timeout, &done)),
-            End::TooMuch => Err(too_much(&tool.name, most, &done)),
+            End::TooMuch => Err(too_much(&tool.name, max_output, &done)),
         }
     }
 
@@ -147,11 +147,11 @@ fn too_long(tool: &str, timeout: Duration, done: &Done) -> Fault {
     Fault::new(Code::ToolTimeout, message).with(details(done))
 }
 
-fn too_much(tool: &str, most: usize, done: &Done) -> Fault {
+fn too_much(tool: &str, max_output: usize, done: &Done) -> Fault {
     let message = format!(
         "{tool} printed more than {} kB and was stopped; print less, or write to a file and print the path, or raise \
          `max_output` under [limits] in hostler.toml",
-        most / 1000
+        max_output / 1000
     );
     Fault::new(Code::InvalidOutput, message).with(details(done))
 }

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
 use super::makers::{Makers, describe, environment_spec, rules};
-use super::secrets::look_up;
+use super::secrets::{Unreadable, look_up};
 use super::store::{Current, Open, PoolKey, PoolLease, PoolStore};
 use crate::config::Config;
 use crate::config::tool::Effects;
@@ -135,7 +135,7 @@ impl Pools {
     }
 
     /// A secret as a tool would get it; `None` if it is not set.
-    pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
+    pub async fn secret(&self, name: &str) -> Result<Option<String>, Unreadable> {
         let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
         look_up(name, source, &self.config.environment).await
     }
@@ -223,7 +223,8 @@ impl Pools {
         let mut found = serde_json::Map::new();
         for name in names {
             let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
-            if let Some(value) = look_up(name, source, &self.config.environment).await? {
+            let value = look_up(name, source, &self.config.environment).await;
+            if let Some(value) = value.map_err(|error| error.fault_of(name))? {
                 found.insert(name.clone(), value.into());
             }
         }
@@ -248,7 +249,7 @@ pub fn caps(config: &Config) -> Caps {
         running: limits.max_concurrent_calls.value,
         workers: limits.max_workers.value,
         waiting: limits.max_queue.value,
-        memory: limits.max_memory.as_ref().map(|most| most.value.0),
+        memory: limits.max_memory.as_ref().map(|limit| limit.value.0),
     }
 }
 

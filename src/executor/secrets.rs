@@ -1,5 +1,6 @@
 //! Secrets are read at each call, so that a changed secret needs no restart. Values go into the call's request only.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,43 +20,66 @@ pub(super) async fn look_up(
     name: &str,
     source: Option<&SecretSource>,
     environment: &Environment,
-) -> Result<Option<String>, Fault> {
-    let failed =
-        |reason: String| Fault::new(Code::MissingCredentials, format!("the secret {name} cannot be read: {reason}"));
+) -> Result<Option<String>, Unreadable> {
     match source {
         None => Ok(environment.text(name).map(str::to_owned)),
         Some(SecretSource::Environment(variable_name)) => Ok(environment.text(variable_name).map(str::to_owned)),
-        Some(SecretSource::File(path)) => read_file(path.clone()).await.map_err(failed),
-        Some(SecretSource::Command(words)) => run_command(words, environment).await.map_err(failed),
+        Some(SecretSource::File(path)) => read_file(path.clone()).await,
+        Some(SecretSource::Command(words)) => run_command(words, environment).await,
+    }
+}
+
+/// Why a secret cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}; {fix}")]
+pub struct Unreadable {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+    source: Option<io::Error>,
+}
+
+impl Unreadable {
+    /// The fault of a call that needs the secret.
+    pub(super) fn fault_of(self, name: &str) -> Fault {
+        let message = format!("the secret {name} cannot be read: {self}");
+        Fault::new(Code::MissingCredentials, message).caused_by(self)
+    }
+
+    fn new(what: String, fix: impl Into<String>) -> Self {
+        Self { what, fix: fix.into(), source: None }
     }
 }
 
 /// A disk may not answer, so a thread reads the file, with a time limit.
-async fn read_file(path: PathBuf) -> Result<Option<String>, String> {
-    let shown = path.display().to_string();
+async fn read_file(path: PathBuf) -> Result<Option<String>, Unreadable> {
+    let late = format!("reading {} took longer than {} s", path.display(), FILE_LIMIT.as_secs());
     let reading = tokio::task::spawn_blocking(move || read_now(&path));
     match tokio::time::timeout(FILE_LIMIT, reading).await {
         Ok(Ok(read)) => read,
-        _ => Err(format!(
-            "reading {shown} took longer than {} s; check that its disk is available",
-            FILE_LIMIT.as_secs()
-        )),
+        _ => Err(Unreadable::new(late, "check that its disk is available")),
     }
 }
 
-fn read_now(path: &Path) -> Result<Option<String>, String> {
+fn read_now(path: &Path) -> Result<Option<String>, Unreadable> {
+    let shown = path.display();
+    let cannot = |error: io::Error| {
+        let what = format!("{shown}: {error}");
+        Unreadable { source: Some(error), ..Unreadable::new(what, "correct its line in [secrets]") }
+    };
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("{}: {error}", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot(error)),
     };
     if !metadata.is_file() {
-        return Err(format!("{} is not a regular file; put the secret into one", path.display()));
+        return Err(Unreadable::new(format!("{shown} is not a regular file"), "put the secret into one"));
     }
     if metadata.mode() & 0o077 != 0 {
-        return Err(format!("{} is readable by other users; run {}", path.display(), chmod(path)));
+        return Err(Unreadable::new(format!("{shown} is readable by other users"), format!("run {}", chmod(path))));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(cannot)?;
     // An empty file is an unfilled placeholder.
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
 }
@@ -63,10 +87,7 @@ fn read_now(path: &Path) -> Result<Option<String>, String> {
 /// The problem with a secret's file, and the next step.
 pub fn trouble_of_secret(name: &str, path: &Path) -> Option<(String, String)> {
     match read_now(path) {
-        Err(reason) => Some(reason.rsplit_once("; ").map_or_else(
-            || (reason.clone(), "correct its line in [secrets]".to_owned()),
-            |(what, fix)| (what.to_owned(), fix.to_owned()),
-        )),
+        Err(error) => Some((error.what, error.fix)),
         Ok(None) => {
             Some((format!("{name} is read from {}, which {}", path.display(), lack_of(path)), how_to_fill(path)))
         }
@@ -100,19 +121,22 @@ pub fn named_itself(name: &str, value: &str) -> Option<(String, String)> {
     is_named.then_some((what, fix))
 }
 
-async fn run_command(words: &[String], environment: &Environment) -> Result<Option<String>, String> {
+async fn run_command(words: &[String], environment: &Environment) -> Result<Option<String>, Unreadable> {
     let Some((program, arguments)) = words.split_first() else { return Ok(None) };
-    let path = environment.find_program(program).ok_or_else(|| format!("`{program}` is not on PATH"))?;
+    let absent = || Unreadable::new(format!("`{program}` is not on PATH"), "install it, or write its whole path");
+    let path = environment.find_program(program).ok_or_else(absent)?;
     let launch = Launch::new(path)
         .args(arguments)
         .envs(environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
-    let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| error.to_string())?;
+    let by_hand = "run it by hand to see why";
+    let done =
+        run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| Unreadable::new(error.to_string(), by_hand))?;
     if !done.succeeded() {
         let end = match done.exit {
             Some(exit) => format!("ended with {}", exit.behind_launcher()),
             None => format!("took longer than {} s", COMMAND_LIMIT.as_secs()),
         };
-        return Err(format!("`{program}` {end}; run it by hand to see why"));
+        return Err(Unreadable::new(format!("`{program}` {end}"), by_hand));
     }
     Ok(done.stdout.lines().next().filter(|line| !line.is_empty()).map(str::to_owned))
 }
@@ -128,24 +152,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("my key");
         let shown = path.display();
-        let told = || trouble_of_secret("KEY", &path).map(|(what, fix)| format!("{what}; {fix}"));
+        let found = || trouble_of_secret("KEY", &path).map(|(what, fix)| format!("{what}; {fix}"));
         let fill = format!("write only the value into it, and run `chmod 600 '{shown}'`");
         let looked = format!("KEY is read from {shown}, which ");
-        assert_eq!(told(), Some(format!("{looked}does not exist; {fill}")));
+        assert_eq!(found(), Some(format!("{looked}does not exist; {fill}")));
         let write = |text: &str, mode| {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         };
         write("\n", 0o600);
-        assert_eq!(told(), Some(format!("{looked}is empty; {fill}")));
+        assert_eq!(found(), Some(format!("{looked}is empty; {fill}")));
         write("k-1\n", 0o644);
-        assert_eq!(told(), Some(format!("{shown} is readable by other users; run `chmod 600 '{shown}'`")));
+        assert_eq!(found(), Some(format!("{shown} is readable by other users; run `chmod 600 '{shown}'`")));
         write("k-1\n", 0o600);
-        assert_eq!(told(), None);
+        assert_eq!(found(), None);
         for (text, head) in [("KEY=k-1\n", "KEY="), ("export KEY=k-1", "export KEY=")] {
             write(text, 0o600);
-            let told = told().unwrap();
-            assert!(told.contains(&format!("remove `{head}`")) && !told.contains("k-1"), "{told}");
+            let found = found().unwrap();
+            assert!(found.contains(&format!("remove `{head}`")) && !found.contains("k-1"), "{found}");
         }
         assert_eq!((named_itself("KEY", "KEYS=1"), named_itself("KEY", "KEY1")), (None, None));
     }

@@ -57,7 +57,7 @@ struct SharedPool {
     /// Receivers of type descriptions. Locked only to add or to copy.
     catalogues: Mutex<Vec<Describe>>,
     /// The type descriptions of a worker, for receivers added later.
-    told: OnceLock<Box<RawValue>>,
+    described: OnceLock<Box<RawValue>>,
 }
 
 /// Receives a worker's type descriptions as JSON text.
@@ -76,26 +76,26 @@ impl PoolStore {
         let is_usable = |shared: &Arc<SharedPool>| !shared.pool.is_told() && !shared.pool.is_empty();
         if let Some(shared) = pools.get(&key).and_then(Weak::upgrade).filter(is_usable) {
             shared.users.fetch_add(1, Ordering::AcqRel);
-            if let Some(told) = shared.told.get() {
-                describe(told);
+            if let Some(types) = shared.described.get() {
+                describe(types);
             }
             shared.catalogues.lock().push(describe);
             return PoolLease { shared, is_released: AtomicBool::new(false) };
         }
         let shared = Arc::new_cyclic(|shared: &Weak<SharedPool>| {
             let shared = shared.clone();
-            let tell: Describe = Arc::new(move |told| {
+            let tell: Describe = Arc::new(move |types| {
                 let Some(shared) = shared.upgrade() else { return };
-                let _ = shared.told.set(told.to_owned());
+                let _ = shared.described.set(types.to_owned());
                 for describe in shared.catalogues.lock().clone() {
-                    describe(told);
+                    describe(types);
                 }
             });
             SharedPool {
                 pool: start(tell),
                 users: AtomicUsize::new(1),
                 catalogues: Mutex::new(vec![describe]),
-                told: OnceLock::new(),
+                described: OnceLock::new(),
             }
         });
         pools.insert(key, Arc::downgrade(&shared));

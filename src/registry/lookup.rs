@@ -178,7 +178,7 @@ pub struct Filter {
     /// Tools of this pack.
     pub pack: Option<String>,
     /// Tools of this kind, by its word.
-    pub kind: Option<&'static str>,
+    pub kind: Option<String>,
 }
 
 impl Filter {
@@ -197,7 +197,7 @@ impl Filter {
             && self.category.as_ref().is_none_or(|wanted| category == Some(wanted))
             && self.tag.as_ref().is_none_or(|wanted| tags().any(|tag| tag == wanted))
             && self.pack.as_ref().is_none_or(|wanted| *wanted == file.pack)
-            && self.kind.is_none_or(|wanted| wanted == tool.entry.kind_word())
+            && self.kind.as_deref().is_none_or(|wanted| wanted == tool.entry.kind_word())
     }
 }
 

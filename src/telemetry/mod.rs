@@ -1,18 +1,21 @@
-//! Logs. They always go to standard error: standard output belongs to answers and protocols.
-
-mod stderr_writer;
+//! Logs. They always go to standard error: standard output belongs to answers and protocols. A thread of its own writes them, so
+//! that a slow reader blocks no caller.
 
 use std::io::{self, IsTerminal, Write};
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tracing_subscriber::EnvFilter;
-
-pub use stderr_writer::{flush, say};
 
 /// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`. An invalid filter
 /// is reported and replaced by `warn`. From here on a thread writes the log, so that a slow reader of stderr blocks no
 /// caller.
 pub fn start(level: &str) {
-    stderr_writer::start();
+    start_thread();
     let filter = if is_understood(level) { EnvFilter::try_new(level).ok() } else { None };
     let unusable = filter.is_none();
     // rmcp logs every request at info, which is noise at hostler's levels.
@@ -53,5 +56,170 @@ fn quiet(filter: EnvFilter) -> EnvFilter {
     match "rmcp=error".parse() {
         Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
+    }
+}
+
+/// The most bytes that are buffered. Further lines are dropped and counted.
+const MOST: usize = 1 << 20;
+
+/// The buffer of the writing thread.
+static STDERR: StderrWriter = StderrWriter::new();
+/// Whether the thread runs.
+static HAS_THREAD: AtomicBool = AtomicBool::new(false);
+
+#[derive(Debug)]
+struct StderrWriter {
+    /// Locked only to append or to take.
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    waiting: Vec<u8>,
+    /// Lines dropped after the buffered ones.
+    lost: usize,
+    is_writing: bool,
+}
+
+/// Starts the thread. Call it after the keeper was started, which requires a single thread. Before that, and if no
+/// thread can be started, lines are written directly.
+fn start_thread() {
+    if HAS_THREAD.load(Ordering::Relaxed) {
+        return;
+    }
+    let thread = std::thread::Builder::new().name("standard-error".to_owned());
+    let started = thread.spawn(|| {
+        loop {
+            write(&STDERR.next());
+        }
+    });
+    HAS_THREAD.store(started.is_ok(), Ordering::Relaxed);
+}
+
+/// Writes whole lines.
+pub fn say(text: &str) {
+    if HAS_THREAD.load(Ordering::Relaxed) { STDERR.add(text) } else { write(text.as_bytes()) }
+}
+
+/// Waits until the buffer is written, at most this long; returns whether it is.
+pub fn flush(limit: Duration) -> bool {
+    !HAS_THREAD.load(Ordering::Relaxed) || STDERR.flush(limit)
+}
+
+impl StderrWriter {
+    const fn new() -> Self {
+        let state = State { waiting: Vec::new(), lost: 0, is_writing: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn add(&self, text: &str) {
+        let mut state = self.state.lock();
+        // Once a line is dropped, all further ones are until the buffer is taken, so that there is one gap with one
+        // notice.
+        let is_full = !state.waiting.is_empty() && state.waiting.len() + text.len() > MOST;
+        if is_full || state.lost > 0 {
+            state.lost += text.lines().count();
+        } else {
+            state.waiting.extend_from_slice(text.as_bytes());
+            self.changed.notify_all();
+        }
+    }
+
+    /// Takes the buffer as soon as it has content. The previously taken bytes count as written.
+    fn next(&self) -> Vec<u8> {
+        let mut state = self.state.lock();
+        state.is_writing = false;
+        self.changed.notify_all();
+        self.changed.wait_while(&mut state, |state| state.waiting.is_empty());
+        state.is_writing = true;
+        let mut taken = mem::take(&mut state.waiting);
+        match mem::take(&mut state.lost) {
+            0 => {}
+            1 => taken.extend_from_slice(b"1 log line was dropped: stderr was not read\n"),
+            lost => {
+                let text = format!("{lost} log lines were dropped: stderr was not read\n");
+                taken.extend_from_slice(text.as_bytes());
+            }
+        }
+        taken
+    }
+
+    fn flush(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        let is_under_way = |state: &mut State| state.is_writing || !state.waiting.is_empty();
+        !self.changed.wait_while_for(&mut state, is_under_way, limit).timed_out()
+    }
+}
+
+/// Bypasses Rust's lock on stderr, which a blocked writer would hold while hostler exits.
+fn write(mut text: &[u8]) {
+    let stderr = rustix::stdio::stderr();
+    while !text.is_empty() {
+        match rustix::io::write(stderr, text) {
+            Ok(count) => text = &text[count..],
+            Err(Errno::INTR) => {}
+            // Another process that shares the descriptor made it non-blocking.
+            Err(Errno::AGAIN) => {
+                let _ = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], None);
+            }
+            // It is closed, or its disk is full; the error cannot be reported.
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn written_lines_arrive_complete_and_in_order() {
+        let stderr_writer = StderrWriter::new();
+        stderr_writer.add("one\n");
+        stderr_writer.add("two\n");
+        assert_eq!(text(&stderr_writer.next()), "one\ntwo\n");
+        stderr_writer.add("three\n");
+        assert_eq!(text(&stderr_writer.next()), "three\n");
+    }
+
+    #[test]
+    fn dropped_lines_are_counted_at_the_gap() {
+        let stderr_writer = StderrWriter::new();
+        let long = format!("{}\n", "x".repeat(MOST - 3));
+        stderr_writer.add(&long);
+        stderr_writer.add("two\nlines\n");
+        // This line would fit, but would precede the gap.
+        stderr_writer.add("3\n");
+        let taken = stderr_writer.next();
+        let (before, notice) = taken.split_at(MOST - 2);
+        assert_eq!(text(before), long);
+        assert_eq!(text(notice), "3 log lines were dropped: stderr was not read\n");
+        stderr_writer.add("after\n");
+        assert_eq!(text(&stderr_writer.next()), "after\n");
+    }
+
+    #[test]
+    fn a_flush_waits_for_the_write_up_to_its_limit() {
+        let stderr_writer = StderrWriter::new();
+        assert!(stderr_writer.flush(Duration::ZERO), "nothing was said");
+        stderr_writer.add("one\n");
+        assert!(!stderr_writer.flush(Duration::from_millis(1)));
+        stderr_writer.next();
+        assert!(!stderr_writer.flush(Duration::from_millis(1)), "taken and not written");
+        std::thread::scope(|scope| {
+            scope.spawn(|| stderr_writer.add("two\n"));
+            stderr_writer.next();
+            scope.spawn(|| {
+                // The thread ends with the next line, after the flush.
+                stderr_writer.next();
+            });
+            assert!(stderr_writer.flush(Duration::from_secs(20)));
+            stderr_writer.add("three\n");
+        });
     }
 }

@@ -26,11 +26,11 @@ class Beginning(unittest.TestCase):
 
     def test_nothing_is_overwritten(self):
         place = scratch(self)
-        for words, then in ((["init"], "edit it, or remove it first"), (["new", "shed"], "choose another name")):
+        for words in (["init"], ["new", "shed"]):
             self.assertEqual(run(*words, cwd=place).returncode, 0)
             again = run(*words, cwd=place)
             self.assertEqual(again.returncode, 2)
-            self.assertIn(f"exists already; {then}", again.stderr)
+            self.assertIn("exists already; edit it, or remove it first", again.stderr)
 
     def test_an_invalid_name(self):
         place = scratch(self)
@@ -175,7 +175,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         signs = json.loads(done.stdout)
         self.one(signs, "index", "http://127.0.0.1:9/simple (hostler's environment)", "check UV_DEFAULT_INDEX")
-        self.one(signs, "client", "UV_DEFAULT_INDEX is set here", "correct or unset it")
+        self.assertNotIn("add `UV_DEFAULT_INDEX", json.dumps(signs), "what is wrong is not to be kept")
 
     def test_an_offline_setting_is_not_recommended(self):
         done = run("doctor", "--json", env=environment(UV_OFFLINE="1"))

@@ -138,7 +138,7 @@ class Calls(unittest.IsolatedAsyncioTestCase):
             "a regex that needs too much": ("grep", {"pattern": "((a{100}){100}){100}"}, "INVALID_PARAMS", "`literal`"),
             "ten gigabytes to read": ("read_file", {"path": "huge"}, "TOOL_ERROR", "is binary"),
             "ten gigabytes to edit": ("file_edit", {"path": "huge", "old_text": "a", "new_text": "b"}, "TOOL_ERROR", "larger than 16 MB"),
-            "an edit that matches twice": ("file_edit", {"path": "twice", "old_text": "a", "new_text": "b"}, "TOOL_ERROR", "2 times (lines 1, 2)"),
+            "an edit that matches twice": ("file_edit", {"path": "twice", "old_text": "a", "new_text": "b"}, "TOOL_ERROR", "2 times, in lines 1, 2"),
             "a pipe": ("read_file", {"path": "pipe"}, "TOOL_ERROR", "not a regular file"),
             "binary": ("read_file", {"path": "bin"}, "TOOL_ERROR", "is binary (3 bytes)"),
             "the metadata of a cloud": ("fetch_url", {"url": "http://169.254.169.254/"}, "PERMISSION_DENIED", "private network"),

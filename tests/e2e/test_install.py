@@ -165,14 +165,14 @@ class Shown(Place):
         self.assertEqual([done.args[1] for done in talk if "\x1b" in done.stdout.replace(str(odd), "") + done.stderr], [])
         self.assertIn("·[2J", talk[0].stderr)
 
-    def test_imported_tools_are_shown_with_their_requirements(self):
+    def test_an_imported_tool_file_is_installed_as_a_helper_alone(self):
         write_tool(self.work, "first", "import second\n" + ONE)
         write_tool(self.work, "second", ONE, HEADER)
-        done = self.install("first.py")
-        for words in ("httpx>=0.27, attrs (second)", "BRAVE_API_KEY (second)"):
-            self.assertIn(words, done.stderr)
-        said, _ = self.looked("first.py", code=2)
-        self.assertEqual((said["secrets"], said["dependencies"]), (["BRAVE_API_KEY"], ["httpx>=0.27", "attrs"]))
+        said, stderr = self.looked("first.py", code=2)
+        self.assertEqual(([tool["name"] for tool in said["tools"]], said["secrets"], said["dependencies"]), (["first.one"], [], []))
+        self.assertIn("first/second.py, ", stderr)
+        self.installed("first.py")
+        self.assertEqual(set(self.names()), {"first.one"})
 
     def test_names_that_are_not_text(self):
         odd = os.fsencode(self.work) + b"/d\xff"
@@ -260,7 +260,7 @@ class Copied(Place):
         self.assertEqual(oct(path.stat().st_mode & 0o7777), "0o755")
         self.assertEqual(json.loads(self.run_("call", "say_it", "text=hi").stdout), {"said": "hi"})
 
-    def test_neighbours_and_lock_are_installed_and_the_lock_is_removed(self):
+    def test_a_file_with_neighbours_or_a_lock_becomes_a_folder(self):
         write_tool(self.work, "first", "import _common\nimport parts.second\n" + ONE)
         write_tool(self.work, "other", "import _shared\n" + ONE)
         write_tool(self.work, "_common", "import _shared\n", "")
@@ -269,17 +269,23 @@ class Copied(Place):
         write_tool(self.work / "parts", "second", "y = 1\n", "")
         write_tool(self.work / "parts", "__init__", "", "")
         (self.work / "first.py.lock").write_text("version = 1\n")
-        self.installed("first.py")
+        self.assertEqual(self.installed("first.py"), self.own / "first")
         along = ["_common.py", "_shared.py", "first.py", "first.py.lock", "parts", "parts/__init__.py", "parts/second.py"]
-        self.assertEqual(self.files(self.own), along)
+        self.assertEqual(self.files(self.own / "first"), along)
+        self.assertIn("already installed", self.install("first.py").stderr)
         self.installed("other.py")
         self.assertEqual(set(self.names()), {"first.one", "other.one"})
         removed = self.run_("remove", "first", "--yes")
-        self.assertEqual((removed.returncode, removed.stdout), (0, f"{self.own}/first.py\n"), removed.stderr)
-        left = ["_common.py", "_shared.py", "other.py", "parts", "parts/__init__.py", "parts/second.py"]
-        self.assertEqual(self.files(self.own), left, "neighbours may be shared")
-        for name in ("_common.py", "_shared.py", "parts/second.py"):
-            self.assertIn(f"{self.own}/{name}, which other tools may use", removed.stderr)
+        self.assertEqual((removed.returncode, removed.stdout), (0, f"{self.own}/first\n"), removed.stderr)
+        self.assertEqual(self.files(self.own), ["other", "other/_shared.py", "other/other.py"], "each has its own helpers")
+
+    def test_helpers_of_a_single_file_stay_when_it_is_removed(self):
+        write_tool(self.own, "first", "import _common\n" + ONE)
+        write_tool(self.own, "_common", "x = 1\n", "")
+        (self.own / "first.py.lock").write_text("version = 1\n")
+        removed = self.run_("remove", "first", "--yes")
+        self.assertEqual((removed.returncode, self.files(self.own)), (0, ["_common.py"]), removed.stderr)
+        self.assertIn(f"{self.own}/_common.py, which other tools may use", removed.stderr)
 
     def test_a_folder_is_installed_whole(self):
         write_tool(self.work / "pack", "pack", "import near\n" + ONE)
@@ -347,13 +353,11 @@ class Linked(Place):
     def test_neighbours_of_a_link_are_linked_too(self):
         write_tool(self.work, "first", "import _common\n\ndef one() -> int:\n    return _common.x\n", "")
         write_tool(self.work, "_common", "x = 7\n", "")
-        done = self.install("first.py", "--link", "--yes")
-        self.assertIn(f"with a link to {self.work}/_common.py", done.stderr)
+        self.assertEqual(self.installed("first.py", "--link"), self.own / "first")
+        self.assertEqual(os.readlink(self.own / "first/_common.py"), f"{self.work}/_common.py")
         self.assertEqual(self.run_("call", "first.one").stdout, "7\n")
         self.run_("remove", "first", "--yes")
-        self.assertFalse((self.own / "first.py").is_symlink())
-        self.assertTrue((self.own / "_common.py").is_symlink(), "other tools may use it")
-        self.assertTrue((self.work / "_common.py").exists())
+        self.assertEqual((self.files(self.own), self.files(self.work)), ([], ["_common.py", "first.py"]))
 
     def test_a_linked_folder(self):
         write_tool(self.work / "pack", "pack", ONE)
@@ -388,27 +392,17 @@ class Replaced(Place):
         self.assertIn("# more", path.read_text())
         self.refused(["one.py", "--yes", "--link"], "exists already")
 
-    def test_a_failed_install_changes_nothing(self):
-        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
-        write_tool(self.work, "_a", "x = 1\n", "")
-        write_tool(self.work / "parts", "second", "y = 1\n", "")
-        write_tool(self.own, "_a", "x = 2\n", "")
-        (self.own / "parts").write_text("no folder\n")
-        self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
-        self.assertEqual((self.own / "_a.py").read_text(), "x = 2\n")
-
-    def test_a_failed_install_restores_a_replaced_folder(self):
-        write_tool(self.work, "one", "import _a, parts.second\n" + ONE)
-        write_tool(self.work, "_a", "x = 1\n", "")
-        write_tool(self.work / "parts", "second", "y = 1\n", "")
-        (self.own / "_a.py").mkdir(parents=True)
-        (self.own / "_a.py" / "mine").write_text("z")
-        (self.own / "parts").write_text("no folder\n")
-        self.refused(["one.py", "--yes", "--force"], "was not installed", "nothing was changed")
-        self.assertEqual((self.own / "_a.py" / "mine").read_text(), "z")
+    def test_a_failed_install_restores_what_it_set_aside(self):
+        write_tool(self.own / "say_it", "say_it", "# mine\n" + ONE)
+        program(self.work, "say-it")
+        created = lambda: (self.own / "say-it").mkdir()
+        code, shown = self.at_a_terminal(b"y\n", "install", "say-it", "--force", before=created)
+        self.assertEqual(code, 2, shown)
+        self.assertIn("was created meanwhile; nothing was changed", shown)
+        self.assertEqual(self.files(self.own), ["say-it", "say_it", "say_it/say_it.py"])
 
     def test_files_that_a_killed_install_set_aside_are_reported(self):
-        aside = self.own / ".install-2000000000" / ".aside"
+        aside = self.own / ".hostler-2000000000-1" / ".aside"
         aside.mkdir(parents=True)
         (aside / "0").write_text("perhaps the only one")
         write_tool(self.work, "one", ONE)
@@ -416,24 +410,16 @@ class Replaced(Place):
         self.assertEqual((done.returncode, (aside / "0").exists()), (0, True))
         self.assertIn(str(aside), done.stderr)
 
-    def test_a_neighbour_that_others_use_is_not_overwritten(self):
-        write_tool(self.work, "one", "import _common\n" + ONE)
-        write_tool(self.work, "_common", "x = 1\n", "")
-        write_tool(self.own, "_common", "x = 2\n", "")
-        self.refused(["one.py", "--yes"], "_common.py exists already", "which other tools may use")
-
-    def test_no_neighbour_is_written_through_a_link(self):
+    def test_nothing_is_written_through_a_link(self):
         elsewhere = scratch(self)
         write_tool(self.work, "one", "from parts.sums import add\n" + ONE)
-        (self.work / "parts").mkdir()
-        (self.work / "parts/__init__.py").write_text("")
-        (self.work / "parts/sums.py").write_text("def add():\n    return 1\n")
-        self.own.mkdir(parents=True, exist_ok=True)
-        (self.own / "parts").symlink_to(elsewhere)
-        self.refused(["one.py", "--yes"], f"{self.own / 'parts'} exists already, a link to {elsewhere}")
+        write_tool(self.work / "parts", "sums", "def add():\n    return 1\n", "")
+        self.own.mkdir(parents=True)
+        (self.own / "one").symlink_to(elsewhere)
+        self.refused(["one.py", "--yes"], f"{self.own / 'one'} exists already, a link to {elsewhere}")
         self.installed("one.py", "--force")
         self.assertEqual(os.listdir(elsewhere), [])
-        self.assertEqual(sorted(os.listdir(self.own / "parts")), ["__init__.py", "sums.py"])
+        self.assertEqual(self.files(self.own / "one"), ["one.py", "parts", "parts/sums.py"])
 
     def test_two_tools_of_one_name_in_the_folder(self):
         write_tool(self.own, "say_it", ONE)
@@ -489,13 +475,7 @@ class Asked(Place):
                 self.assertEqual(code, 2, shown)
                 self.assertIn("was created meanwhile", shown)
                 self.assertIn("# mine", path.read_text())
-                self.assertEqual([name for name in self.files() if "install" in name], [])
-
-    def test_a_late_failure_leaves_no_folder(self):
-        write_tool(self.work, "one", "import parts.second\n" + ONE)
-        write_tool(self.work / "parts", "second", "y = 1\n", "")
-        code, shown = self.at_a_terminal(b"y\n", "install", "one.py", before=lambda: write_tool(self.own, "one", ONE))
-        self.assertEqual((code, self.files(self.own)), (2, ["one.py"]), shown)
+                self.assertEqual([name for name in self.files() if ".hostler-" in name], [])
 
     def test_no_and_ctrl_c_leave_nothing(self):
         write_tool(self.work, "one", ONE)
@@ -543,7 +523,6 @@ class Removed(Place):
             ("mine.one", 2, "--from DIR"),
             ("grep", 2, '[builtin] disable = ["grep"]'),
             ("_common.py", 3, "there is no _common.py"),
-            ("neer", 3, "did you mean near?"),
             ("qqqqq", 3, "`hostler list --json` shows"),
             ("../../../work/tools/mine.py", 3, "there is no"),
             ("..", 3, "there is no"), (".", 3, "there is no"), ("", 3, "there is no"),

@@ -116,20 +116,19 @@ impl Target {
     }
 
     fn lock_within(&self, patience: Duration) -> FolderLock {
-        static LOCKS: [Mutex<Option<TimedOut>>; 64] = [const { Mutex::new(None) }; 64];
+        static LOCKS: [Mutex<Option<Instant>>; 64] = [const { Mutex::new(None) }; 64];
         // The folder's identity is the same under every name, and stays when a file in it is replaced.
         let id = self.folder.dir_metadata().map(|about| (about.dev(), about.ino())).ok();
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
         let asked = Instant::now();
-        let mut own = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
-        // A call that queued behind one that timed out has waited as long. If each waited again, the last of many would wait
-        // until its own time limit.
-        let has_waited = own.as_ref().is_some_and(|last| last.folder == id && asked < last.until);
+        let mut gave_up = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
+        // A call that queued behind one that gave up has waited as long.
+        let has_waited = gave_up.is_some_and(|at| asked < at);
         let held = self.lock_file(if has_waited { patience / 20 } else { patience });
-        if held.is_none() && !has_waited {
-            *own = Some(TimedOut { folder: id, until: Instant::now() });
+        if held.is_none() {
+            *gave_up = Some(Instant::now());
         }
-        FolderLock { held, _own: own }
+        FolderLock { held, _own: gave_up }
     }
 
     /// The lock between processes: each client starts its own hostler, and several may serve one folder.
@@ -151,13 +150,8 @@ impl Target {
 /// The exclusive right to change files in a folder.
 pub(super) struct FolderLock {
     held: Option<File>,
-    _own: MutexGuard<'static, Option<TimedOut>>,
-}
-
-/// The folder whose lock was last waited for in vain, by device and inode, and until when.
-struct TimedOut {
-    folder: Option<(u64, u64)>,
-    until: Instant,
+    /// When a call last gave up waiting for the lock between processes.
+    _own: MutexGuard<'static, Option<Instant>>,
 }
 
 impl Drop for FolderLock {

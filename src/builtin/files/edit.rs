@@ -10,11 +10,9 @@ use similar::TextDiff;
 
 use super::change::Target;
 use super::open_to_read;
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct FileEdit(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,27 +44,17 @@ const LARGEST: u64 = 16 << 20;
 /// The most of a diff that is returned, in bytes.
 const MOST_DIFF: usize = 64 * 1024;
 
-impl Builtin for FileEdit {
-    type Params = Params;
-    type Answer = Edited;
-
-    fn about(&self) -> About {
-        About::new(
-            "file_edit",
-            "Replace a piece of text in a file and return the diff.\n\nThe old text must occur exactly once, unless \
-             `replace_all` is given.",
-        )
-        .risk("system_write", Risk::High)
-        .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Edited, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| edit(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "file_edit",
+        "Replace a piece of text in a file and return the diff.\n\nThe old text must occur exactly once, unless \
+         `replace_all` is given.",
+    )
+    .risk("system_write", Risk::High)
+    .timeout(Duration::from_secs(30))
 }
 
-fn edit(roots: &Roots, params: &Params, stop: &Stop) -> Result<Edited, Fault> {
+pub(super) fn edit(roots: &Roots, params: &Params, stop: &Stop) -> Result<Edited, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let refused = |error: std::io::Error| roots.refused(&path, &error);
@@ -81,7 +69,7 @@ fn edit(roots: &Roots, params: &Params, stop: &Stop) -> Result<Edited, Fault> {
         return Err(wrong(format!("it is larger than {} MB", LARGEST >> 20)));
     }
     let before = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
-    let (after, replacements) = replaced(&before, params).map_err(wrong)?;
+    let (after, replacements) = replaced(&before, params).map_err(|error| wrong(error.to_string()).caused_by(error))?;
     if stop.is_set() {
         return Err(wrong("the call was cancelled".to_owned()));
     }
@@ -105,53 +93,41 @@ fn stamp(metadata: &Metadata) -> (u64, u64, u64, i64, i64) {
     (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// The text with the replacement made, and how often; or why not.
-fn replaced(text: &str, params: &Params) -> Result<(String, usize), String> {
+/// Why a text was not replaced.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}; {fix}")]
+struct NotReplaced {
+    what: String,
+    /// What to do.
+    fix: &'static str,
+}
+
+/// The text with the replacement made, and how often.
+fn replaced(text: &str, params: &Params) -> Result<(String, usize), NotReplaced> {
+    let refused = |what: &str, fix| Err(NotReplaced { what: what.to_owned(), fix });
     let (mut old, mut new) = (params.old_text.clone(), params.new_text.clone());
     if old.is_empty() {
-        return Err("`old_text` is empty".to_owned());
+        return refused("`old_text` is empty", "use `write_file` to write a whole file");
     }
     if !text.contains(&old) && text.contains("\r\n") && !old.contains('\r') {
         // The file has Windows line ends, which a model does not see.
         (old, new) = (old.replace('\n', "\r\n"), new.replace("\r\n", "\n").replace('\n', "\r\n"));
     }
     if old == new {
-        return Err("`old_text` and `new_text` are the same".to_owned());
+        return refused("`old_text` and `new_text` are the same", "nothing is to be done");
     }
     let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {
-        0 => Err(not_there(text, &old)),
+        0 => refused("`old_text` was not found", "read the file again and copy the text exactly, with its white space"),
         1 => Ok((text.replacen(&old, &new, 1), 1)),
         count if params.replace_all => Ok((text.replace(&old, &new), count)),
         count => {
-            let lines: Vec<String> = places.iter().take(8).map(|at| line_of(text, *at).to_string()).collect();
-            Err(format!(
-                "`old_text` occurs {count} times (lines {}{}); add context to make it unique, or pass `replace_all`",
-                lines.join(", "),
-                if count > 8 { " …" } else { "" }
-            ))
+            let line = |at: &usize| (text[..*at].matches('\n').count() + 1).to_string();
+            let first: Vec<String> = places.iter().take(8).map(line).collect();
+            let more = if count > 8 { " …" } else { "" };
+            let what = format!("`old_text` occurs {count} times, in lines {}{more}", first.join(", "));
+            refused(&what, "add context to make it unique, or pass `replace_all`")
         }
-    }
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
-/// Why a text is not found although it seems to be there: nearly always white space.
-fn not_there(text: &str, old: &str) -> String {
-    let bare = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let searched: Vec<String> = old.trim().lines().map(bare).collect();
-    let lines: Vec<&str> = text.lines().collect();
-    let has = |window: &[&str]| window.iter().map(|line| bare(line)).eq(searched.iter().cloned());
-    let near = lines.windows(searched.len().max(1)).position(has);
-    match near {
-        Some(place) => format!(
-            "`old_text` was not found exactly; line {} differs only in white space: `{}`",
-            place + 1,
-            lines[place]
-        ),
-        None => "`old_text` was not found; read the file again, it may have changed".to_owned(),
     }
 }
 

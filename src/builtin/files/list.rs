@@ -7,12 +7,9 @@ use cap_std::fs::{Dir, DirEntry, FileType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::Fault;
-
-pub(super) struct ListDirectory(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,24 +68,13 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Builtin for ListDirectory {
-    type Params = Params;
-    type Answer = Listing;
-
-    fn about(&self) -> About {
-        About::new("list_directory", "List the entries of a folder: name, kind, size, time of the last change.")
-            .effects(Effects::Pure)
-            .risk("read_only", Risk::Low)
-            .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Listing, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| list(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new("list_directory", "List the entries of a folder: name, kind, size, time of the last change.")
+        .reads("read_only", Risk::Low)
+        .timeout(Duration::from_secs(30))
 }
 
-fn list(roots: &Roots, params: &Params, stop: &Stop) -> Result<Listing, Fault> {
+pub(super) fn list(roots: &Roots, params: &Params, stop: &Stop) -> Result<Listing, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let folder = at.root.open_dir(at.inner()).map_err(|error| {

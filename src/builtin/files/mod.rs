@@ -17,11 +17,11 @@ use super::{Builtins, Roots, Unregistered};
 use crate::outcome::{Code, Fault};
 
 pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistered> {
-    tools.register(read::ReadFile(roots.clone()))?;
-    tools.register(list::ListDirectory(roots.clone()))?;
-    tools.register(write::WriteFile(roots.clone()))?;
-    tools.register(write::DeleteFile(roots.clone()))?;
-    tools.register(edit::FileEdit(roots.clone()))
+    tools.register(roots.tool(read::about, read::read))?;
+    tools.register(roots.tool(list::about, list::list))?;
+    tools.register(roots.tool(write::about, write::write))?;
+    tools.register(roots.tool(write::about_delete, write::delete))?;
+    tools.register(roots.tool(edit::about, edit::edit))
 }
 
 /// Opens a file for reading. Anything but a regular file is refused, without blocking on a pipe.

@@ -10,12 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::open_to_read;
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct ReadFile(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,28 +61,17 @@ const MOST: usize = 256 * 1024;
 /// How much of a file is searched for NUL bytes.
 const HEAD: usize = 8 * 1024;
 
-impl Builtin for ReadFile {
-    type Params = Params;
-    type Answer = Text;
-
-    fn about(&self) -> About {
-        About::new(
-            "read_file",
-            "Read a text file, or some lines of it.\n\nAt most 256 kB are returned at once; `next_offset` is where to continue. \
-             Binary files are refused.",
-        )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
-        .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Text, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| read(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "read_file",
+        "Read a text file, or some lines of it.\n\nAt most 256 kB are returned at once; `next_offset` is where to continue. \
+         Binary files are refused.",
+    )
+    .reads("read_only", Risk::Low)
+    .timeout(Duration::from_secs(30))
 }
 
-fn read(roots: &Roots, params: &Params, stop: &Stop) -> Result<Text, Fault> {
+pub(super) fn read(roots: &Roots, params: &Params, stop: &Stop) -> Result<Text, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let mut file = open_to_read(roots, &path, &at.root, at.inner())?;

@@ -150,9 +150,9 @@ async fn an_edit_is_exact_and_returns_a_diff() {
         "--- a.py\n+++ a.py\n@@ -1,5 +1,5 @@\n def a():\n     return 1\n \n-def b():\n+def c():\n     return 1\n";
     assert_eq!((&done["replacements"], &done["diff"]), (&json!(1), &json!(diff)));
     let wrong = Code::ToolError;
-    bench.fails("file_edit", edit("return 1", "return 2", false), wrong, "2 times (lines 2, 5)").await;
+    bench.fails("file_edit", edit("return 1", "return 2", false), wrong, "2 times, in lines 2, 5").await;
     bench.fails("file_edit", edit("return 7", "x", false), wrong, "read the file again").await;
-    bench.fails("file_edit", edit("def a():\n\treturn 1", "x", false), wrong, "line 1 differs").await;
+    bench.fails("file_edit", edit("def a():\n\treturn 1", "x", false), wrong, "with its white space").await;
     bench.fails("file_edit", edit("", "x", false), wrong, "is empty").await;
     bench.fails("file_edit", edit("def a", "def a", false), wrong, "are the same").await;
     assert_eq!(bench.call("file_edit", edit("return 1", "return 2", true)).await.unwrap()["replacements"], 2);

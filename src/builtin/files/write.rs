@@ -9,11 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::change::{Target, not_a_file};
-use crate::builtin::{About, Builtin, Call, Located, Roots, Stop};
+use crate::builtin::{About, Located, Roots, Stop};
 use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct WriteFile(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,27 +47,17 @@ pub(super) struct Written {
     pub created: bool,
 }
 
-impl Builtin for WriteFile {
-    type Params = Params;
-    type Answer = Written;
-
-    fn about(&self) -> About {
-        About::new(
-            "write_file",
-            "Write a text file: create a new one, replace an existing one (overwrite), or add to its end (append).\n\nA \
-             failure leaves an existing file as it was. To change a part of a file, use file_edit.",
-        )
-        .risk("system_write", Risk::High)
-        .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Written, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| write(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "write_file",
+        "Write a text file: create a new one, replace an existing one (overwrite), or add to its end (append).\n\nA \
+         failure leaves an existing file as it was. To change a part of a file, use file_edit.",
+    )
+    .risk("system_write", Risk::High)
+    .timeout(Duration::from_secs(30))
 }
 
-fn write(roots: &Roots, params: &Params, stop: &Stop) -> Result<Written, Fault> {
+pub(super) fn write(roots: &Roots, params: &Params, stop: &Stop) -> Result<Written, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let content = params.content.as_bytes();
@@ -146,8 +134,6 @@ fn append(target: &Target, content: &[u8]) -> io::Result<()> {
     })
 }
 
-pub(super) struct DeleteFile(pub Roots);
-
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeleteParams {
@@ -161,26 +147,16 @@ pub(super) struct Deleted {
     pub path: String,
 }
 
-impl Builtin for DeleteFile {
-    type Params = DeleteParams;
-    type Answer = Deleted;
-
-    fn about(&self) -> About {
-        About::new(
-            "delete_file",
-            "Delete one file permanently.\n\nOf a link, the link itself is deleted. Folders are refused.",
-        )
-        .risk("system_write", Risk::High)
-        .timeout(Duration::from_secs(30))
-    }
-
-    async fn call(&self, params: DeleteParams, call: Call) -> Result<Deleted, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| delete(&roots, &params, stop)).await
-    }
+pub(super) fn about_delete() -> About {
+    About::new(
+        "delete_file",
+        "Delete one file permanently.\n\nOf a link, the link itself is deleted. Folders are refused.",
+    )
+    .risk("system_write", Risk::High)
+    .timeout(Duration::from_secs(30))
 }
 
-fn delete(roots: &Roots, params: &DeleteParams, stop: &Stop) -> Result<Deleted, Fault> {
+pub(super) fn delete(roots: &Roots, params: &DeleteParams, stop: &Stop) -> Result<Deleted, Fault> {
     let at = roots.locate(&params.path)?;
     let path = at.path();
     let folder = || Fault::new(Code::ToolError, format!("{} is a folder; only files can be deleted", path.display()));

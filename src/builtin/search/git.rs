@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call, Roots};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 
@@ -79,8 +78,7 @@ impl Builtin for GitStatus {
             "git_status",
             "Return the git status of a folder: branch, commit, staged, unstaged, untracked and conflicting files.",
         )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
+        .reads("read_only", Risk::Low)
         .timeout(LIMIT)
     }
 
@@ -180,8 +178,12 @@ impl Repository {
     pub async fn status(&self) -> Result<Vec<u8>, Fault> {
         // Looking into a submodule would run its own filters.
         let words = ["status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "-z"];
-        let done = self.ask(&words).await?;
-        if succeeded(&done) { Ok(done.stdout) } else { Err(failed(&done)) }
+        self.output(&words).await
+    }
+
+    async fn output(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+        let done = self.ask(words).await?;
+        if done.end == End::Exit(Exit::Code(0)) { Ok(done.stdout) } else { Err(failed(&done)) }
     }
 
     /// Refuses a repository with files outside the roots, and pins git to the checked folders.
@@ -200,11 +202,9 @@ impl Repository {
 
     /// The work tree, its git directory, and the one it shares with other work trees.
     async fn places(&self) -> Result<[PathBuf; 3], Fault> {
-        let done = self.ask(&["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]).await?;
-        if !succeeded(&done) {
-            return Err(failed(&done));
-        }
-        let lines = done.stdout.strip_suffix(b"\n").unwrap_or(&done.stdout).split(|byte| *byte == b'\n');
+        let words = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+        let printed = self.output(&words).await?;
+        let lines = printed.strip_suffix(b"\n").unwrap_or(&printed).split(|byte| *byte == b'\n');
         let paths: Vec<PathBuf> = lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect();
         let broken = "a folder of this repository has a line break in its name; rename it";
         <[PathBuf; 3]>::try_from(paths).map_err(|_| Fault::new(Code::ToolError, broken))
@@ -215,7 +215,7 @@ impl Repository {
         let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
         let done = self.ask(&["config", "--show-scope", "--null", "--name-only", "--get-regexp", pattern]).await?;
         // Status 1: there are none.
-        if !succeeded(&done) && !matches!(done.end, End::Exit(Exit::Code(1))) {
+        if !matches!(done.end, End::Exit(Exit::Code(0 | 1))) {
             return Err(failed(&done));
         }
         let mut words = done.stdout.split(|byte| *byte == 0);
@@ -258,10 +258,6 @@ fn claims(store: &Path, tree: &Path) -> bool {
     let settings = std::fs::read_to_string(store.join("config")).unwrap_or_default();
     let named = settings.lines().filter_map(|line| line.trim().strip_prefix("worktree")?.trim().strip_prefix('='));
     named.map(|path| path.trim().trim_matches('"')).any(|path| same(store.join(path), tree.to_owned()))
-}
-
-fn succeeded(done: &Done) -> bool {
-    matches!(done.end, End::Exit(Exit::Code(0)))
 }
 
 fn failed(done: &Done) -> Fault {

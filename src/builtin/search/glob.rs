@@ -2,20 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Walk;
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct Glob(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,24 +46,13 @@ pub(super) struct Files {
     pub total: usize,
 }
 
-impl Builtin for Glob {
-    type Params = Params;
-    type Answer = Files;
-
-    fn about(&self) -> About {
-        About::new(
-            "glob",
-            "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
-        )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
-        .timeout(Duration::from_mins(1))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Files, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| find(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "glob",
+        "Find files by name or path.\n\nIgnored and hidden files are skipped, and links are not followed.",
+    )
+    .reads("read_only", Risk::Low)
+    .timeout(Duration::from_mins(1))
 }
 
 /// A pattern of file names or of paths.
@@ -97,21 +83,21 @@ impl Pattern {
     }
 }
 
-fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
+pub(super) fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
     let pattern = Pattern::new(&params.pattern)?;
     let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;
     (walk.hidden, walk.ignored) = (params.hidden, params.ignored);
-    let found: Mutex<Vec<OsString>> = Mutex::default();
+    let (sender, found) = channel();
     walk.each(stop, || {
-        let mut own = Handed { own: Vec::new(), to: &found };
-        let pattern = &pattern;
+        let (sender, pattern) = (sender.clone(), &pattern);
         move |below: &Path, name: &OsStr| {
             if pattern.fits(below, name) {
-                own.own.push(below.as_os_str().to_owned());
+                let _ = sender.send(below.as_os_str().to_owned());
             }
         }
     });
-    let mut found = found.into_inner();
+    drop(sender);
+    let mut found: Vec<OsString> = found.into_iter().collect();
     let total = found.len();
     // Compared as bytes: comparing path components would take longer than the search.
     let limit = params.limit.max(1);
@@ -122,18 +108,6 @@ fn find(roots: &Roots, params: &Params, stop: &Stop) -> Result<Files, Fault> {
     found.sort_unstable();
     let files = found.iter().map(|below| walk.shown(Path::new(below))).collect();
     Ok(Files { files, total })
-}
-
-/// The results of one thread, handed over when it ends.
-struct Handed<'a> {
-    own: Vec<OsString>,
-    to: &'a Mutex<Vec<OsString>>,
-}
-
-impl Drop for Handed<'_> {
-    fn drop(&mut self) {
-        self.to.lock().append(&mut self.own);
-    }
 }
 
 #[cfg(test)]

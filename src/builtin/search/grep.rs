@@ -17,12 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::Walk;
 use super::glob::Pattern;
 use super::matches::{Hits, Lines};
-use crate::builtin::{About, Builtin, Call, Roots, Stop};
+use crate::builtin::{About, Roots, Stop};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
-
-pub(super) struct Grep(pub Roots);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -111,28 +108,17 @@ const LONGEST_LINE: usize = 8 << 20;
 /// The largest automaton of a pattern, in bytes.
 const LARGEST: usize = 10 << 20;
 
-impl Builtin for Grep {
-    type Params = Params;
-    type Answer = Found;
-
-    fn about(&self) -> About {
-        About::new(
-            "grep",
-            "Search files for a regular expression.\n\nIgnored, hidden and binary files are skipped, and links are not followed. Every \
-             pattern takes time proportional to the text.",
-        )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
-        .timeout(Duration::from_mins(1))
-    }
-
-    async fn call(&self, params: Params, call: Call) -> Result<Found, Fault> {
-        let roots = self.0.clone();
-        call.blocking(move |stop| search(&roots, &params, stop)).await
-    }
+pub(super) fn about() -> About {
+    About::new(
+        "grep",
+        "Search files for a regular expression.\n\nIgnored, hidden and binary files are skipped, and links are not followed. Every \
+         pattern takes time proportional to the text.",
+    )
+    .reads("read_only", Risk::Low)
+    .timeout(Duration::from_mins(1))
 }
 
-fn search(roots: &Roots, params: &Params, stop: &Stop) -> Result<Found, Fault> {
+pub(super) fn search(roots: &Roots, params: &Params, stop: &Stop) -> Result<Found, Fault> {
     let matcher = matcher(params)?;
     let only = params.glob.as_deref().map(Pattern::new).transpose()?;
     let mut walk = Walk::at(roots, roots.locate(&params.path)?)?;

@@ -19,8 +19,8 @@ use super::{Builtins, Located, Roots, Stop, Unregistered};
 use crate::outcome::Fault;
 
 pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistered> {
-    tools.register(glob::Glob(roots.clone()))?;
-    tools.register(grep::Grep(roots.clone()))?;
+    tools.register(roots.tool(glob::about, glob::find))?;
+    tools.register(roots.tool(grep::about, grep::search))?;
     tools.register(git::GitStatus(roots.clone()))
 }
 

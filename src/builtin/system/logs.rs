@@ -1,6 +1,5 @@
 //! `read_system_logs`
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -11,10 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::builtin::{About, Builtin, Call};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::config::value::parse_duration;
 use crate::outcome::{Code, Fault};
-use crate::process::{End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 
 pub(super) struct Logs;
 
@@ -65,8 +62,7 @@ impl Builtin for Logs {
             "Read the last lines of the system log: journald, the macOS log or a syslog file.\n\nFor a syslog file, `since` has no \
              effect.",
         )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Medium)
+        .reads("read_only", Risk::Medium)
         .timeout(LIMIT)
     }
 
@@ -75,42 +71,27 @@ impl Builtin for Logs {
             let message = format!("`since`: expected a duration such as \"30m\" or \"2h\", got \"{}\"", params.since);
             Fault::new(Code::InvalidParams, message)
         })?;
-        let programs = [
-            (
-                "journalctl",
-                vec!["--no-pager".to_owned(), "--quiet".to_owned(), format!("--since=-{}s", since.as_secs())],
-            ),
-            ("log", vec!["show".to_owned(), "--style=syslog".to_owned(), format!("--last={}s", since.as_secs())]),
-        ];
+        let (since, last) = (format!("--since=-{}s", since.as_secs()), format!("--last={}s", since.as_secs()));
+        let mut programs = vec![("journalctl", ["--no-pager", "--quiet", &since])];
+        // Other systems may have an unrelated `log`.
+        if cfg!(target_os = "macos") {
+            programs.push(("log", ["show", "--style=syslog", &last]));
+        }
         for (name, words) in programs {
-            // Other systems may have an unrelated `log`.
-            if name == "log" && !cfg!(target_os = "macos") {
-                continue;
-            }
-            if let Some(lines) = printed_by(name, &words, &call, &params).await {
-                return Ok(LogLines { source: name.to_owned(), lines });
+            // Without a journal, it fails or prints nothing.
+            if let Some(text) = call.output_of(name, &words, LIMIT / 2, MOST).await {
+                return Ok(LogLines { source: name.to_owned(), lines: last_lines(&text, &params) });
             }
         }
         call.blocking(move |_| from_file(&params)).await
     }
 }
 
-/// The output of a log program; none where it fails or prints nothing, as without a journal.
-async fn printed_by(name: &str, words: &[String], call: &Call, params: &Params) -> Option<Vec<String>> {
-    let launch = Launch::new(call.find_program(name)?).args(words).envs(call.env());
-    let program =
-        Once { launch, input: Vec::new(), limit: LIMIT / 2, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-    let done = once(program, |_, _| {}).await.ok()?;
-    // Without its end, the output is useless.
-    let is_whole = done.end == End::Exit(Exit::Code(0));
-    (is_whole && !done.stdout.is_empty()).then(|| last(&String::from_utf8_lossy(&done.stdout), params))
-}
-
 fn from_file(params: &Params) -> Result<LogLines, Fault> {
     let mut denied = None;
     for path in FILES {
         match end_of(Path::new(path)) {
-            Ok(text) => return Ok(LogLines { source: path.to_owned(), lines: last(&text, params) }),
+            Ok(text) => return Ok(LogLines { source: path.to_owned(), lines: last_lines(&text, params) }),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => denied = Some(path),
             Err(_) => {}
         }
@@ -134,13 +115,10 @@ fn end_of(path: &Path) -> std::io::Result<String> {
 }
 
 /// The last matching lines.
-pub(super) fn last(text: &str, params: &Params) -> Vec<String> {
-    let mut kept = VecDeque::with_capacity(params.lines.min(5000));
-    for line in text.lines().filter(|line| params.text.as_ref().is_none_or(|text| line.contains(text))) {
-        if kept.len() == params.lines.max(1) {
-            kept.pop_front();
-        }
-        kept.push_back(line.to_owned());
-    }
-    kept.into()
+pub(super) fn last_lines(text: &str, params: &Params) -> Vec<String> {
+    let matches = |line: &&str| params.text.as_ref().is_none_or(|text| line.contains(text));
+    let mut lines: Vec<String> =
+        text.lines().rev().filter(matches).take(params.lines.max(1)).map(str::to_owned).collect();
+    lines.reverse();
+    lines
 }

@@ -8,9 +8,7 @@ use sysinfo::{CpuRefreshKind, Disks, MINIMUM_CPU_UPDATE_INTERVAL, MemoryRefreshK
 
 use crate::builtin::{About, Builtin, Call};
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
-use crate::process::{End, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 
 pub(super) struct Snapshot;
 
@@ -87,8 +85,7 @@ impl Builtin for Snapshot {
             "system_metrics_snapshot",
             "Return the load of the machine: processors, memory, disks, graphics processors.",
         )
-        .effects(Effects::Pure)
-        .risk("read_only", Risk::Low)
+        .reads("read_only", Risk::Low)
         .timeout(Duration::from_secs(20))
     }
 
@@ -142,14 +139,8 @@ const QUERY: [&str; 2] =
 
 /// The output of NVIDIA's driver program, where it is installed.
 async fn gpus(call: &Call) -> Vec<Gpu> {
-    let Some(path) = call.find_program("nvidia-smi") else { return Vec::new() };
-    let launch = Launch::new(path).args(QUERY).envs(call.env());
-    let limit = Duration::from_secs(5);
-    let program = Once { launch, input: Vec::new(), limit, most: 1 << 16, tail: USUAL_TAIL, grace: Grace::NONE };
-    match once(program, |_, _| {}).await {
-        Ok(done) if done.end == End::Exit(Exit::Code(0)) => read_gpus(&String::from_utf8_lossy(&done.stdout)),
-        _ => Vec::new(),
-    }
+    let printed = call.output_of("nvidia-smi", &QUERY, Duration::from_secs(5), 1 << 16).await;
+    read_gpus(&printed.unwrap_or_default())
 }
 
 /// One line per processor; single numbers may be unknown.

@@ -1,16 +1,17 @@
-//! HTTP requests. On every hop, the name is resolved once, private addresses are removed, and the rest is connected to.
+//! HTTP requests. On every hop, also of a redirect, the name is resolved once, private addresses are removed, and the rest is
+//! connected to.
 
 use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ureq::config::Config as Settings;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Error};
+use ureq::{Agent, Error, ResponseExt};
 
 use super::Allowed;
 use crate::builtin::Stop;
@@ -37,60 +38,35 @@ pub(super) struct Response {
 
 /// The most of a body that is read, in bytes.
 pub(super) const MOST: usize = 5 << 20;
-const HOPS: usize = 6;
+const REDIRECTS: u32 = 5;
 
 impl Web {
     pub fn allowing(allowed: Allowed) -> Self {
         Self { allowed }
     }
 
-    /// Fetches an address within a time limit. Headers go to the first hop's origin only: they may contain a key, which no other
-    /// origin may get.
+    /// Fetches an address within a time limit. With headers, which may contain a key, no redirect is followed: no other origin may
+    /// get it.
     pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Response, Fault> {
-        let end = Instant::now() + limit;
-        let mut here = absolute(url)?;
-        let first = here.clone();
-        for _ in 0..HOPS {
-            let left = end.saturating_duration_since(Instant::now());
-            let is_first = here.scheme() == first.scheme() && here.authority() == first.authority();
-            let own = if is_first { headers } else { &[] };
-            let mut answer = self.ask(&here, own, left).map_err(|error| explain(&here, &error, limit))?;
-            let status = answer.status();
-            let next = answer.headers().get("location").and_then(|place| place.to_str().ok());
-            if let (true, Some(next)) = (status.is_redirection(), next) {
-                here = absolute(&join(&here, next))?;
-                continue;
-            }
-            let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-            let content_type = content_type.unwrap_or_default().to_owned();
-            let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
-                .map_err(|error| fault(&here, &format!("the response was cut off: {error}")))?;
-            return Ok(Response { url: here.to_string(), status: status.as_u16(), content_type, body, is_cut });
-        }
-        Err(fault(&here, &format!("more than {} redirects", HOPS - 1)))
-    }
-
-    fn ask(
-        &self,
-        url: &Uri,
-        headers: &[(&str, &str)],
-        left: Duration,
-    ) -> Result<ureq::http::Response<ureq::Body>, Error> {
+        let url = absolute(url)?;
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let settings = Agent::config_builder()
-            .timeout_global(Some(left.max(Duration::from_millis(1))))
-            .max_redirects(0)
+            .timeout_global(Some(limit.max(Duration::from_millis(1))))
+            .max_redirects(if headers.is_empty() { REDIRECTS } else { 0 })
             .http_status_as_error(false)
             .proxy(None)
             .user_agent(concat!("hostler/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)
             .build();
         let agent = Agent::with_parts(settings, DefaultConnector::default(), Checked(self.allowed.clone()));
-        let mut request = agent.get(url);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.call()
+        let request = headers.iter().fold(agent.get(&url), |request, (name, value)| request.header(*name, *value));
+        let mut answer = request.call().map_err(|error| explain(&url, &error, limit))?;
+        let here = answer.get_uri().clone();
+        let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
+            .map_err(|error| fault(&here, &format!("the response was cut off: {error}")))?;
+        Ok(Response { url: here.to_string(), status: answer.status().as_u16(), content_type, body, is_cut })
     }
 }
 
@@ -134,25 +110,6 @@ fn hidden(url: &str) -> String {
     }
 }
 
-/// The target of a redirect.
-fn join(here: &Uri, next: &str) -> String {
-    let (scheme, host) = (here.scheme_str().unwrap_or("https"), here.authority().map_or("", |host| host.as_str()));
-    // `://` may also occur in a query: `/login?next=https://…`.
-    let is_whole = next.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', '#']));
-    if is_whole {
-        next.to_owned()
-    } else if let Some(rest) = next.strip_prefix("//") {
-        format!("{scheme}://{rest}")
-    } else if next.starts_with('/') {
-        format!("{scheme}://{host}{next}")
-    } else if next.starts_with('?') {
-        format!("{scheme}://{host}{}{next}", here.path())
-    } else {
-        let folder = here.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{scheme}://{host}{folder}/{next}")
-    }
-}
-
 fn fault(url: &Uri, why: &str) -> Fault {
     Fault::new(Code::ToolError, format!("cannot fetch {url}: {why}"))
 }
@@ -170,6 +127,7 @@ fn explain(url: &Uri, error: &Error, limit: Duration) -> Fault {
             let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
             Fault::new(Code::ToolTimeout, format!("{url} did not answer within {limit}"))
         }
+        Error::TooManyRedirects => fault(url, &format!("more than {REDIRECTS} redirects")),
         Error::HostNotFound => fault(url, "host not found, or no network"),
         other => fault(url, &other.to_string()),
     }

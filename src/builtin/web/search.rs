@@ -16,7 +16,6 @@ use crate::builtin::{About, Builtin, Call};
 use crate::config::Config;
 use crate::config::builtin::SearchProvider;
 use crate::config::declared_policy::Risk;
-use crate::config::tool::Effects;
 use crate::outcome::{Code, Fault};
 
 pub(super) struct WebSearch {
@@ -98,8 +97,7 @@ impl Builtin for WebSearch {
 
     fn about(&self) -> About {
         About::new("web_search", "Search the web; returns titles, addresses and excerpts.")
-            .effects(Effects::Pure)
-            .risk("network", Risk::Medium)
+            .reads("network", Risk::Medium)
             .timeout(LIMIT)
     }
 

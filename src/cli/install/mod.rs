@@ -6,31 +6,23 @@ mod preview;
 mod staging;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
 use super::options::Install;
-use super::style::Consent;
+use super::style::Refusal;
 use super::{check, style};
 use crate::config::origin::Origin;
 use crate::config::{Config, ConfigOptions, paths};
 use crate::process::shell_word;
 use crate::runtime::Workspace;
-use conflicts::Conflicts;
+use conflicts::{Conflicts, is_same};
 use parcel::Parcel;
 use preview::Preview;
 use staging::Staging;
-pub(super) use staging::{REMOVING, sweep};
+pub(super) use staging::{hidden_name, sweep};
 
-pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path) -> ExitCode {
-    match install(args, wanted, directory).await {
-        Ok(code) => code,
-        Err(message) => style::complain(style::USAGE, &message),
-    }
-}
-
-async fn install(args: &Install, wanted: &ConfigOptions, directory: &Path) -> Result<ExitCode, String> {
+pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path) -> Result<(), Refusal> {
     let parcel = Parcel::of(&directory.join(&args.path), args.link)?;
     let (target, is_own) = match &args.to {
         Some(folder) => (plain_path(&directory.join(folder)), false),
@@ -38,43 +30,42 @@ async fn install(args: &Install, wanted: &ConfigOptions, directory: &Path) -> Re
     };
     let place = target.join(&parcel.top);
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {
-        return Err(format!("{} is already in that folder", place.display()));
+        let what = format!("{} is already in that folder", place.display());
+        return Err(Refusal::new(what, "pass another folder with --to DIR"));
     }
     let mut staging = Staging::within(&target, is_own)?;
     staging.fill(&parcel)?;
-    if conflicts::is_installed(&parcel, &staging, &target) {
-        return Ok(already_installed(args, &place));
+    if is_same(&staging.folder.join(&parcel.top), &place) {
+        style::note("already installed, unchanged");
+        let shown = [("path", place.display().to_string().into()), ("already", Value::Bool(true))];
+        let shown = shown.map(|(key, value)| (key.to_owned(), value));
+        style::report(args.json, Map::from_iter(shown), "installed", Ok(&place));
+        return Ok(());
     }
     if parcel.is_executable {
         style::note(&format!("running {} --schema to read its metadata", parcel.source.display()));
     }
-    let config = Config::load(wanted, directory).map_err(|error| error.to_string())?;
-    let app = Workspace::build(config);
+    let app = Workspace::build(Config::load(wanted, directory)?);
     app.ask();
     app.calls.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
+    let found: Vec<_> = catalogue.files.iter().map(|entry| entry.file.clone()).collect();
+    let conflicts = Conflicts::of(&parcel, &found, &target, &app.config, &app.calls.registry.catalogue());
     let surroundings = check::surroundings((*app.config).clone());
-    let preview = Preview::of(&parcel, &staging, catalogue, &surroundings)?;
-    let found: Vec<_> = preview.catalogue.files.iter().map(|entry| entry.file.clone()).collect();
-    let served = app.calls.registry.catalogue();
-    let conflicts = Conflicts::of(&parcel, &staging, &found, &target, &app.config, &served);
-    style::note(&preview.as_text(&parcel, &staging, &conflicts, &target));
-    let shown = preview.as_json(&parcel, &staging, &conflicts, &target);
-    if let Some(reason) = syntax_error(&preview, &parcel, &conflicts, args.force) {
-        return Ok(refused(args, shown, &reason, style::USAGE));
+    let preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;
+    style::note(&preview.as_text());
+    let mut consent = preview.refusal(args.force).map_or(Ok(()), Err);
+    if consent.is_ok() {
+        consent = style::consent("Install?", args.yes, "nothing was installed").await;
     }
-    match style::ask("Install?", args.yes).await {
-        Consent::Yes => {}
-        Consent::No => return Ok(refused(args, shown, "nothing was installed", style::CANCELLED)),
-        Consent::NoTerminal => {
-            let reason = "nothing was installed: not a terminal; pass --yes to confirm";
-            return Ok(refused(args, shown, reason, style::USAGE));
-        }
+    if let Err(refusal) = consent {
+        style::report(args.json, preview.as_json(), "installed", Err(&refusal));
+        return Err(refusal);
     }
     staging.place(&parcel, &conflicts.in_the_way)?;
-    report(args, shown, &place);
+    style::report(args.json, preview.as_json(), "installed", Ok(&place));
     style::note(&advice(&preview, &conflicts, &app, &target));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// A path without `.` and `..`, as far as possible.
@@ -82,47 +73,9 @@ fn plain_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-fn syntax_error(preview: &Preview, parcel: &Parcel, conflicts: &Conflicts, force: bool) -> Option<String> {
-    let in_the_way = || {
-        let against = conflicts.against.join("; ");
-        (!conflicts.against.is_empty() && !force).then(|| format!("{against}; pass --force to replace it"))
-    };
-    preview.syntax_error(parcel).or_else(in_the_way).map(|reason| format!("nothing was installed: {reason}"))
-}
-
-fn refused(args: &Install, shown: Map<String, Value>, reason: &str, status: u8) -> ExitCode {
-    if args.json {
-        answer(shown, "installed", false, Some(reason));
-    }
-    style::complain(status, reason)
-}
-
-fn already_installed(args: &Install, place: &Path) -> ExitCode {
-    style::note("already installed, unchanged");
-    let shown =
-        Map::from_iter([("path".to_owned(), place.display().to_string().into()), ("already".to_owned(), true.into())]);
-    report(args, shown, place);
-    ExitCode::SUCCESS
-}
-
-fn report(args: &Install, shown: Map<String, Value>, place: &Path) {
-    if args.json {
-        answer(shown, "installed", true, None);
-    } else {
-        style::answer(&place.display().to_string());
-    }
-}
-
-/// The JSON answer: what was shown, and what was done.
-pub(super) fn answer(mut shown: Map<String, Value>, done: &str, is_done: bool, reason: Option<&str>) {
-    shown.insert(done.to_owned(), is_done.into());
-    shown.insert("reason".to_owned(), reason.into());
-    style::answer(&serde_json::to_string_pretty(&shown).unwrap_or_default());
-}
-
 /// What to do next.
-fn advice(preview: &Preview, conflicts: &Conflicts, app: &Workspace, target: &Path) -> String {
-    let Some(tool) = preview.catalogue.tools.first() else { return String::new() };
+fn advice(preview: &Preview<'_>, conflicts: &Conflicts, app: &Workspace, target: &Path) -> String {
+    let (Some(tool), Some(entry)) = (preview.catalogue.tools.first(), preview.entry) else { return String::new() };
     let name = &tool.name;
     // Without --tools, its name would call the tool that hides it.
     let is_found = conflicts.is_served && conflicts.hidden_by.is_empty();
@@ -138,12 +91,10 @@ fn advice(preview: &Preview, conflicts: &Conflicts, app: &Workspace, target: &Pa
         lines.push(format!("{} hides it, because its folder takes precedence", other.display()));
     }
     lines.push(format!("call it: hostler call{tools} {name} …   (arguments: hostler show{tools} {name})"));
-    let files = || preview.catalogue.files.iter();
-    let headers = files().filter_map(|entry| Some((&entry.file.pack, entry.file.header.as_ref()?)));
-    for (pack, _) in headers.filter(|(_, header)| !header.dependencies.is_empty()).take(1) {
-        lines.push(format!("build its environment before the first call: hostler warm{tools} {pack}"));
+    if entry.file.header.as_ref().is_some_and(|header| !header.dependencies.is_empty()) {
+        lines.push(format!("build its environment before the first call: hostler warm{tools} {}", entry.file.pack));
     }
-    let secrets: Vec<&str> = files().flat_map(|entry| &entry.settings.secrets.value).map(String::as_str).collect();
+    let secrets = &entry.settings.secrets.value;
     if !secrets.is_empty() {
         lines.push(format!("set its secrets under [secrets] in hostler.toml: {}", secrets.join(", ")));
     }

@@ -4,30 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::config::declared_policy::Mode;
 use crate::config::value::parse_duration;
 use crate::registry::KIND_WORDS;
-
-pub(super) const CALL_AFTER: &str = "\
-Arguments are converted to the declared types: count=3 becomes a number for an integer. key:=JSON
-passes JSON unchanged; a list accepts key=VALUE more than once. The result goes to standard output,
-everything else to standard error.
-
-  hostler call text.slug text='Hello there'
-  hostler call tables.query sql='select 1' files:='[\"a.csv\"]'
-  echo '{\"text\": \"Hello there\"}' | hostler call text.slug --input -
-
-Exit status: 0 success, 1 the tool failed, 2 usage or invalid arguments, 3 no such tool, 4 not
-allowed, 5 timeout, 6 busy, 7 environment or start failed, 70 a fault of hostler, 130 cancelled.";
-
-pub(super) const CHECK_AFTER: &str = "\
-Without a PATH, the configured tool folders and hostler.toml are checked. `# hostler: ignore[RULE]`
-ignores a rule on one line; `ignore = [\"RULE\"]` under [check] in hostler.toml ignores it everywhere.
-
-Exit status: 0 no findings, 1 findings, 2 usage.";
 
 /// `hostler check`
 #[derive(Debug, Args)]
@@ -42,12 +25,6 @@ pub(in crate::cli) struct Check {
     #[arg(long)]
     pub rules: bool,
 }
-
-pub(super) const NEW_AFTER: &str = "\
-Examples:
-  hostler new greetings             a Python file: every public function is a tool
-  hostler new greet --kind exec     a Python program that answers --schema (standard library only)
-  hostler new greet --kind node     the same as an ES module for Node";
 
 /// `hostler new`
 #[derive(Debug, Args)]
@@ -76,21 +53,6 @@ pub(in crate::cli) struct Dev {
     /// The tool file
     pub file: PathBuf,
 }
-
-pub(super) const COMPLETIONS_AFTER: &str = "\
-Add one of these lines to your shell's startup file:
-
-  bash:  source <(hostler completions bash)
-  zsh:   source <(hostler completions zsh)
-  fish:  hostler completions fish | source";
-
-pub(super) const BUILTIN_AFTER: &str = "\
-Without a NAME, all built-in tools are listed, with those that are enabled. With a NAME, the tool
-reads its arguments as JSON from standard input and prints its result. It may reach the `roots` of
-hostler.toml, or the current folder if there are none.
-
-  echo '{\"pattern\": \"*.py\"}' | hostler builtin glob
-  hostler builtin --link DIR     a link for each, for hosts that run executables";
 
 /// `hostler builtin`
 #[derive(Debug, Args)]
@@ -129,8 +91,8 @@ pub(in crate::cli) struct Doctor {
 /// `hostler list`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct List {
-    /// Only tools that may be called in this mode: normal, alert, degraded, lockdown, recovery
-    #[arg(long, value_name = "MODE", value_parser = mode)]
+    /// Only tools that may be called in this mode
+    #[arg(long, value_name = "MODE", ignore_case = true, value_parser = modes())]
     pub mode: Option<Mode>,
     /// Only tools of this category
     #[arg(long, value_name = "NAME")]
@@ -141,9 +103,9 @@ pub(in crate::cli) struct List {
     /// Only tools of this pack
     #[arg(long, value_name = "PACK")]
     pub pack: Option<String>,
-    /// Only tools of this kind: python, internal, executable, worker, builtin
-    #[arg(long, value_name = "KIND", value_parser = kind)]
-    pub kind: Option<&'static str>,
+    /// Only tools of this kind
+    #[arg(long, value_name = "KIND", value_parser = KIND_WORDS)]
+    pub kind: Option<String>,
     /// Read the metadata of every executable again
     #[arg(long)]
     pub refresh: bool,
@@ -209,38 +171,25 @@ pub(in crate::cli) struct Warm {
     pub json: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a duration such as 30s, 5m or 1h".to_owned())
+#[derive(Debug, thiserror::Error)]
+#[error("expected {0}")]
+struct Expected(&'static str);
+
+fn duration(text: &str) -> Result<Duration, Expected> {
+    parse_duration(text).ok_or(Expected("a duration such as 30s, 5m or 1h"))
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
-    found
-        .map(|(_, mode)| *mode)
-        .ok_or_else(|| format!("expected one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+fn limit(text: &str) -> Result<Duration, Expected> {
+    duration(text).and_then(|time| if time.is_zero() { Err(Expected("more than 0, such as 30s")) } else { Ok(time) })
 }
 
-fn kind(text: &str) -> Result<&'static str, String> {
-    let found = KIND_WORDS.into_iter().find(|word| *word == text);
-    found.ok_or_else(|| format!("expected one of {}", KIND_WORDS.join(", ")))
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    let words = PossibleValuesParser::new(Mode::EVERY.map(|(word, _)| word));
+    words.try_map(|word| {
+        let found = Mode::EVERY.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));
+        found.map(|(_, mode)| mode).ok_or(Expected("a mode"))
+    })
 }
-
-fn limit(text: &str) -> Result<Duration, String> {
-    let parsed = duration(text)?;
-    if parsed.is_zero() { Err("expected more than 0, such as 30s".to_owned()) } else { Ok(parsed) }
-}
-
-pub(super) const INSTALL_AFTER: &str = "\
-PATH is a Python tool file (installed with the neighbours it imports), a folder NAME with NAME.py
-in it, or an executable, which is run with --schema to read its metadata. What the tool offers,
-needs and may do is shown first; nothing is installed before you confirm. The folder is
-~/.local/share/hostler/tools (below $XDG_DATA_HOME if set); a project's ./tools takes precedence.
-
-  hostler install ./brave.py
-  hostler install ./count-words --link       serve it from where it is, with later edits
-  hostler install ./brave.py --to ./tools --yes
-
-Exit status: 0 installed or already installed, 2 refused, 130 declined.";
 
 /// `hostler install`
 #[derive(Debug, Args)]
@@ -264,16 +213,6 @@ pub(in crate::cli) struct Install {
     #[arg(long)]
     pub json: bool,
 }
-
-pub(super) const REMOVE_AFTER: &str = "\
-NAME is a tool, a pack or a file. What is removed is shown first: the file with its lock, or the
-folder, with all its tools; of a link the link alone. Neighbours that the file imports stay, because
-other tools may use them.
-
-  hostler remove brave
-  hostler remove count_words --yes
-
-Exit status: 0 removed, 2 refused, 3 no such tool, 130 declined.";
 
 /// `hostler remove`
 #[derive(Debug, Args)]

@@ -8,31 +8,23 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use self::commands::{
-    BUILTIN_AFTER, CALL_AFTER, CHECK_AFTER, COMPLETIONS_AFTER, INSTALL_AFTER, NEW_AFTER, REMOVE_AFTER,
-};
 pub(super) use self::commands::{
     Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
 };
-use super::arguments::BadArgument;
+use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
 
 const ABOUT: &str = "Serves Python functions and programs as tools to AI agents, over MCP, from warm workers";
 
-const AFTER: &str = "\
-Examples:
-  hostler list --tools examples/tools           list the tools of a folder
-  hostler call --tools examples/tools units.convert value=3 unit=mile to=km
-  hostler serve --tools examples/tools          the command for an MCP client
-
-Every public function of a Python file is a tool, named FILE.FUNCTION. Its dependencies are declared
-in the file's `# /// script` header (PEP 723) and installed on demand. Programs that answer --schema
-are tools as well, and hostler has its own (`hostler builtin`). Settings are in hostler.toml.";
+/// A text below the options, without its last line end.
+const fn help(text: &'static str) -> &'static str {
+    text.trim_ascii_end()
+}
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "hostler", version, about = ABOUT, after_help = AFTER, max_term_width = 100)]
+#[command(name = "hostler", version, about = ABOUT, after_help = help(include_str!("../help/all.txt")), max_term_width = 100)]
 pub(super) struct Options {
     /// Use this hostler.toml instead of the nearest one in this folder or above
     #[arg(long, global = true, value_name = "FILE")]
@@ -57,52 +49,40 @@ pub(super) enum Command {
     /// Show one tool: its arguments, its file, its settings and their origin
     Show(Show),
     /// Call a tool and print its result
-    #[command(visible_alias = "invoke", after_help = CALL_AFTER)]
+    #[command(visible_alias = "invoke", after_help = help(include_str!("../help/call.txt")))]
     Call(Call),
     /// Find mistakes in tool files and hostler.toml without running anything
-    #[command(after_help = CHECK_AFTER)]
+    #[command(after_help = help(include_str!("../help/check.txt")))]
     Check(Check),
     /// Work on one tool file: show its tools and mistakes after each change, call it by hand
     Dev(Dev),
     /// Install a tool into your own tools folder, after showing what it is and what it may do
-    #[command(after_help = INSTALL_AFTER)]
+    #[command(after_help = help(include_str!("../help/install.txt")))]
     Install(Install),
     /// Remove a tool from your own tools folder
-    #[command(after_help = REMOVE_AFTER)]
+    #[command(after_help = help(include_str!("../help/remove.txt")))]
     Remove(Remove),
     /// Write a new tool file from a template
-    #[command(after_help = NEW_AFTER)]
+    #[command(after_help = help(include_str!("../help/new.txt")))]
     New(New),
     /// Write a new hostler.toml
     Init,
     /// Print a completion script for commands, tools and their arguments
-    #[command(after_help = COMPLETIONS_AFTER)]
+    #[command(after_help = help(include_str!("../help/completions.txt")))]
     Completions(Completions),
     /// Check whether everything that tools need works here, and what to do where it does not
     Doctor(Doctor),
     /// Build environments before the first call
     Warm(Warm),
     /// Run one of hostler's built-in tools, or list them
-    #[command(after_help = BUILTIN_AFTER)]
+    #[command(after_help = help(include_str!("../help/builtin.txt")))]
     Builtin(Builtin),
 }
 
 impl Command {
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
-        match self {
-            Self::Serve
-            | Self::List(_)
-            | Self::Show(_)
-            | Self::Call(_)
-            | Self::Dev(_)
-            | Self::Doctor(_)
-            | Self::Warm(_)
-            | Self::Builtin(_)
-            | Self::Install(_)
-            | Self::Remove(_) => true,
-            Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_) => false,
-        }
+        !matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_))
     }
 }
 
@@ -117,7 +97,7 @@ pub(super) fn refuse(error: &clap::Error) -> ! {
     if !after_call.any(|typed| !typed.to_string_lossy().starts_with('-')) {
         error.exit()
     }
-    super::style::error(&BadArgument::NoKey(word.clone()).to_string());
+    super::style::error(&arguments::no_key(word).to_string());
     std::process::exit(i32::from(super::style::USAGE))
 }
 

@@ -10,9 +10,6 @@ use crate::config::declared_policy::Risk;
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Done, End, Exit, Grace, Launch, Once, once};
 
-#[cfg(test)]
-mod tests;
-
 pub(super) fn add(tools: &mut Builtins, roots: &Roots) -> Result<(), Unregistered> {
     tools.register(Bash(roots.clone()))
 }
@@ -82,16 +79,16 @@ impl Builtin for Bash {
         let limit = Duration::from_secs(params.timeout).min(call.timeout.saturating_sub(MARGIN)).max(MARGIN / 2);
         let folder = at.above.join(inner);
         let launch = Launch::new(shell).args(["-c", &params.command]).envs(call.env()).within(folder.clone());
-        let most = call.most;
-        let program = Once { launch, input: Vec::new(), limit, most, tail: most / 2, grace: GRACE };
+        let (most, tail) = (call.max_output, call.max_output / 2);
+        let program = Once { launch, input: Vec::new(), limit, most, tail, grace: GRACE };
         let on_line = |stream: crate::process::Stream, line: &str| call.listener.output(stream.word(), line);
         let not_started = |error| self.0.not_started(&folder, &error, Code::CommandNotFound);
         let done = once(program, on_line).await.map_err(not_started)?;
-        result(done, most)
+        result(done, call.max_output)
     }
 }
 
-fn result(done: Done, most: usize) -> Result<Ran, Fault> {
+fn result(done: Done, max_output: usize) -> Result<Ran, Fault> {
     let mut stderr = done.stderr;
     if done.unkept > 0 {
         stderr.insert_str(0, &format!("… ({} earlier bytes omitted)\n", done.unkept));
@@ -111,11 +108,69 @@ fn result(done: Done, most: usize) -> Result<Ran, Fault> {
             let message = format!(
                 "the command wrote more than {} kB and was stopped; limit its output (`| head`, `| tail`), write to a file, or raise \
                  `max_output` under [limits] in hostler.toml",
-                most / 1000
+                max_output / 1000
             );
             let details = Details { stderr: Some(stderr).filter(|text| !text.is_empty()), ..Details::default() };
             return Err(Fault::new(Code::InvalidOutput, message).with(details));
         }
     };
     Ok(Ran { stdout: String::from_utf8_lossy(&done.stdout).into_owned(), stderr, exit_code })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::add;
+    use crate::builtin::testing::Bench;
+    use crate::outcome::Code;
+
+    #[tokio::test]
+    async fn a_command_returns_its_output_and_exit_code() {
+        let bench = Bench::of(add);
+        bench.put("sub/x", "");
+        let run = async |command: &str| bench.call("bash", json!({"command": command, "path": "sub"})).await.unwrap();
+        assert_eq!(run("ls; echo oh >&2; exit 3").await, json!({"stdout": "x\n", "stderr": "oh\n", "exit_code": 3}));
+        assert_eq!(run("kill -KILL $$").await["exit_code"], 137);
+        assert_eq!(run("no-such-command").await["exit_code"], 127);
+        assert_eq!(run("cat").await["exit_code"], 0, "there is no input to wait for");
+    }
+
+    #[tokio::test]
+    async fn a_timed_out_command_is_reported_and_gone() {
+        let bench = Bench::of(add);
+        let late =
+            bench.call("bash", json!({"command": "echo begun; sleep 60 & echo $! > pid; wait", "timeout": 1})).await;
+        assert_eq!(late.unwrap(), json!({"stdout": "begun\n", "stderr": "Command timed out", "exit_code": -1}));
+        let stat = format!("/proc/{}/stat", bench.text("pid").trim());
+        // A zombie is dead.
+        let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let gone = async {
+            while lives() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), gone).await.expect("its children are gone too");
+    }
+
+    #[tokio::test]
+    async fn endless_output_is_stopped_and_reported() {
+        let bench = Bench::of(add);
+        bench.fails("bash", json!({"command": "exec yes"}), Code::InvalidOutput, "100 kB").await;
+        let much = "i=0; while [ $i -lt 20000 ]; do echo 123456789 >&2; i=$((i+1)); done";
+        let done = bench.call("bash", json!({"command": much})).await.unwrap();
+        assert!(done["stderr"].as_str().unwrap().starts_with("… ("), "the omission is reported");
+        bench.fails("bash", json!({"command": "a\0b"}), Code::InvalidParams, "NUL").await;
+        bench.fails("bash", json!({"command": "ls", "path": ".."}), Code::PermissionDenied, "outside").await;
+    }
+
+    #[tokio::test]
+    async fn a_missing_folder_is_not_reported_as_a_missing_shell() {
+        let bench = Bench::of(add);
+        bench.put("file", "");
+        bench.fails("bash", json!({"command": "ls", "path": "gone"}), Code::ToolError, "gone does not exist").await;
+        bench.fails("bash", json!({"command": "ls", "path": "file"}), Code::ToolError, "is a file").await;
+    }
 }
