@@ -91,8 +91,7 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let declared = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
+    let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
@@ -138,7 +137,7 @@ fn finish(report: &mut FileReport, config: &Config) {
     findings.retain(|finding| {
         let line = finding.range.as_ref().map(|range| text.line_of(range.start));
         let here = line.is_some_and(|line| ignored_on(text.line(line)).any(|name| name == finding.rule.name));
-        !here && !config.layer.ignore.iter().any(|names| names.value.iter().any(|name| name == finding.rule.name))
+        !here && !config.ignore.iter().any(|names| names.value.iter().any(|name| name == finding.rule.name))
     });
     findings.extend(unknown_ignores(text));
     findings.sort_by_key(|finding| (finding.range.as_ref().map(|range| range.start), finding.level));

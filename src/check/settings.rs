@@ -36,21 +36,21 @@ impl Report {
         secret_problem: impl Fn(&str, &Path) -> Option<(String, String)>,
     ) {
         self.programs(config, machine);
-        if let Some(Setting { origin: Origin::File(place), .. }) = &config.layer.builtin.roots {
-            for (root, why) in config.layer.builtin.reached() {
+        if let Some(Setting { origin: Origin::File(place), .. }) = &config.builtin.roots {
+            for (root, why) in config.builtin.reached() {
                 let Some(why) = why else { continue };
                 let message = format!("`builtin.roots`: {} {why}", root.display());
                 self.add(place, &rule::ABSENT_ROOT, message, "create the folder, or correct the path");
             }
         }
-        for (name, Setting { value, origin }) in &config.layer.secrets {
+        for (name, Setting { value, origin }) in &config.secrets {
             if let (SecretSource::File(path), Origin::File(place)) = (value, origin)
                 && let Some((message, fix)) = secret_problem(name, path)
             {
                 self.add(place, &rule::SECRET_FILE, message, fix);
             }
         }
-        if let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore {
+        if let Some(Setting { value: names, origin: Origin::File(place) }) = &config.ignore {
             for (message, fix) in names.iter().filter_map(|name| super::unknown_rule(name)) {
                 self.add(place, &rule::UNKNOWN_RULE, message, fix);
             }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// What set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -22,7 +24,7 @@ pub enum Origin {
 }
 
 /// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The file, as it was opened.
     pub file: Arc<PathBuf>,
@@ -74,8 +76,21 @@ impl<T> Setting<T> {
         Self { value, origin: Origin::Default }
     }
 
-    /// The same setting in another form.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
-        Setting { value: change(self.value), origin: self.origin }
+    /// What a tool without a header declares itself.
+    pub const fn declared(value: T) -> Self {
+        Self { value, origin: Origin::Tool }
+    }
+}
+
+/// Its value alone: only what tools declare is stored.
+impl<T: Serialize> Serialize for Setting<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::declared)
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::environment::Environment;
+use super::origin::Origin;
 
 const NAME: &str = "hostler";
 
@@ -55,7 +56,8 @@ fn homeless(environment: &Environment) -> PathBuf {
     other
 }
 
-/// A path of a configuration file: relative to the file's folder. `~` stays until the home folder is known.
-pub(super) fn beside(folder: &Path, path: PathBuf) -> PathBuf {
-    if path.starts_with("~") { path } else { folder.join(path) }
+/// A path in a configuration file: relative to the file's folder, or to the home folder after `~`.
+pub(super) fn from_file(origin: &Origin, path: &Path, environment: &Environment) -> PathBuf {
+    let folder = origin.place().and_then(|place| place.file.parent()).unwrap_or(Path::new(""));
+    folder.join(environment.expand_home(path))
 }

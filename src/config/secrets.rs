@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
 use toml::de::DeValue;
 
-use super::Config;
 use super::origin::Setting;
+use super::paths::from_file;
 use super::section::Section;
 use super::value::FromToml;
+use super::{Config, Environment};
 
 /// The place of one secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,50 +25,40 @@ pub enum SecretSource {
 impl Config {
     /// The variables that hold a configured secret: its own name, and the one that it is read from.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
-        let secrets = &self.layer.secrets;
-        let read_from = secrets.values().filter_map(|setting| match &setting.value {
+        let read_from = self.secrets.values().filter_map(|setting| match &setting.value {
             SecretSource::Environment(name) => Some(name.as_str()),
             SecretSource::File(_) | SecretSource::Command(_) => None,
         });
-        secrets.keys().map(String::as_str).chain(read_from)
+        self.secrets.keys().map(String::as_str).chain(read_from)
     }
 }
 
 /// Reads `[secrets]`.
-pub(super) fn read(section: &Section<'_>, folder: &Path) -> BTreeMap<String, Setting<SecretSource>> {
+pub(super) fn read(section: &Section<'_>, environment: &Environment) -> BTreeMap<String, Setting<SecretSource>> {
     let mut found = BTreeMap::new();
-    for (name, value) in section.entries() {
-        if let Some(source) = parse(value, folder) {
-            let origin = section.origin_of(value);
-            found.insert(name.to_owned(), Setting { value: source, origin });
+    for entry in section.entries() {
+        let origin = entry.origin();
+        if let Some(value) = parse(entry.value, |path| from_file(&origin, path, environment)) {
+            found.insert(entry.key.to_owned(), Setting { value, origin });
         } else {
-            let what = "expected the place of a secret".to_owned();
             let fix = format!(
-                "write {name} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}"
+                "write {} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}",
+                entry.key
             );
-            section.report_value(name, value, what, fix);
+            section.report(&entry, "expected the place of a secret", fix);
         }
     }
     found
 }
 
-fn parse(value: &Spanned<DeValue<'_>>, folder: &Path) -> Option<SecretSource> {
-    let table = value.get_ref().as_table()?;
-    let mut entries = table.iter();
+fn parse(value: &DeValue<'_>, whole: impl Fn(&Path) -> PathBuf) -> Option<SecretSource> {
+    let mut entries = value.as_table()?.iter();
     let (Some((key, item)), None) = (entries.next(), entries.next()) else { return None };
-    match key.get_ref().as_ref() {
-        "env" => {
-            let name = item.get_ref().as_str().filter(|name| !name.starts_with('$'))?;
-            Some(SecretSource::Environment(name.to_owned()))
-        }
-        "file" => {
-            let path = PathBuf::from(item.get_ref().as_str()?);
-            Some(SecretSource::File(super::paths::beside(folder, path)))
-        }
-        "command" => {
-            let words = Vec::<String>::from_toml(item.get_ref()).ok()?;
-            (!words.is_empty()).then_some(SecretSource::Command(words))
-        }
-        _ => None,
-    }
+    let item = item.get_ref();
+    Some(match key.get_ref().as_ref() {
+        "env" => SecretSource::Environment(item.as_str().filter(|name| !name.starts_with('$'))?.to_owned()),
+        "file" => SecretSource::File(whole(Path::new(item.as_str()?))),
+        "command" => SecretSource::Command(Vec::from_toml(item).ok().filter(|words| !words.is_empty())?),
+        _ => return None,
+    })
 }

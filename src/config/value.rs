@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toml::de::DeValue;
+use serde::Deserialize;
+use toml::de::{DeValue, ValueDeserializer};
 
 /// Why a value is not of the type that a setting has, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +17,8 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    fn new(expected: &str, value: &DeValue<'_>, fix: impl Into<String>) -> Self {
+    /// Another value than expected.
+    pub fn new(expected: &str, value: &DeValue<'_>, fix: impl Into<String>) -> Self {
         Self { what: format!("expected {expected}, got {}", describe(value)), fix: fix.into() }
     }
 }
@@ -60,27 +62,8 @@ impl FromToml for PathBuf {
 
 impl FromToml for toml::Table {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        match plain(value) {
-            toml::Value::Table(table) => Ok(table),
-            _ => Err(Mismatch::new("a table", value, "write `{ key = value }`")),
-        }
-    }
-}
-
-/// A value without its spans.
-fn plain(value: &DeValue<'_>) -> toml::Value {
-    match value {
-        DeValue::String(text) => toml::Value::String(text.to_string()),
-        DeValue::Integer(number) => {
-            toml::Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
-        }
-        DeValue::Float(number) => toml::Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(flag) => toml::Value::Boolean(*flag),
-        DeValue::Datetime(time) => toml::Value::Datetime(*time),
-        DeValue::Array(items) => toml::Value::Array(items.iter().map(|item| plain(item.get_ref())).collect()),
-        DeValue::Table(table) => toml::Value::Table(
-            table.iter().map(|(key, item)| (key.get_ref().to_string(), plain(item.get_ref()))).collect(),
-        ),
+        let table = Self::deserialize(ValueDeserializer::from(toml::Spanned::new(0..0, value.clone())));
+        table.map_err(|_| Mismatch::new("a table", value, "write `{ key = value }`"))
     }
 }
 
@@ -114,17 +97,28 @@ impl FromToml for Duration {
     }
 }
 
-/// A duration longer than zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit(pub Duration);
+/// A type whose values are a few words.
+pub trait Word: Copy + PartialEq + 'static {
+    /// Every value with its word.
+    const WORDS: &'static [(&'static str, Self)];
 
-impl FromToml for Limit {
+    /// Its word in files and in `--json`.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+
+    /// The value with this word.
+    fn of(text: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(word, _)| *word == text).map(|(_, value)| *value)
+    }
+}
+
+impl<T: Word> FromToml for T {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let limit = Duration::from_toml(value)?;
-        if limit.is_zero() {
-            return Err(Mismatch::new("a duration longer than zero", value, "write one like \"30s\""));
-        }
-        Ok(Self(limit))
+        value.as_str().and_then(Self::of).ok_or_else(|| {
+            let words: Vec<String> = Self::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+            Mismatch::new(&format!("one of {}", words.join(", ")), value, "write one of them")
+        })
     }
 }
 
@@ -147,17 +141,6 @@ impl FromToml for IdleTimeout {
     }
 }
 
-/// A number of at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count(pub usize);
-
-impl FromToml for Count {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let count = integer(value).filter(|count| *count > 0);
-        count.map(Self).ok_or_else(|| Mismatch::new("a positive integer", value, "write 1 or more"))
-    }
-}
-
 /// A number of bytes: `"64MB"`, `"1 GiB"` or a bare number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteCount(pub usize);
@@ -170,67 +153,69 @@ impl FromToml for ByteCount {
     }
 }
 
-/// A limit on the memory of a process.
-#[derive(Debug, Clone, Copy)]
-pub struct MemoryLimit(pub ByteCount);
+/// A duration longer than zero.
+pub(super) fn limit(value: &DeValue<'_>) -> Result<Duration, Mismatch> {
+    let limit = Duration::from_toml(value)?;
+    if limit.is_zero() {
+        return Err(Mismatch::new("a duration longer than zero", value, "write one like \"30s\""));
+    }
+    Ok(limit)
+}
+
+/// A number of at least one.
+pub(super) fn count(value: &DeValue<'_>) -> Result<usize, Mismatch> {
+    let count = integer(value).filter(|count| *count > 0);
+    count.ok_or_else(|| Mismatch::new("a positive integer", value, "write 1 or more"))
+}
 
 /// A Python interpreter alone needs this much.
-const LEAST_MEMORY: usize = 16_000_000;
+const LEAST_MEMORY: ByteCount = ByteCount(16_000_000);
 
-impl FromToml for MemoryLimit {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let size = ByteCount::from_toml(value)?;
-        if size.0 < LEAST_MEMORY {
-            let fix = "write one like \"512MB\", or remove it for no limit";
-            return Err(Mismatch::new("a size of at least 16MB, which an interpreter needs", value, fix));
-        }
-        Ok(Self(size))
+/// A limit on the memory of processes.
+pub(super) fn memory(value: &DeValue<'_>) -> Result<ByteCount, Mismatch> {
+    let size = ByteCount::from_toml(value)?;
+    if size < LEAST_MEMORY {
+        let fix = "write one like \"512MB\", or remove it for no limit";
+        return Err(Mismatch::new("a size of at least 16MB, which an interpreter needs", value, fix));
     }
+    Ok(size)
+}
+
+/// Names of secrets. A value in place of names may be a secret, so it is not shown.
+pub(super) fn secret_names(value: &DeValue<'_>) -> Result<Vec<String>, Mismatch> {
+    let (what, fix) = ("expected a list of names".to_owned(), "write [\"NAME\"]".to_owned());
+    Vec::from_toml(value).map_err(|_| Mismatch { what, fix })
 }
 
 /// Names of functions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FunctionNames(pub Vec<String>);
-
-impl FromToml for FunctionNames {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let names = Vec::<String>::from_toml(value)?;
-        let is_name = |name: &String| {
-            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            is_plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        };
-        match names.iter().find(|name| !is_name(name)) {
-            Some(odd) => Err(Mismatch {
-                what: format!("\"{odd}\" is not a valid function name"),
-                fix: "use letters, digits and _, and no digit first".to_owned(),
-            }),
-            None if names.is_empty() => {
-                Err(Mismatch { what: "expected at least one name".to_owned(), fix: "write [\"…\"]".to_owned() })
-            }
-            None => Ok(Self(names)),
-        }
+pub(super) fn function_names(value: &DeValue<'_>) -> Result<Vec<String>, Mismatch> {
+    let names = Vec::<String>::from_toml(value)?;
+    let is_name = |name: &String| {
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_plain && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    };
+    if names.is_empty() || !names.iter().all(is_name) {
+        let what = format!("expected names of functions, got {names:?}");
+        let fix = "write at least one, of letters, digits and _, with no digit first".to_owned();
+        return Err(Mismatch { what, fix });
     }
+    Ok(names)
 }
 
-/// The interpreter that environments are built on, as uv understands it: a version, a range, a name, a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PythonRequest(pub String);
-
-impl FromToml for PythonRequest {
-    /// Refuses versions that cannot exist or that workers do not run on. Whether it is installed is seen at a build.
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let request = String::from_toml(value)?;
-        let mut numbers = request.split('.').map_while(|part| part.parse::<u64>().ok());
-        let is_valid = match (numbers.next(), numbers.next()) {
-            (Some(3), Some(minor)) => (9..40).contains(&minor),
-            (Some(major), Some(_)) => major == 3,
-            (major, _) => major != Some(2),
-        };
-        if !is_valid {
-            return Err(Mismatch::new("a Python from 3.9 on", value, "write a version like \"3.12\""));
-        }
-        Ok(Self(request))
+/// The interpreter that environments are built on, as uv understands it: a version, a range, a name, a path. Versions that
+/// cannot exist or that workers do not run on are refused. Whether it is installed is seen at a build.
+pub(super) fn python(value: &DeValue<'_>) -> Result<String, Mismatch> {
+    let request = String::from_toml(value)?;
+    let mut numbers = request.split('.').map_while(|part| part.parse::<u64>().ok());
+    let is_valid = match (numbers.next(), numbers.next()) {
+        (Some(3), Some(minor)) => (9..40).contains(&minor),
+        (Some(major), Some(_)) => major == 3,
+        (major, _) => major != Some(2),
+    };
+    if !is_valid {
+        return Err(Mismatch::new("a Python from 3.9 on", value, "write a version like \"3.12\""));
     }
+    Ok(request)
 }
 
 /// Longer durations cannot be added to every point in time.
@@ -264,13 +249,4 @@ fn parse_bytes(text: &str) -> Option<usize> {
 fn integer(value: &DeValue<'_>) -> Option<usize> {
     let number = value.as_integer()?;
     usize::from_str_radix(number.as_str(), number.radix()).ok()
-}
-
-/// Reads one of a few words.
-pub fn choice<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, Mismatch> {
-    let found = value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
-    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-        Mismatch::new(&format!("one of {}", list.join(", ")), value, "write one of them")
-    })
 }

@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::config::declared_policy::Declared;
-use crate::config::origin::{Origin, Setting};
-use crate::config::tool::{Protocol, ToolLayer};
+use crate::config::tool::ToolLayer;
 use crate::pep723::Metadata;
 
 pub use cache::{Cache, PendingWrite, Stamp};
@@ -74,8 +72,8 @@ pub struct ToolFile {
     /// The files that it overrides.
     #[serde(skip)]
     pub overrides: Vec<PathBuf>,
-    /// The settings that it declares, if it is an executable.
-    pub declared: DeclaredSettings,
+    /// The settings that it declares for all of its tools, if it is an executable.
+    pub declared: ToolLayer,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -170,7 +168,7 @@ pub struct Function {
     pub line: usize,
     /// What it declares, if it is not a Python function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub declared: Option<Box<Declared>>,
+    pub declared: Option<Box<ToolLayer>>,
 }
 
 /// Reads one file as it would be listed, without asking an executable.
@@ -253,26 +251,6 @@ impl ToolFile {
             self.status = Status::Broken { line, reason };
         }
     }
-}
-
-/// Settings that an executable declares for all of its tools. The operator's settings override them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeclaredSettings {
-    /// The protocol, if it is a worker.
-    pub protocol: Option<Protocol>,
-    /// The secrets it needs, by name.
-    pub secrets: Option<Vec<String>>,
-}
-
-impl DeclaredSettings {
-    /// The same as a layer of settings.
-    pub fn layer(&self) -> ToolLayer {
-        ToolLayer { protocol: declared(self.protocol), secrets: declared(self.secrets.clone()), ..ToolLayer::default() }
-    }
-}
-
-fn declared<T>(value: Option<T>) -> Option<Setting<T>> {
-    value.map(|value| Setting { value, origin: Origin::Tool })
 }
 
 /// A JSON Schema as JSON text. As values, the schemas of a catalogue would take many times the memory, and most are never

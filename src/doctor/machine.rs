@@ -189,7 +189,7 @@ const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The configured certificates.
 pub(super) fn certificates(app: &Workspace) -> Vec<CheckResult> {
-    let configured = &app.config.layer.build_env;
+    let configured = &app.config.build_env;
     let mut results = Vec::new();
     for name in CERTIFICATES {
         let value = configured
@@ -229,7 +229,7 @@ fn wrong_with(name: &str, path: &Path) -> Option<String> {
 /// Variables that builds need and that MCP clients do not pass on. One that `results` blame for a problem is not to be kept.
 pub(super) fn stripped(app: &Workspace, results: &[CheckResult]) -> Vec<CheckResult> {
     let bad: Vec<&CheckResult> = results.iter().filter(|result| result.state == State::Bad).collect();
-    let configured = &app.config.layer.build_env;
+    let configured = &app.config.build_env;
     let is_needed = |name: &str| {
         let upper = name.to_ascii_uppercase();
         name.starts_with("UV_") && name != "UV_CACHE_DIR"

@@ -129,7 +129,7 @@ fn memory(tool: &Tool) -> Option<String> {
 
 /// Why a secret is not set, and what to do.
 pub(super) fn why_missing(name: &str, config: &Config) -> String {
-    let secrets = &config.layer.secrets;
+    let secrets = &config.secrets;
     let near = secrets.keys().find(|other| is_typo_of(other, name));
     missing_secret(name, secrets.get(name).map(|setting| &setting.value), near)
 }
@@ -306,8 +306,7 @@ mod tests {
         let header = Metadata::from_toml(toml, 2, &Arc::new(PathBuf::from("a.py"))).unwrap();
         assert_eq!(
             module_advice("yaml", Some(&header)).unwrap(),
-            "`yaml` comes with the package \"pyyaml\": in the header, write line 2 as `# dependencies = [\"ruamel.yaml\", \
-             \"pyyaml\"]`"
+            "`yaml` comes with the package \"pyyaml\": in the header, add \"pyyaml\" to `dependencies` on line 2"
         );
         assert_eq!(
             module_advice("httpx", None).unwrap(),

@@ -51,7 +51,7 @@ impl Makers {
             identity.add("value", value.as_encoded_bytes());
         }
         for name in &settings.secrets.value {
-            let source = config.layer.secrets.get(name).map(|setting| &setting.value);
+            let source = config.secrets.get(name).map(|setting| &setting.value);
             identity.add("secret", name);
             identity.add("from", format!("{source:?}"));
             let variable = match source {

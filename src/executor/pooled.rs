@@ -133,7 +133,7 @@ impl Pools {
 
     /// A secret as a tool would get it; `None` if it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Fault> {
-        let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+        let source = self.config.secrets.get(name).map(|setting| &setting.value);
         look_up(name, source, &self.config.environment).await
     }
 
@@ -219,7 +219,7 @@ impl Pools {
         }
         let mut found = serde_json::Map::new();
         for name in names {
-            let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+            let source = self.config.secrets.get(name).map(|setting| &setting.value);
             if let Some(value) = look_up(name, source, &self.config.environment).await? {
                 found.insert(name.clone(), value.into());
             }

@@ -117,14 +117,13 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
 /// The settings of a file.
 fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-    let wishes = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)
 }
 
 /// A worker that is not hostler's own serves the functions that the operator names.
 fn name_functions(file: &mut ToolFile, config: &Config) {
-    let named = config.layer.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
+    let named = config.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
     let Some(named) = named.filter(|_| file.is_ready()) else { return };
     if matches!(Serving::of(file.kind, &settings_of(file, config)), Serving::Itself | Serving::Program(_)) {
         file.serve_only(&named.value);

@@ -15,6 +15,7 @@ use super::last_good::LastGood;
 use super::lookup::NotFound;
 use super::refined::{Refined, Saving};
 use crate::config::Config;
+use crate::config::tables::OnSchemaFailure;
 use crate::discovery::{Answer, Answers, Cache, Stamp, Status, ToolFile, scan_all};
 use crate::process::EnvFilter;
 
@@ -231,7 +232,7 @@ impl Registry {
         }
         keep_listed(&mut scan.files, &before);
         scan.files.extend(self.built_in.iter().cloned());
-        if self.config.layer.executables.skips() {
+        if self.config.executables.on_schema_failure == OnSchemaFailure::Skip {
             scan.files.retain(|file| !matches!(file.status, Status::SchemaUnknown { .. }));
         }
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());

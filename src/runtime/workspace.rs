@@ -10,6 +10,7 @@ use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
 use crate::config::origin::Place;
 use crate::config::section::nearest;
+use crate::config::tables::OnSchemaFailure;
 use crate::config::{Config, ConfigError, ConfigOptions, paths};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
@@ -81,7 +82,7 @@ impl Workspace {
         let env_filter = registry.env_filter.clone();
         tokio::spawn(keep_asking(
             Arc::downgrade(registry),
-            Asks { limit: self.config.layer.executables.schema_timeout(), env_filter },
+            Asks { limit: self.config.executables.schema_timeout, env_filter },
         ));
     }
 
@@ -89,7 +90,7 @@ impl Workspace {
     /// it. To be run where [`Workspace::ask`] may be.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
-        let limit = self.config.layer.executables.schema_timeout();
+        let limit = self.config.executables.schema_timeout;
         // What the tools of either declare.
         let env_filter = registry.env_filter.clone();
         env_filter.add_all_of(&self.calls.registry.env_filter);
@@ -103,7 +104,7 @@ impl Workspace {
         let mut config = (*self.config).clone();
         config.tools.value = vec![folder.to_owned()];
         // Whoever looks wants to see the silent ones too.
-        config.layer.executables.on_schema_failure = None;
+        config.executables.on_schema_failure = OnSchemaFailure::List;
         Arc::new(Registry::open(Arc::new(config)))
     }
 
@@ -133,9 +134,9 @@ impl Workspace {
         let catalogue = self.calls.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
         let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let layer = &self.config.layer;
-        let tables = layer.packs.iter().map(|(name, pack)| (name, &pack.place, &packs));
-        let functions = layer.functions.iter().map(|(name, function)| (name, &function.place, &tools));
+        let config = &self.config;
+        let tables = config.packs.iter().map(|(name, pack)| (name, &pack.place, &packs));
+        let functions = config.functions.iter().map(|(name, function)| (name, &function.place, &tools));
         let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
         let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
             let near = listed_as(name)
@@ -193,7 +194,7 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
     EnvironmentSettings {
         uv: config.uv.clone(),
         python: config.python.clone(),
-        env: config.layer.build_env.clone(),
+        env: config.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
         env_filter: registry.env_filter.clone(),

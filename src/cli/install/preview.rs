@@ -11,6 +11,7 @@ use super::parcel::{Parcel, digest};
 use super::staging::Staging;
 use crate::check::{Level, Report, Surroundings, check};
 use crate::cli::style;
+use crate::config::value::Word;
 use crate::discovery::{Kind, Status};
 use crate::registry::{Catalogue, FileEntry};
 

@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::config::declared_policy::Mode;
-use crate::config::value::parse_duration;
+use crate::config::value::{Word, parse_duration};
 use crate::registry::KIND_WORDS;
 
 pub(super) const CALL_AFTER: &str = "\
@@ -214,10 +214,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
-    let found = Mode::EVERY.iter().find(|(word, _)| *word == text.to_lowercase());
-    found
-        .map(|(_, mode)| *mode)
-        .ok_or_else(|| format!("expected one of {}", Mode::EVERY.map(|(word, _)| word).join(", ")))
+    let words: Vec<&str> = Mode::WORDS.iter().map(|(word, _)| *word).collect();
+    Mode::of(&text.to_lowercase()).ok_or_else(|| format!("expected one of {}", words.join(", ")))
 }
 
 fn kind(text: &str) -> Result<&'static str, String> {

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::config::declared_policy::{Declared, Mode, Risk};
-use crate::config::tool::Protocol;
-use crate::config::value::parse_duration;
-use crate::discovery::{DeclaredSettings, Function, JsonSchema};
+use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
+use crate::config::origin::Setting;
+use crate::config::tool::{Protocol, ToolLayer};
+use crate::config::value::{Word, parse_duration};
+use crate::discovery::{Function, JsonSchema};
 use crate::pep723::is_identifier;
 
 type Schema = Map<String, Value>;
@@ -16,13 +18,13 @@ type Schema = Map<String, Value>;
 /// More tools than any one program has.
 const MOST_TOOLS: usize = 256;
 /// Longer texts are shortened in messages.
-const MOST_SHOWN: usize = 60;
+const MOST_SHOWN: usize = 120;
 
 /// What an executable printed.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     pub functions: Vec<Function>,
-    pub declared: DeclaredSettings,
+    pub declared: ToolLayer,
     /// Declarations that were not understood, one message each.
     pub remarks: Vec<String>,
 }
@@ -109,49 +111,47 @@ fn shortened(text: String) -> String {
 }
 
 /// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
-fn declared_settings(tools: &[Schema]) -> Result<DeclaredSettings, String> {
-    let mut declared = DeclaredSettings::default();
+fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, String> {
+    let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
+    let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
     for tool in tools {
-        if let Some(value) = tool.get("protocol").filter(|value| !value.is_null()) {
-            let protocol = value
-                .as_str()
-                .and_then(Protocol::of)
-                .ok_or_else(|| format!("unknown `protocol` {value}; write \"v1\" or \"bare\", or remove it"))?;
-            if declared.protocol.replace(protocol).is_some_and(|other| other != protocol) {
+        if let Some(value) = get(tool, "protocol") {
+            let word = value.as_str().and_then(Protocol::of);
+            let own =
+                word.ok_or_else(|| format!("unknown `protocol` {value}; write \"v1\" or \"bare\", or remove it"))?;
+            if protocol.replace(own).is_some_and(|other| other != own) {
                 return Err("`--schema` prints two protocols, and a file has one".to_owned());
             }
         }
-        if let Some(value) = tool.get("secrets").filter(|value| !value.is_null()) {
-            let names: Option<Vec<String>> =
-                value.as_array().and_then(|all| all.iter().map(|name| Some(name.as_str()?.to_owned())).collect());
-            let secrets = declared.secrets.get_or_insert_default();
-            for name in names.ok_or_else(|| "`secrets` is not a list of names".to_owned())? {
-                if !secrets.contains(&name) {
-                    secrets.push(name);
-                }
-            }
+        if let Some(value) = get(tool, "secrets") {
+            let names: Result<Vec<String>, _> = serde_json::from_value(value);
+            let all = secrets.get_or_insert_default();
+            all.extend(names.map_err(|_| "`secrets` is not a list of names".to_owned())?);
+            all.sort_unstable();
+            all.dedup();
         }
     }
-    Ok(declared)
+    let (protocol, secrets) = (protocol.map(Setting::declared), secrets.map(Setting::declared));
+    Ok(ToolLayer { secrets, protocol, ..ToolLayer::default() })
 }
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being
 /// served; where it restricts the tool (approval, sandbox, risk, modes), the strictest value takes its place.
-fn declared_policy(tool: &Schema) -> (Option<Box<Declared>>, Vec<String>) {
+fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<String>) {
     let mut reader = PolicyReader { tool, remarks: Vec::new() };
-    let declared = Declared {
-        timeout: reader.timeout(),
-        effects: reader.read("effects", "\"pure\", \"idempotent\" or \"once\"", None),
-        version: reader.read("version", "a string", None),
-        tags: reader.read("tags", "a list of strings", None),
-        category: reader.read("category", "a string", None),
-        risk_level: reader.read("risk_level", "\"low\", \"medium\" or \"high\"", Some(("\"high\"", Risk::High))),
-        allowed_modes: reader.modes(),
-        requires_approval: reader.read("requires_approval", "true or false", Some(("true", true))),
-        requires_sandbox: reader.read("requires_sandbox", "true or false", Some(("true", true))),
-        rate_limit_per_hour: reader.read("rate_limit_per_hour", "an integer", None),
+    let policy = DeclaredPolicy {
+        version: reader.read("version", None),
+        tags: reader.read("tags", None),
+        category: reader.read("category", None),
+        risk_level: reader.read("risk_level", Some(Risk::High)),
+        allowed_modes: reader.read::<Vec<Mode>>("allowed_modes", Some(Vec::new())),
+        requires_approval: reader.read("requires_approval", Some(true)),
+        requires_sandbox: reader.read("requires_sandbox", Some(true)),
+        rate_limit_per_hour: reader.read("rate_limit_per_hour", None),
     };
-    ((declared != Declared::default()).then(|| Box::new(declared)), reader.remarks)
+    let (timeout, effects) = (reader.timeout(), reader.read("effects", None));
+    let declared = ToolLayer { timeout, effects, policy, ..ToolLayer::default() };
+    ((declared != ToolLayer::default()).then(|| Box::new(declared)), reader.remarks)
 }
 
 struct PolicyReader<'a> {
@@ -164,52 +164,39 @@ impl<'a> PolicyReader<'a> {
         self.tool.get(key).filter(|value| !value.is_null())
     }
 
-    /// The value of a key. `strictest` is used in place of an unknown value, with the words for it.
-    fn read<T: DeserializeOwned>(&mut self, key: &str, expected: &str, strictest: Option<(&str, T)>) -> Option<T> {
+    /// The value of a key. An unknown one is ignored, or taken as the strictest.
+    fn read<T: DeserializeOwned + Serialize>(&mut self, key: &str, strictest: Option<T>) -> Option<Setting<T>> {
         let value = self.get(key)?;
         let as_written = serde_json::from_value(value.clone());
-        if let Ok(read) = as_written.or_else(|_| serde_json::from_value(lowercase(value))) {
-            return Some(read);
-        }
-        let used = strictest.as_ref().map_or("ignored".to_owned(), |(word, _)| format!("taken as {word}"));
-        self.remark(key, value, &used, expected);
-        strictest.map(|(_, value)| value)
-    }
-
-    fn remark(&mut self, key: &str, value: &Value, used: &str, expected: &str) {
-        let value = shortened(value.to_string());
-        self.remarks.push(format!("`{key}`: got {value}, {used}; write {expected}"));
+        let read = as_written.or_else(|_| serde_json::from_value(lowercase(value)));
+        let used = read.or_else(|error| {
+            let used = strictest.as_ref().map_or("ignored".to_owned(), |value| format!("taken as {}", json!(value)));
+            self.remarks.push(format!("`{key}` is {used}: {}", shortened(error.to_string())));
+            strictest.ok_or(error)
+        });
+        used.ok().map(Setting::declared)
     }
 
     /// As words, or in seconds.
-    fn timeout(&mut self) -> Option<Duration> {
+    fn timeout(&mut self) -> Option<Setting<Duration>> {
         let (key, value) = ["timeout", "timeout_seconds"].into_iter().find_map(|key| Some((key, self.get(key)?)))?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let time = parse_duration(&text).filter(|time| !time.is_zero());
         if time.is_none() {
-            self.remark(key, value, "ignored", "a number of seconds, or a string like \"30s\"");
+            let text = shortened(text);
+            self.remarks.push(format!("`{key}` is ignored: expected seconds or a string like \"30s\", got {text}"));
         }
-        time
-    }
-
-    /// The known modes. A list of unknown ones allows none.
-    fn modes(&mut self) -> Option<Vec<Mode>> {
-        let value = self.get("allowed_modes")?;
-        let one = |value: &Value| serde_json::from_value(lowercase(value)).ok();
-        let modes: Vec<Mode> = value.as_array().into_iter().flatten().filter_map(one).collect();
-        if value.as_array().is_none_or(|names| names.len() > modes.len()) {
-            let words: Vec<&str> = modes.iter().map(|mode| mode.word()).collect();
-            let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-            let known = Mode::EVERY.map(|(word, _)| format!("\"{word}\"")).join(", ");
-            self.remark("allowed_modes", value, &format!("taken as {words}"), &format!("a list of {known}"));
-        }
-        Some(modes)
+        time.map(Setting::declared)
     }
 }
 
 /// Some programs print words in upper case.
 fn lowercase(value: &Value) -> Value {
-    value.as_str().map_or_else(|| value.clone(), |text| Value::String(text.to_lowercase()))
+    match value {
+        Value::String(text) => Value::String(text.to_lowercase()),
+        Value::Array(items) => Value::Array(items.iter().map(lowercase).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Common names of types that are not JSON Schema's.
@@ -333,7 +320,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::declared_policy::{Mode, Risk};
     use crate::config::tool::Effects;
 
     fn schemas(printed: &Value) -> (Value, Option<Value>) {
@@ -394,19 +380,13 @@ mod tests {
         let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
         assert_eq!(printed.remarks, [""; 0]);
         let declared = printed.functions[0].declared.as_deref().unwrap();
-        let expected = Declared {
-            timeout: Some(Duration::from_secs(5)),
-            effects: Some(Effects::Pure),
-            version: Some("1.2.0".to_owned()),
-            tags: Some(vec!["web".to_owned()]),
-            category: Some("network".to_owned()),
-            risk_level: Some(Risk::Medium),
-            allowed_modes: Some(vec![Mode::Normal, Mode::Alert]),
-            requires_approval: Some(true),
-            requires_sandbox: None,
-            rate_limit_per_hour: Some(60),
-        };
-        assert_eq!(*declared, expected);
+        assert_eq!(declared.timeout, Some(Setting::declared(Duration::from_secs(5))));
+        assert_eq!(declared.effects, Some(Setting::declared(Effects::Pure)));
+        let policy = json!({
+            "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium",
+            "allowed_modes": ["normal", "alert"], "requires_approval": true, "rate_limit_per_hour": 60,
+        });
+        assert_eq!(Value::Object(declared.policy.as_json()), policy);
         assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().functions[0].declared, None);
     }
 
@@ -437,18 +417,18 @@ mod tests {
     #[test]
     fn unknown_declarations_are_reported_and_taken_strictly() {
         for (key, value, taken, expected) in [
-            ("requires_approval", json!("yes"), json!(true), "true or false"),
-            ("requires_sandbox", json!(0), json!(true), "true or false"),
-            ("risk_level", json!("extreme"), json!("high"), "\"low\", \"medium\" or"),
+            ("requires_approval", json!("yes"), json!(true), "taken as true"),
+            ("requires_sandbox", json!(0), json!(true), "expected a boolean"),
+            ("risk_level", json!("extreme"), json!("high"), "`low`, `medium`"),
             ("risk_level", json!("Low"), json!("low"), ""),
-            ("allowed_modes", json!(["plan", "ALERT"]), json!(["alert"]), "a list of \"normal\""),
-            ("allowed_modes", json!("normal"), json!([]), "taken as none"),
-            ("rate_limit_per_hour", json!("often"), json!(null), "an integer"),
-            ("timeout", json!("soon"), json!(null), "a number of seconds"),
-            ("timeout_seconds", json!(0), json!(null), "a number of seconds"),
-            ("tags", json!("web"), json!(null), "a list of strings"),
-            ("version", json!(["1".repeat(99)]), json!(null), "1…, ignored; write a string"),
-            ("effects", json!("none"), json!(null), "\"pure\", \"idempotent\" or \"once\""),
+            ("allowed_modes", json!(["plan", "ALERT"]), json!([]), "taken as []"),
+            ("allowed_modes", json!("normal"), json!([]), "taken as []"),
+            ("rate_limit_per_hour", json!("often"), json!(null), "is ignored"),
+            ("timeout", json!("soon"), json!(null), "expected seconds"),
+            ("timeout_seconds", json!(0), json!(null), "expected seconds"),
+            ("tags", json!("web"), json!(null), "expected a sequence"),
+            ("version", json!(["1".repeat(99)]), json!(null), "expected a string"),
+            ("effects", json!("none"), json!(null), "`pure`, `idempotent`"),
         ] {
             let printed = read(json!({key: value}).to_string().as_bytes(), "tool").unwrap();
             let declared = serde_json::to_value(&printed.functions[0].declared).unwrap();
@@ -457,7 +437,7 @@ mod tests {
             assert_eq!(printed.remarks.len(), usize::from(!expected.is_empty()), "{:?}", printed.remarks);
         }
         let several = read(br#"[{"name": "a-b", "tags": 1}, {"name": "c"}]"#, "tool").unwrap();
-        assert!(several.remarks.len() == 1 && several.remarks[0].starts_with("`a_b`: `tags`: "));
+        assert!(several.remarks.len() == 1 && several.remarks[0].starts_with("`a_b`: `tags` is ignored: "));
     }
 
     #[test]
@@ -465,8 +445,8 @@ mod tests {
         let tools = [json!({"protocol": "v1", "secrets": ["A"]}), json!({"secrets": ["B", "A"]}), json!({})];
         let tools = tools.map(|tool| tool.as_object().cloned().unwrap());
         let found = declared_settings(&tools).unwrap();
-        assert_eq!(found.protocol, Some(Protocol::V1));
-        assert_eq!(found.secrets, Some(vec!["A".to_owned(), "B".to_owned()]));
-        assert_eq!(declared_settings(&tools[2..]).unwrap(), DeclaredSettings::default());
+        assert_eq!(found.protocol, Some(Setting::declared(Protocol::V1)));
+        assert_eq!(found.secrets, Some(Setting::declared(vec!["A".to_owned(), "B".to_owned()])));
+        assert_eq!(declared_settings(&tools[2..]).unwrap(), ToolLayer::default());
     }
 }

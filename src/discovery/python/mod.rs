@@ -30,7 +30,8 @@ use self::docstring::Docstring;
 use self::functions::{describe, public_functions};
 use self::module::Module;
 use self::syntax::{Nesting, dispose, too_many_brackets};
-use crate::discovery::{DeclaredSettings, Kind, Status, ToolFile, Warning};
+use crate::config::tool::ToolLayer;
+use crate::discovery::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
@@ -235,6 +236,6 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
-        declared: DeclaredSettings::default(),
+        declared: ToolLayer::default(),
     }
 }
