@@ -8,9 +8,8 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::explain::{build_fault, reason, refuse_ancient, unknown_extras};
+use super::explain::{build_fault, is_about_pythons, reason, refuse_ancient, unknown_extras};
 use super::marker::{MARKER, Marker};
-use super::pythons::is_about_pythons;
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
 use super::uv::{self, is_unfit, unfit_uv};

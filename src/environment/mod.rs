@@ -4,8 +4,6 @@ mod build;
 mod explain;
 mod find;
 mod marker;
-mod network;
-mod pythons;
 mod settings;
 mod spec;
 mod store;
