@@ -19,6 +19,7 @@ pub use report::{FileReport, Finding, Report, Text};
 pub use rule::{Level, RULES, Rule};
 pub use settings::settings;
 
+use crate::config::origin::Diagnosis;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{
@@ -96,8 +97,8 @@ fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
-    let (message, fix) = halves(&problem.describe(&config.tools.origin));
-    FileReport::without_text(&problem.folder, vec![Finding::new(&rule::UNREADABLE, None, message, fix)])
+    let Diagnosis { what, fix } = problem.describe(&config.tools.origin);
+    FileReport::without_text(&problem.folder, vec![Finding::new(&rule::UNREADABLE, None, what, fix)])
 }
 
 /// What a file hides of weaker folders: a built-in tool, or a file of another kind. Hiding one of its own kind is intended.
@@ -123,12 +124,6 @@ fn displaced(winner: &ToolFile, all: &[ToolFile]) -> Vec<Finding> {
         Finding::new(&rule::TAKES_PLACE, None, format!("this file takes the place of {what}"), fix)
     };
     hidden.map(finding).collect()
-}
-
-/// Discovery joins what is wrong and what to do with `; `.
-fn halves(sentence: &str) -> (String, String) {
-    let (what, fix) = sentence.split_once("; ").unwrap_or((sentence, ""));
-    (what.to_owned(), fix.to_owned())
 }
 
 /// Sorts the findings and removes ignored ones and duplicates.

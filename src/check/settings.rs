@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{FileReport, Finding, Interpreters, Report, rule};
-use crate::config::origin::{Origin, Place, Setting};
+use crate::config::origin::{Diagnosis, Origin, Place, Setting};
 use crate::config::secrets::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
@@ -81,11 +81,10 @@ impl Report {
         }
     }
 
-    /// Adds settings that match no tool: their place, and a sentence.
-    pub fn unused(&mut self, unused: &[(Option<Place>, String)]) {
-        for (place, sentence) in unused.iter().filter_map(|(place, sentence)| Some((place.as_ref()?, sentence))) {
-            let (message, fix) = super::halves(sentence);
-            self.add(place, &rule::UNUSED_SETTINGS, message, fix);
+    /// Adds settings that match no tool, with their places.
+    pub fn unused(&mut self, unused: &[(Place, Diagnosis)]) {
+        for (place, Diagnosis { what, fix }) in unused {
+            self.add(place, &rule::UNUSED_SETTINGS, what.clone(), fix.clone());
         }
     }
 

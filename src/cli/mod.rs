@@ -96,11 +96,11 @@ async fn run(options: Options, environment: Arc<Environment>) -> ExitCode {
     };
     telemetry::start(&options.log_level(&app.config.log.value));
     for problem in &app.calls.registry.catalogue().problems {
-        let told = problem.describe(&app.config.tools.origin);
-        style::warn(&format!("{}: {told}", problem.folder.display()));
+        let reason = problem.describe(&app.config.tools.origin);
+        style::warn(&format!("{}: {reason}", problem.folder.display()));
     }
     for (place, warning) in app.unmatched_settings() {
-        style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
+        style::warn(&format!("{place}: {warning}"));
     }
     app.ask();
     match options.command {

@@ -45,7 +45,7 @@ fn as_json(tool: &Tool) -> String {
         "pack": tool.entry.file.pack,
         "kind": tool.entry.kind_word(),
         "status": tool.entry.status(),
-        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)),
+        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown()),
         "description": tool.description(),
         "origin": tool.entry.file.path.display().to_string(),
         "overrides": tool.entry.file.overrides.iter().map(|path| path.display().to_string()).collect::<Value>(),
@@ -92,7 +92,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     for other in &file.overrides {
         text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }
-    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)) {
+    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown()) {
         text.extend([tool.entry.status(), ": ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
@@ -111,7 +111,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     text.push_str(&style::table(&rows, None));
     for warning in &file.warnings {
         let line = if warning.line == 0 { String::new() } else { format!(":{}", warning.line) };
-        text.extend([format!("\nwarning: {path}{line}: {}", warning.text)]);
+        text.extend([format!("\nwarning: {path}{line}: {}", warning.reason)]);
     }
     text
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::environment::Environment;
-use super::origin::Setting;
+use super::origin::{Diagnosis, Problem, Setting};
 use super::paths::from_file;
-use super::section::{Problem, Section, nearest};
-use super::value::{FromToml, Mismatch, Word};
+use super::section::{Section, nearest};
+use super::value::{FromToml, Word, mismatch};
 
 /// Every built-in tool, by the group that switches it on.
 pub const GROUPS: [(&str, &[&str]); 6] = [
@@ -156,7 +156,7 @@ fn tools_in(names: &[String]) -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of tools and groups.
-fn tool_names(value: &DeValue<'_>) -> Result<Vec<String>, Mismatch> {
+fn tool_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let names = Vec::<String>::from_toml(value)?;
     let known = || GROUPS.iter().flat_map(|(group, tools)| tools.iter().chain([group])).copied();
     let Some(unknown) = names.iter().find(|name| !known().any(|other| other == *name)) else { return Ok(names) };
@@ -166,26 +166,26 @@ fn tool_names(value: &DeValue<'_>) -> Result<Vec<String>, Mismatch> {
         || format!("name tools (`hostler builtin` lists them) or groups: {}", groups()),
         |near| format!("did you mean \"{near}\"?"),
     );
-    Err(Mismatch { what: format!("there is no built-in tool \"{unknown}\""), fix })
+    Err(Diagnosis { what: format!("there is no built-in tool \"{unknown}\""), fix })
 }
 
 /// A whole address: an incomplete one would only fail at a call.
-fn web_address(value: &DeValue<'_>) -> Result<String, Mismatch> {
+fn web_address(value: &DeValue<'_>) -> Result<String, Diagnosis> {
     let url = String::from_toml(value)?;
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         let fix = format!("write the whole address, like \"https://{url}\"");
-        return Err(Mismatch::new("an address that begins with https:// or http://", value, fix));
+        return Err(mismatch("an address that begins with https:// or http://", value, fix));
     }
     Ok(url)
 }
 
 /// Hosts, addresses and networks. An invalid network would count as the name of a host.
-fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, Mismatch> {
+fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
     let names = Vec::<String>::from_toml(value)?;
     let is_known = |name: &String| !name.contains(['/', '*', ' ']) || network(name).is_some();
     let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(names) };
     let fix = "write a host (\"wiki.internal\"), an address (\"10.1.2.3\") or a network (\"10.1.0.0/16\")";
-    Err(Mismatch { what: format!("\"{unknown}\" is not a host, address or network"), fix: fix.to_owned() })
+    Err(Diagnosis { what: format!("\"{unknown}\" is not a host, address or network"), fix: fix.to_owned() })
 }
 
 /// An address, or a network such as `10.1.0.0/16`: its first address and the length of its prefix.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::builtin::BuiltinSettings;
 use super::environment::Environment;
-use super::origin::{Origin, Setting};
+use super::origin::{Origin, Problem, Setting};
 use super::secrets::{self, SecretSource};
-use super::section::{Problem, Section, Source};
+use super::section::{Section, Source};
 use super::tables::{Envelope, Executables, Limits};
 use super::tool::{ToolLayer, strings};
 use super::{paths, value};

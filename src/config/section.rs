@@ -4,7 +4,6 @@
 //! the same message in both: its name, its line and the nearest known key.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,8 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::declared_policy::DeclaredPolicy;
-use super::origin::{Origin, Place, Setting};
-use super::value::{FromToml, Mismatch, describe};
+use super::origin::{Diagnosis, Origin, Place, Problem, Setting};
+use super::value::{FromToml, describe};
 
 /// A TOML text and its place in a file.
 #[derive(Debug, Clone)]
@@ -57,29 +56,6 @@ impl Source {
         };
         let (what, fix) = (format!("not valid TOML: {what}"), fix.to_owned());
         Err(Problem { place: self.place_at(end), key: String::new(), what, fix })
-    }
-}
-
-/// One thing that is wrong in a settings file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where it is.
-    pub place: Place,
-    /// The full key, `tool.brave.timeout`; empty when the text is not TOML.
-    pub key: String,
-    /// What is wrong.
-    pub what: String,
-    /// What to write instead.
-    pub fix: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
-        if !self.key.is_empty() {
-            write!(f, "`{}`: ", self.key)?;
-        }
-        write!(f, "{}; {}", self.what, self.fix)
     }
 }
 
@@ -146,14 +122,14 @@ impl<'a> Section<'a> {
     pub fn take_as<T>(
         &self,
         key: &'static str,
-        read: impl Fn(&DeValue<'_>) -> Result<T, Mismatch>,
+        read: impl Fn(&DeValue<'_>) -> Result<T, Diagnosis>,
     ) -> Option<Setting<T>> {
         self.known.borrow_mut().push(key);
         let mut taken = None;
         for entry in self.entries().filter(|entry| entry.key == key) {
             match read(entry.value) {
                 Ok(value) => taken = Some(Setting { value, origin: entry.origin() }),
-                Err(Mismatch { what, fix }) => self.report(&entry, what, fix),
+                Err(Diagnosis { what, fix }) => self.report(&entry, what, fix),
             }
         }
         taken

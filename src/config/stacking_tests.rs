@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::environment::Environment;
 use super::load::{Config, ConfigOptions};
-use super::section::{Problem, Source};
+use super::origin::Problem;
+use super::section::Source;
 use super::tool::{Effects, Launcher};
 use super::value::{ByteCount, IdleTimeout};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::load::{Config, ConfigOptions};
-use super::origin::Origin;
-use super::section::{Problem, Source};
+use super::origin::{Origin, Problem};
+use super::section::Source;
 use super::tool::{Effects, ToolLayer};
 use super::value::IdleTimeout;
 

@@ -11,12 +11,14 @@ mod reader;
 mod scan;
 mod source_id;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use crate::config::origin::Diagnosis;
 use crate::config::tool::ToolLayer;
 use crate::pep723::Metadata;
 
@@ -97,55 +99,33 @@ pub enum Status {
     /// It can, but its arguments are unknown.
     SchemaUnknown {
         /// Why.
-        reason: String,
+        reason: Diagnosis,
     },
     /// An executable that has not been asked yet.
     Unasked,
     /// It does not exist.
     Missing {
         /// What is missing and what to do.
-        reason: String,
+        reason: Diagnosis,
     },
     /// It cannot until it is repaired.
     Broken {
         /// The line that is wrong, if it is one line.
         line: Option<usize>,
         /// What is wrong and what to do.
-        reason: String,
+        reason: Diagnosis,
     },
 }
 
-/// The rules of `check` that reading a file applies.
-const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
-
 /// Something that is wrong but does not keep a file from working.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "StoredWarning")]
 pub struct Warning {
     /// The 1-based line; 0 without one.
     pub line: usize,
     /// The rule of `check`.
-    #[serde(skip_deserializing)] // read by `StoredWarning`
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// What is wrong and what to do.
-    pub text: String,
-}
-
-/// A warning as the cache holds it.
-#[derive(Deserialize)]
-struct StoredWarning {
-    line: usize,
-    rule: String,
-    text: String,
-}
-
-impl TryFrom<StoredWarning> for Warning {
-    type Error = &'static str;
-
-    fn try_from(stored: StoredWarning) -> Result<Self, Self::Error> {
-        let rule = RULES.into_iter().find(|rule| *rule == stored.rule).ok_or("unknown rule")?;
-        Ok(Self { line: stored.line, rule, text: stored.text })
-    }
+    pub reason: Diagnosis,
 }
 
 /// One tool: a public function of a tool file.
@@ -241,12 +221,12 @@ impl ToolFile {
         match &self.status {
             Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked => None,
             Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.clone()),
+            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.to_string()),
         }
     }
 
     /// Marks the file broken. A file keeps its first reason.
-    fn break_with(&mut self, line: Option<usize>, reason: String) {
+    fn break_with(&mut self, line: Option<usize>, reason: Diagnosis) {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
         }

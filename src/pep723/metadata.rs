@@ -8,10 +8,10 @@ use toml::de::DeValue;
 
 use super::HeaderError;
 use super::requirement::{direct_reference, is_relative, problem_of_python, problem_of_requirement};
-use crate::config::origin::Setting;
-use crate::config::section::{Problem, Section, Source, is_header_key};
+use crate::config::origin::{Diagnosis, Problem, Setting};
+use crate::config::section::{Section, Source, is_header_key};
 use crate::config::tool::ToolLayer;
-use crate::config::value::{FromToml, Mismatch};
+use crate::config::value::FromToml;
 
 /// The header of one tool file.
 #[derive(Debug, Clone)]
@@ -93,10 +93,10 @@ impl Metadata {
     }
 }
 
-fn version_range(value: &DeValue<'_>) -> Result<String, Mismatch> {
+fn version_range(value: &DeValue<'_>) -> Result<String, Diagnosis> {
     let range = String::from_toml(value)?;
     match problem_of_python(&range) {
-        Some(fix) => Err(Mismatch { what: format!("\"{range}\" is not a version specifier"), fix }),
+        Some(fix) => Err(Diagnosis { what: format!("\"{range}\" is not a version specifier"), fix }),
         None => Ok(range),
     }
 }
@@ -135,7 +135,7 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
             return Ok(name);
         }
         let fix = format!("use letters, digits and _, and no digit first: \"{}\"", nearest_identifier(&name));
-        Err(Mismatch { what: format!("\"{name}\" is not a valid pack name"), fix })
+        Err(Diagnosis { what: format!("\"{name}\" is not a valid pack name"), fix })
     });
     let layer = ToolLayer::of_header(&hostler);
     hostler.finish(false);

@@ -87,9 +87,9 @@ impl FileEntry {
     }
 
     /// Why its arguments are unknown, if they are.
-    pub fn is_unknown(&self) -> Option<&str> {
+    pub fn is_unknown(&self) -> Option<String> {
         match &self.file.status {
-            Status::SchemaUnknown { reason } => Some(reason),
+            Status::SchemaUnknown { reason } => Some(reason.to_string()),
             _ => None,
         }
     }

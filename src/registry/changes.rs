@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
+use crate::config::origin::Diagnosis;
 use crate::config::tool::Effects;
 use crate::discovery::{JsonSchema, Kind, Status, ToolFile};
 
@@ -113,12 +114,13 @@ pub(super) fn add_missing(files: &mut Vec<ToolFile>, before: &Catalogue) {
     for file in before.files.iter().map(|entry| &entry.file).filter(was_one) {
         let namesake = files.iter().any(|other| other.path == file.path || other.pack == file.pack);
         if !namesake {
-            let what = match std::fs::metadata(&file.path) {
-                Ok(about) if about.is_file() => "is no longer executable; run `chmod +x` on it",
-                Ok(_) => "is no longer a file; put it back",
-                Err(_) => "no longer exists; put it back",
+            let (what, fix) = match std::fs::metadata(&file.path) {
+                Ok(about) if about.is_file() => ("is no longer executable", "run `chmod +x` on it"),
+                Ok(_) => ("is no longer a file", "put it back"),
+                Err(_) => ("no longer exists", "put it back"),
             };
-            let reason = format!("{} {what}, or refresh to remove it from the list", file.path.display());
+            let what = format!("{} {what}", file.path.display());
+            let reason = Diagnosis::new(what, format!("{fix}, or refresh to remove it from the list"));
             files.push(ToolFile { status: Status::Missing { reason }, ..file.clone() });
         }
     }

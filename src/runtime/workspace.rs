@@ -8,9 +8,10 @@ use super::Runtime;
 use crate::builtin::Builtins;
 use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
-use crate::config::origin::Place;
+use crate::config::origin::{Diagnosis, Place};
 use crate::config::section::nearest;
 use crate::config::tables::OnSchemaFailure;
+use crate::config::tool::ToolLayer;
 use crate::config::{Config, ConfigError, ConfigOptions, paths};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
@@ -130,26 +131,25 @@ impl Workspace {
     }
 
     /// Tables of the configuration that fit no tool there is, with the name that may have been meant.
-    pub fn unmatched_settings(&self) -> Vec<(Option<Place>, String)> {
+    pub fn unmatched_settings(&self) -> Vec<(Place, Diagnosis)> {
         let catalogue = self.calls.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
         let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let config = &self.config;
-        let tables = config.packs.iter().map(|(name, pack)| (name, &pack.place, &packs));
-        let functions = config.functions.iter().map(|(name, function)| (name, &function.place, &tools));
-        let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
-        let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
-            let near = listed_as(name)
-                .map(|listed| format!("; it is listed as {listed}: write [tool.{listed}]"))
-                .or_else(|| nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?")));
-            // In headers the table is called so.
-            let of_header =
-                || "; in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one".to_owned();
-            let near = near.filter(|_| name != "hostler").or_else(|| (name == "hostler").then(of_header));
-            let text = format!("there is no tool {name} that these settings are for{}", near.unwrap_or_default());
-            (place.clone(), text)
+        let tables = self.config.packs.iter().map(|table| (table, &packs));
+        let functions = self.config.functions.iter().map(|table| (table, &tools));
+        let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));
+        let describe = |((name, layer), known): ((&String, &ToolLayer), &Vec<&str>)| {
+            let near = listed_as(name).or_else(|| nearest(name, known.iter().copied()));
+            let fix = match near {
+                // In headers the table is called so.
+                _ if name == "hostler" => "write [tool] for every tool, or [tool.NAME] for one".to_owned(),
+                Some(near) => format!("did you mean {near}?"),
+                None => "correct the name, or remove the table".to_owned(),
+            };
+            let what = format!("there is no tool {name} that these settings are for");
+            Some((layer.place.clone()?, Diagnosis::new(what, fix)))
         };
-        unmatched.map(say).collect()
+        unmatched.filter_map(describe).collect()
     }
 
     /// Sees to processes while hostler runs: what tools leave behind goes with their workers, and what killed runs of

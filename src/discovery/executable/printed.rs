@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
-use crate::config::origin::Setting;
+use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
 use crate::discovery::{Function, JsonSchema};
@@ -25,20 +25,29 @@ const MOST_SHOWN: usize = 120;
 pub(super) struct Printed {
     pub functions: Vec<Function>,
     pub declared: ToolLayer,
-    /// Declarations that were not understood, one message each.
-    pub remarks: Vec<String>,
+    /// Declarations that were not understood.
+    pub remarks: Vec<Diagnosis>,
+}
+
+fn unusable(what: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(what, "let `--schema` print a JSON schema of its arguments")
+}
+
+/// The same about one tool or parameter.
+fn of_one(name: &str) -> impl Fn(Diagnosis) -> Diagnosis {
+    move |reason| Diagnosis::new(format!("`{name}`: {}", reason.what), reason.fix)
 }
 
 /// The tools that an executable holds, or why its output cannot be used. A single one has the file's name.
-pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "the output of `--schema` is not UTF-8".to_owned())?;
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
+    let text = std::str::from_utf8(bytes).map_err(|_| unusable("the output of `--schema` is not UTF-8"))?;
     if text.trim().is_empty() {
-        return Err("`--schema` prints nothing".to_owned());
+        return Err(unusable("`--schema` prints nothing"));
     }
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let first = text.trim_start().lines().next().unwrap_or_default();
         let first = shortened(first.chars().filter(|one| !one.is_control()).collect());
-        format!("the output of `--schema` begins with `{first}` and is not JSON: {error}")
+        unusable(format!("the output of `--schema` begins with `{first}` and is not JSON: {error}"))
     })?;
     match value {
         Value::Object(tool) => {
@@ -47,30 +56,30 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
             printed.remarks = printed.add(&tool, name.to_owned())?;
             Ok(printed)
         }
-        Value::Array(tools) if tools.is_empty() => Err("`--schema` prints an empty list".to_owned()),
+        Value::Array(tools) if tools.is_empty() => Err(unusable("`--schema` prints an empty list")),
         Value::Array(tools) if tools.len() > MOST_TOOLS => {
-            Err(format!("`--schema` prints more than {MOST_TOOLS} tools"))
+            Err(unusable(format!("`--schema` prints more than {MOST_TOOLS} tools")))
         }
         Value::Array(tools) => several(tools),
-        _ => Err("the output of `--schema` is neither an object nor a list of objects".to_owned()),
+        _ => Err(unusable("the output of `--schema` is neither an object nor a list of objects")),
     }
 }
 
-fn several(tools: Vec<Value>) -> Result<Printed, String> {
+fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
     let (mut found, mut objects) = (Printed::default(), Vec::new());
     for (place, tool) in (1..).zip(tools) {
         let Value::Object(tool) = tool else {
-            return Err(format!("item {place} of the output of `--schema` is not an object"));
+            return Err(unusable(format!("item {place} of the output of `--schema` is not an object")));
         };
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
         if !is_identifier(&name) {
-            return Err(format!("item {place} of the output of `--schema` has no valid `name`"));
+            return Err(unusable(format!("item {place} of the output of `--schema` has no valid `name`")));
         }
         if found.functions.iter().any(|other| other.name == name) {
-            return Err(format!("`--schema` prints two tools called `{name}`"));
+            return Err(unusable(format!("`--schema` prints two tools called `{name}`")));
         }
         let remarks = found.add(&tool, name.clone())?;
-        found.remarks.extend(remarks.into_iter().map(|remark| format!("`{name}`: {remark}")));
+        found.remarks.extend(remarks.into_iter().map(of_one(&name)));
         objects.push(tool);
     }
     found.declared = declared_settings(&objects)?;
@@ -79,12 +88,12 @@ fn several(tools: Vec<Value>) -> Result<Printed, String> {
 
 impl Printed {
     /// Adds a tool. Returns what of it was not understood.
-    fn add(&mut self, tool: &Schema, name: String) -> Result<Vec<String>, String> {
+    fn add(&mut self, tool: &Schema, name: String) -> Result<Vec<Diagnosis>, Diagnosis> {
         let (declared, remarks) = declared_policy(tool);
         let description =
             tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        let input = input_of(tool).map_err(|reason| format!("`{name}`: {reason}"))?;
-        let output = output_of(tool).map_err(|reason| format!("`{name}`: {reason}"))?;
+        let input = input_of(tool).map_err(of_one(&name))?;
+        let output = output_of(tool).map_err(of_one(&name))?;
         self.functions.push(Function {
             summary: description.map(first_paragraph),
             description: description.map(str::to_owned),
@@ -111,22 +120,23 @@ fn shortened(text: String) -> String {
 }
 
 /// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
-fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, String> {
+fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
     let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
     let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
     for tool in tools {
         if let Some(value) = get(tool, "protocol") {
             let word = value.as_str().and_then(Protocol::of);
-            let own =
-                word.ok_or_else(|| format!("unknown `protocol` {value}; write \"v1\" or \"bare\", or remove it"))?;
+            let own = word.ok_or_else(|| {
+                Diagnosis::new(format!("unknown `protocol` {value}"), "write \"v1\" or \"bare\", or remove it")
+            })?;
             if protocol.replace(own).is_some_and(|other| other != own) {
-                return Err("`--schema` prints two protocols, and a file has one".to_owned());
+                return Err(unusable("`--schema` prints two protocols, and a file has one"));
             }
         }
         if let Some(value) = get(tool, "secrets") {
             let names: Result<Vec<String>, _> = serde_json::from_value(value);
             let all = secrets.get_or_insert_default();
-            all.extend(names.map_err(|_| "`secrets` is not a list of names".to_owned())?);
+            all.extend(names.map_err(|_| unusable("`secrets` is not a list of names"))?);
             all.sort_unstable();
             all.dedup();
         }
@@ -137,7 +147,7 @@ fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, String> {
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being
 /// served; where it restricts the tool (approval, sandbox, risk, modes), the strictest value takes its place.
-fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<String>) {
+fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<Diagnosis>) {
     let mut reader = PolicyReader { tool, remarks: Vec::new() };
     let policy = DeclaredPolicy {
         version: reader.read("version", None),
@@ -156,7 +166,7 @@ fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<String>) {
 
 struct PolicyReader<'a> {
     tool: &'a Schema,
-    remarks: Vec<String>,
+    remarks: Vec<Diagnosis>,
 }
 
 impl<'a> PolicyReader<'a> {
@@ -171,7 +181,8 @@ impl<'a> PolicyReader<'a> {
         let read = as_written.or_else(|_| serde_json::from_value(lowercase(value)));
         let used = read.or_else(|error| {
             let used = strictest.as_ref().map_or("ignored".to_owned(), |value| format!("taken as {}", json!(value)));
-            self.remarks.push(format!("`{key}` is {used}: {}", shortened(error.to_string())));
+            let what = format!("`{key}` is {used}: {}", shortened(error.to_string()));
+            self.remarks.push(Diagnosis::new(what, format!("correct `{key}` in the output of `--schema`")));
             strictest.ok_or(error)
         });
         used.ok().map(Setting::declared)
@@ -183,8 +194,8 @@ impl<'a> PolicyReader<'a> {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let time = parse_duration(&text).filter(|time| !time.is_zero());
         if time.is_none() {
-            let text = shortened(text);
-            self.remarks.push(format!("`{key}` is ignored: expected seconds or a string like \"30s\", got {text}"));
+            let what = format!("`{key}` is ignored: got {}", shortened(text));
+            self.remarks.push(Diagnosis::new(what, "print a number of seconds, or a string like \"30s\""));
         }
         time.map(Setting::declared)
     }
@@ -215,25 +226,25 @@ const ALIASES: [(&str, &str); 10] = [
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
 
 /// The schema of the arguments.
-fn input_of(tool: &Schema) -> Result<Schema, String> {
+fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     let Some((key, value)) = first_of(tool, &["input_schema", "inputSchema", "parameters"]) else {
         return Ok(object(json!({"type": "object"})));
     };
-    let Value::Object(value) = value else { return Err(format!("`{key}` is not an object")) };
+    let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
     let schema = if key == "parameters" && !is_schema(value) { from_parameters(value)? } else { value.clone() };
     checked(key, schema)
 }
 
 /// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`
 /// when the operation failed.
-fn output_of(tool: &Schema) -> Result<Option<Schema>, String> {
+fn output_of(tool: &Schema) -> Result<Option<Schema>, Diagnosis> {
     let Some((key, value)) = first_of(tool, &["output_schema", "outputSchema", "returns"]) else { return Ok(None) };
     let schema = match value {
         Value::Object(value) if key != "returns" || value.get("type").is_some_and(Value::is_string) => value.clone(),
         Value::Object(value) => object(json!({"type": "object", "properties": properties(value)?})),
         // Words for people.
         Value::String(_) | Value::Null => return Ok(None),
-        _ => return Err(format!("`{key}` is not an object")),
+        _ => return Err(unusable(format!("`{key}` is not an object"))),
     };
     let schema = checked(key, schema)?;
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
@@ -255,7 +266,7 @@ fn is_schema(value: &Schema) -> bool {
     value.get("type").is_some_and(|kind| kind == "object") && value.get("properties").is_none_or(Value::is_object)
 }
 
-fn from_parameters(parameters: &Schema) -> Result<Schema, String> {
+fn from_parameters(parameters: &Schema) -> Result<Schema, Diagnosis> {
     let is_required = |value: &Value| value.get("required").and_then(Value::as_bool).unwrap_or(false);
     let required = parameters.iter().filter(|(_, value)| is_required(value)).map(|(name, _)| name.as_str());
     let required: Vec<&str> = required.collect();
@@ -267,14 +278,14 @@ fn from_parameters(parameters: &Schema) -> Result<Schema, String> {
     Ok(schema)
 }
 
-fn properties(of: &Schema) -> Result<Schema, String> {
+fn properties(of: &Schema) -> Result<Schema, Diagnosis> {
     let property = |(name, value): (&String, &Value)| match value {
         Value::Object(value) if let Some(Value::String(word)) = value.get("required") => {
-            Err(format!("`required` of `{name}`: expected a boolean, got \"{word}\""))
+            Err(unusable(format!("`required` of `{name}`: expected a boolean, got \"{word}\"")))
         }
         Value::Object(value) => Ok((name.clone(), Value::Object(property(value)))),
         Value::String(kind) => Ok((name.clone(), Value::Object(property(&object(json!({"type": kind})))))),
-        _ => Err(format!("`{name}` is neither an object nor the name of a type")),
+        _ => Err(unusable(format!("`{name}` is neither an object nor the name of a type"))),
     };
     of.iter().map(property).collect()
 }
@@ -297,11 +308,11 @@ fn property(printed: &Schema) -> Schema {
 }
 
 /// A valid schema.
-fn checked(key: &str, schema: Schema) -> Result<Schema, String> {
+fn checked(key: &str, schema: Schema) -> Result<Schema, Diagnosis> {
     let value = Value::Object(schema);
     if let Err(error) = jsonschema::validator_for(&value) {
         let reason = error.to_string();
-        return Err(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default()));
+        return Err(unusable(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default())));
     }
     Ok(object(value))
 }
@@ -378,7 +389,7 @@ mod tests {
             "requires_sandbox": null,
         });
         let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
-        assert_eq!(printed.remarks, [""; 0]);
+        assert_eq!(printed.remarks, []);
         let declared = printed.functions[0].declared.as_deref().unwrap();
         assert_eq!(declared.timeout, Some(Setting::declared(Duration::from_secs(5))));
         assert_eq!(declared.effects, Some(Setting::declared(Effects::Pure)));
@@ -407,7 +418,7 @@ mod tests {
             (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
             (r#"{"secrets": "KEY"}"#, "`secrets` is not a list of names"),
         ] {
-            let reason = read(printed.as_bytes(), "tool").unwrap_err();
+            let reason = read(printed.as_bytes(), "tool").unwrap_err().to_string();
             assert!(reason.contains(words), "{printed}: {reason}");
         }
         let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap().functions;
@@ -424,8 +435,8 @@ mod tests {
             ("allowed_modes", json!(["plan", "ALERT"]), json!([]), "taken as []"),
             ("allowed_modes", json!("normal"), json!([]), "taken as []"),
             ("rate_limit_per_hour", json!("often"), json!(null), "is ignored"),
-            ("timeout", json!("soon"), json!(null), "expected seconds"),
-            ("timeout_seconds", json!(0), json!(null), "expected seconds"),
+            ("timeout", json!("soon"), json!(null), "a number of seconds"),
+            ("timeout_seconds", json!(0), json!(null), "a number of seconds"),
             ("tags", json!("web"), json!(null), "expected a sequence"),
             ("version", json!(["1".repeat(99)]), json!(null), "expected a string"),
             ("effects", json!("none"), json!(null), "`pure`, `idempotent`"),
@@ -433,11 +444,11 @@ mod tests {
             let printed = read(json!({key: value}).to_string().as_bytes(), "tool").unwrap();
             let declared = serde_json::to_value(&printed.functions[0].declared).unwrap();
             assert_eq!(declared.get(key).cloned().unwrap_or_default(), taken, "{key}: {value}");
-            assert!(printed.remarks.join("\n").contains(expected), "{:?}", printed.remarks);
+            assert!(expected.is_empty() || printed.remarks[0].to_string().contains(expected), "{:?}", printed.remarks);
             assert_eq!(printed.remarks.len(), usize::from(!expected.is_empty()), "{:?}", printed.remarks);
         }
         let several = read(br#"[{"name": "a-b", "tags": 1}, {"name": "c"}]"#, "tool").unwrap();
-        assert!(several.remarks.len() == 1 && several.remarks[0].starts_with("`a_b`: `tags` is ignored: "));
+        assert!(several.remarks.len() == 1 && several.remarks[0].what.starts_with("`a_b`: `tags` is ignored: "));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::{broken, file, file_at, names};
 fn assert_warnings(file: &ToolFile, expected: &[(usize, &str, &str)]) {
     assert_eq!(file.warnings.len(), expected.len(), "{:?}", file.warnings);
     for (warning, (line, rule, words)) in file.warnings.iter().zip(expected) {
-        assert_eq!((warning.line, warning.rule), (*line, *rule));
-        assert!(warning.text.contains(words), "{}", warning.text);
+        assert_eq!((warning.line, &*warning.rule), (*line, *rule));
+        assert!(warning.reason.to_string().contains(words), "{}", warning.reason);
     }
 }
 
