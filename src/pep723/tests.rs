@@ -58,8 +58,8 @@ fn files_without_a_header_and_blocks_of_other_types_are_no_header() {
 #[test]
 fn an_opening_without_a_block_is_an_error_at_its_line() {
     for (source, line, fix) in [
-        ("# /// script\n# dependencies = []\n\nimport os\n", 1, "before line 3"),
-        ("# /// script\n# dependencies = []", 1, "before the end of the file"),
+        ("# /// script\n# dependencies = []\n\nimport os\n", 3, "end it with"),
+        ("# /// script\n# dependencies = []", 2, "end it with"),
         ("# /// script \n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
         ("#/// script\n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
         ("# /// Script\n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
@@ -67,13 +67,13 @@ fn an_opening_without_a_block_is_an_error_at_its_line() {
         ("#!/usr/bin/python\n# // script\n# dependencies = []\n# ///\n", 2, "write exactly `# /// script`"),
         ("# /// scirpt\n# requires-python = \">=3.9\"\n# ///\n", 1, "write exactly `# /// script`"),
         ("## /// script\n## dependencies = []\n## ///\n", 1, "write exactly `# /// script`"),
-        ("# /// script\n#dependencies = []\n# ///\n", 2, "put a space after the `#`"),
-        ("# /// script\n# dependencies = [\n\n# ]\n# ///\n", 3, "write `#`"),
-        ("# /// script\n# dependencies = []\n#///\nimport os\n", 3, "write exactly `# ///`"),
-        ("# /// script\n# dependencies = []\n# /// \nimport os\n", 3, "write exactly `# ///`"),
+        ("# /// script\n#dependencies = []\n# ///\n", 2, "begin each line"),
+        ("# /// script\n# dependencies = [\n\n# ]\n# ///\n", 3, "begin each line"),
+        ("# /// script\n# dependencies = []\n#///\nimport os\n", 3, "a line `# ///`"),
+        ("# /// script\n# dependencies = []\n# /// \nimport os\n", 4, "a line `# ///`"),
         ("# /// script\n# ///\nimport os\n", 1, "`# dependencies = []`"),
         ("# /// script\n# x\n# ///\n\n# /// script\n# x\n# ///\n", 5, "keep one of them"),
-        ("# /// notes\n# /// script\n# dependencies = []\n# ///\n", 2, "close that block"),
+        ("# /// notes\n# /// script\n# dependencies = []\n# ///\n", 2, "an empty line above it"),
     ] {
         let error = read(source).unwrap_err();
         assert_eq!(error.line, line, "{source}");
