@@ -208,7 +208,6 @@ pub(super) fn missing_module(module: &str, file: &ToolFile) -> Option<String> {
     }
     let told = module_advice(top, file.header.as_ref())?;
     Some(match did_you_mean(top, file) {
-        Some(question) if is_well_known(top) => capital(&question),
         Some(question) => format!("{} If not: {}", capital(&question), told.replacen("If", "if", 1)),
         None if is_well_known(top) || is_standard(top) => told,
         None => format!("{told}. If it is yours, put the file {top}.py or the folder {top} into {}", folder.display()),

@@ -72,87 +72,15 @@ impl KnownType {
     /// The type of this full dotted name.
     pub(super) fn named(full: &str) -> Option<Self> {
         let (module, name) = full.rsplit_once('.')?;
+        let of = |module: &str| {
+            let mut rows = KNOWN.iter().filter(|(known, ..)| *known == module);
+            rows.find(|(_, names, _)| names.split(' ').any(|known| known == name)).map(|row| row.2)
+        };
         match module {
-            "builtins" => Self::builtin(name),
-            "typing" | "typing_extensions" => Self::from_typing(name).or_else(|| Self::collection(name)),
-            "collections" | "collections.abc" => Self::collection(name),
-            "types" if name == "NoneType" => Some(Self::Null),
-            "datetime" => Self::of_time(name),
-            "uuid" if name == "UUID" => Some(Self::Format("uuid")),
-            "decimal" if name == "Decimal" => Some(Self::Decimal),
-            "ipaddress" => Self::of_address(name),
-            "re" if name == "Pattern" => Some(Self::Format("regex")),
-            "pathlib" if name.ends_with("Path") => Some(Self::Format("path")),
-            "os" if name == "PathLike" => Some(Self::Format("path")),
-            "dataclasses" if name == "InitVar" => Some(Self::Qualifier),
-            _ => None,
+            "typing" | "typing_extensions" => of("typing").or_else(|| of("collections")),
+            "collections.abc" => of("collections"),
+            _ => of(module),
         }
-    }
-
-    fn builtin(name: &str) -> Option<Self> {
-        Some(match name {
-            "str" => Self::Text,
-            "int" => Self::Integer,
-            "float" => Self::Number,
-            "bool" => Self::Boolean,
-            "bytes" | "bytearray" => Self::Bytes,
-            "list" => Self::List,
-            "set" | "frozenset" => Self::Set,
-            "tuple" => Self::Tuple,
-            "dict" => Self::Mapping,
-            _ => return None,
-        })
-    }
-
-    fn from_typing(name: &str) -> Option<Self> {
-        Some(match name {
-            "Text" | "LiteralString" => Self::Text,
-            "Pattern" => Self::Format("regex"),
-            "List" => Self::List,
-            "FrozenSet" => Self::Set,
-            "Tuple" => Self::Tuple,
-            "Dict" | "DefaultDict" => Self::Mapping,
-            "Optional" => Self::Optional,
-            "Union" => Self::Union,
-            "Literal" => Self::Literal,
-            "Annotated" => Self::Annotated,
-            "Required" | "NotRequired" | "ReadOnly" | "Final" => Self::Qualifier,
-            "ClassVar" => Self::ClassVariable,
-            "NewType" => Self::NewType,
-            "TypeAliasType" => Self::MadeAlias,
-            "Unpack" => Self::Unpack,
-            _ => return None,
-        })
-    }
-
-    fn collection(name: &str) -> Option<Self> {
-        Some(match name {
-            "Sequence" | "MutableSequence" | "Iterable" | "Collection" | "deque" | "Deque" => Self::Sequence,
-            "Set" | "AbstractSet" | "MutableSet" => Self::Set,
-            "Mapping" | "MutableMapping" | "OrderedDict" | "defaultdict" => Self::Mapping,
-            "Counter" => Self::Counter,
-            _ => return None,
-        })
-    }
-
-    fn of_time(name: &str) -> Option<Self> {
-        Some(Self::Format(match name {
-            "datetime" => "date-time",
-            "date" => "date",
-            "time" => "time",
-            "timedelta" => "duration",
-            _ => return None,
-        }))
-    }
-
-    fn of_address(name: &str) -> Option<Self> {
-        Some(Self::Format(match name {
-            "IPv4Address" => "ipv4",
-            "IPv6Address" => "ipv6",
-            "IPv4Network" => "ipv4network",
-            "IPv6Network" => "ipv6network",
-            _ => return None,
-        }))
     }
 
     /// The schema of the type without arguments.
@@ -202,6 +130,53 @@ impl KnownType {
         }
     }
 }
+
+/// Known types by module and name. Those of `collections` are in `typing` too.
+const KNOWN: &[(&str, &str, KnownType)] = &[
+    ("builtins", "str", KnownType::Text),
+    ("builtins", "int", KnownType::Integer),
+    ("builtins", "float", KnownType::Number),
+    ("builtins", "bool", KnownType::Boolean),
+    ("builtins", "bytes bytearray", KnownType::Bytes),
+    ("builtins", "list", KnownType::List),
+    ("builtins", "set frozenset", KnownType::Set),
+    ("builtins", "tuple", KnownType::Tuple),
+    ("builtins", "dict", KnownType::Mapping),
+    ("typing", "Text LiteralString", KnownType::Text),
+    ("typing", "Pattern", KnownType::Format("regex")),
+    ("typing", "List", KnownType::List),
+    ("typing", "FrozenSet", KnownType::Set),
+    ("typing", "Tuple", KnownType::Tuple),
+    ("typing", "Dict DefaultDict", KnownType::Mapping),
+    ("typing", "Optional", KnownType::Optional),
+    ("typing", "Union", KnownType::Union),
+    ("typing", "Literal", KnownType::Literal),
+    ("typing", "Annotated", KnownType::Annotated),
+    ("typing", "Required NotRequired ReadOnly Final", KnownType::Qualifier),
+    ("typing", "ClassVar", KnownType::ClassVariable),
+    ("typing", "NewType", KnownType::NewType),
+    ("typing", "TypeAliasType", KnownType::MadeAlias),
+    ("typing", "Unpack", KnownType::Unpack),
+    ("collections", "Sequence MutableSequence Iterable Collection deque Deque", KnownType::Sequence),
+    ("collections", "Set AbstractSet MutableSet", KnownType::Set),
+    ("collections", "Mapping MutableMapping OrderedDict defaultdict", KnownType::Mapping),
+    ("collections", "Counter", KnownType::Counter),
+    ("types", "NoneType", KnownType::Null),
+    ("datetime", "datetime", KnownType::Format("date-time")),
+    ("datetime", "date", KnownType::Format("date")),
+    ("datetime", "time", KnownType::Format("time")),
+    ("datetime", "timedelta", KnownType::Format("duration")),
+    ("uuid", "UUID", KnownType::Format("uuid")),
+    ("decimal", "Decimal", KnownType::Decimal),
+    ("ipaddress", "IPv4Address", KnownType::Format("ipv4")),
+    ("ipaddress", "IPv6Address", KnownType::Format("ipv6")),
+    ("ipaddress", "IPv4Network", KnownType::Format("ipv4network")),
+    ("ipaddress", "IPv6Network", KnownType::Format("ipv6network")),
+    ("re", "Pattern", KnownType::Format("regex")),
+    ("pathlib", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath", KnownType::Format("path")),
+    ("os", "PathLike", KnownType::Format("path")),
+    ("dataclasses", "InitVar", KnownType::Qualifier),
+];
 
 /// The schema of a pydantic type by its full dotted name.
 pub(super) fn pydantic_type(full: &str, side: Side) -> Option<Schema> {
