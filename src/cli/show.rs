@@ -27,7 +27,7 @@ pub(super) fn run(app: &Workspace, args: &Show) -> ExitCode {
 /// Reports that there is no such tool, or why it is not served.
 pub(super) fn missing(name: &str, not_found: NotFound) -> ExitCode {
     match not_found {
-        NotFound::Broken(path, reason) => style::complain(7, &format!("{} is broken: {reason}", path.display())),
+        NotFound::Broken(source, reason) => style::complain(7, &format!("{source} is broken: {reason}")),
         NotFound::Unknown { advice, .. } => style::complain(3, &format!("there is no tool {name}; {advice}")),
     }
 }

@@ -9,9 +9,9 @@ mod imports;
 mod python;
 mod reader;
 mod scan;
-mod source_id;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,6 @@ pub use python::{
 };
 pub use reader::Answers;
 pub use scan::{FolderProblem, Scan, scan_all};
-pub use source_id::SourceId;
 #[cfg(test)]
 pub use {python::read_bytes, scan::scan};
 
@@ -229,6 +228,47 @@ impl ToolFile {
     fn break_with(&mut self, line: Option<usize>, reason: Diagnosis) {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
+        }
+    }
+}
+
+/// What offers tools. Pools, queues and caches are kept by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SourceId {
+    /// A Python file.
+    Python(PathBuf),
+    /// A program that answers `--schema`.
+    Executable(PathBuf),
+    /// A tool inside hostler, by its pack.
+    Builtin(String),
+}
+
+impl SourceId {
+    /// The file, for sources that are one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Python(path) | Self::Executable(path) => Some(path),
+            Self::Builtin(_) => None,
+        }
+    }
+}
+
+impl ToolFile {
+    /// Its identity: the same for every version of it.
+    pub fn source(&self) -> SourceId {
+        match self.kind {
+            Kind::Python | Kind::Internal => SourceId::Python(self.path.clone()),
+            Kind::Executable => SourceId::Executable(self.path.clone()),
+            Kind::Builtin => SourceId::Builtin(self.pack.clone()),
+        }
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Python(path) | Self::Executable(path) => path.display().fmt(formatter),
+            Self::Builtin(pack) => formatter.write_str(pack),
         }
     }
 }

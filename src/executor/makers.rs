@@ -136,11 +136,11 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
 
 /// Passes the type descriptions of a version's worker to the registry, which reads the file again.
 pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
-    let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
-    Arc::new(move |told| {
+    let (registry, source, version) = (Arc::downgrade(registry), entry.file.source(), entry.version);
+    Arc::new(move |description| {
         let Some(registry) = registry.upgrade() else { return };
-        let (path, told) = (path.clone(), told.to_owned());
-        tokio::task::spawn_blocking(move || registry.described(&path, version, told.get()));
+        let (source, description) = (source.clone(), description.to_owned());
+        tokio::task::spawn_blocking(move || registry.described(&source, version, description.get()));
     })
 }
 

@@ -16,7 +16,7 @@ use crate::config::builtin::ALIASES;
 use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
-    FolderProblem, Function, JsonSchema, Kind, Scan, Status, ToolFile, resolve_collisions, resolve_overrides,
+    FolderProblem, Function, JsonSchema, Kind, Scan, SourceId, Status, ToolFile, resolve_collisions, resolve_overrides,
 };
 
 /// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
@@ -50,7 +50,7 @@ impl FileEntry {
         stand_ins: &mut StandIns,
         complete: &CompleteSchemas<'_>,
     ) -> Self {
-        let stand_in = stand_ins.remove(&file.path);
+        let stand_in = stand_ins.remove(&file.source());
         let paths = std::iter::once(&file.path).chain(&file.helpers);
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
         // Built-in tools have no file.
@@ -254,6 +254,11 @@ impl Catalogue {
             }));
         }
         self.files.push(entry);
+    }
+
+    /// The file, program or built-in tool of this identity.
+    pub(super) fn entry_of(&self, source: &SourceId) -> Option<&Arc<FileEntry>> {
+        self.files.iter().find(|entry| entry.file.source() == *source)
     }
 
     /// Tools that can be called.
