@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{FileReport, Finding, Interpreters, Report, rule};
 use crate::config::origin::{Diagnosis, Origin, Place, Setting};
-use crate::config::secrets::SecretSource;
+use crate::config::tables::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
 

@@ -12,7 +12,7 @@ use super::options::Remove;
 use super::style::Consent;
 use super::{install, style};
 use crate::config::section::nearest;
-use crate::config::{Config, ConfigOptions, paths};
+use crate::config::{Config, ConfigOptions, environment};
 use crate::discovery::{Kind, ToolFile};
 use crate::outcome::Code;
 use crate::registry::Catalogue;
@@ -45,8 +45,10 @@ struct Removal {
 async fn remove(args: &Remove, wanted: &ConfigOptions, directory: &Path) -> Result<(), Refused> {
     let config = Config::load(wanted, directory).map_err(|error| Refused(style::USAGE, error.to_string()))?;
     let app = Workspace::build(config);
-    let folder =
-        args.from.as_ref().map_or_else(|| paths::user_tools(&wanted.environment), |folder| directory.join(folder));
+    let folder = args
+        .from
+        .as_ref()
+        .map_or_else(|| environment::user_tools(&wanted.environment), |folder| directory.join(folder));
     let removal = find(args, &app, &folder).await?;
     style::note(&removal.as_text());
     let shown = removal.as_json();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::environment::Environment;
+use super::environment::from_file;
 use super::origin::{Diagnosis, Problem, Setting};
-use super::paths::from_file;
 use super::section::{Section, nearest};
 use super::value::{FromToml, Word, mismatch};
 

@@ -9,11 +9,10 @@ use std::time::Duration;
 use super::builtin::BuiltinSettings;
 use super::environment::Environment;
 use super::origin::{Origin, Problem, Setting};
-use super::secrets::{self, SecretSource};
 use super::section::{Section, Source};
-use super::tables::{Envelope, Executables, Limits};
+use super::tables::{Envelope, Executables, Limits, SecretSource, read_secrets};
 use super::tool::{ToolLayer, strings};
-use super::{paths, value};
+use super::{environment, value};
 
 /// The file that is searched for in the working directory and the folders above it.
 pub const FILE_NAME: &str = "hostler.toml";
@@ -101,7 +100,7 @@ fn list(problems: &[Problem]) -> String {
 impl Config {
     /// Reads the configuration of a directory: the project's file over the user's.
     pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
-        let user = paths::user_config(&options.environment);
+        let user = environment::user_config(&options.environment);
         let mut files: Vec<PathBuf> = user.is_file().then_some(user).into_iter().collect();
         files.extend(project_file(options, directory));
         files.dedup();
@@ -167,7 +166,7 @@ impl Config {
             envelope: Envelope::read(top.section("mcp")),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
-            secrets: secrets::read(&top.section("secrets"), variables),
+            secrets: read_secrets(&top.section("secrets"), variables),
             every,
             packs,
             functions,
@@ -199,12 +198,12 @@ fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) ->
         return Setting { value, origin: Origin::Flag("--tools") };
     }
     if let Some(Setting { value, origin }) = named {
-        let value = value.iter().map(|path| paths::from_file(&origin, path, variables)).collect();
+        let value = value.iter().map(|path| environment::from_file(&origin, path, variables)).collect();
         return Setting { value, origin };
     }
     let project = project_file(options, directory);
     let beside_project = project.as_deref().and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = paths::system_tools().into_iter().chain([paths::user_tools(variables), beside_project]);
+    let usual = environment::system_tools().into_iter().chain([environment::user_tools(variables), beside_project]);
     // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
     Setting::default_value(usual.collect())
 }

@@ -6,8 +6,6 @@ pub mod effective;
 pub mod environment;
 pub mod load;
 pub mod origin;
-pub mod paths;
-pub mod secrets;
 pub mod section;
 pub mod tables;
 pub mod tool;

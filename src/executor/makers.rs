@@ -10,7 +10,7 @@ use serde_json::value::to_raw_value;
 use super::advice;
 use super::store::{Describe, Identity};
 use crate::config::Config;
-use crate::config::secrets::SecretSource;
+use crate::config::tables::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;

@@ -12,7 +12,7 @@ use crate::config::origin::{Diagnosis, Place};
 use crate::config::section::nearest;
 use crate::config::tables::OnSchemaFailure;
 use crate::config::tool::ToolLayer;
-use crate::config::{Config, ConfigError, ConfigOptions, paths};
+use crate::config::{Config, ConfigError, ConfigOptions, environment};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
@@ -56,7 +56,7 @@ impl Workspace {
     /// A workspace beside others, with these layers around its calls.
     pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins, layers: Vec<Arc<dyn Layer>>) -> Self {
         let config = Arc::new(config);
-        let cache = paths::cache(&config.environment);
+        let cache = environment::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
@@ -111,7 +111,7 @@ impl Workspace {
 
     /// Keeps up with the tool files while nobody calls, until what this gives is dropped.
     pub fn watch(&self) -> Watching {
-        let sources = Sources::in_cache(&paths::cache(&self.config.environment));
+        let sources = Sources::in_cache(&environment::cache(&self.config.environment));
         let service = Arc::downgrade(&self.calls);
         let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {
