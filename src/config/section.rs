@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::declared_policy::DeclaredPolicy;
 use super::origin::{Diagnosis, Origin, Place, Problem, Setting};
@@ -104,10 +104,12 @@ impl<'a> Section<'a> {
 
     /// Every key with its value, of the weakest file first.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + '_ {
-        self.tables.iter().flat_map(|(source, table)| {
-            let entry = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
-                let key: &'a Spanned<toml::de::DeString<'a>> = key;
-                Entry { key: key.get_ref(), value: value.get_ref(), source, at: key.span().start }
+        self.tables.iter().flat_map(|&(source, table)| {
+            let entry = move |(key, value): (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)| Entry {
+                key: key.get_ref(),
+                value: value.get_ref(),
+                source,
+                at: key.span().start,
             };
             table.iter().map(entry)
         })
