@@ -103,9 +103,9 @@ fn a_python_that_cannot_exist_is_a_mistake() {
 
 #[test]
 fn a_secret_in_the_file_itself_is_refused() {
-    let told = mistakes("[secrets]\nKEY = \"s3cret\"\n");
-    assert!(told[0].contains("write KEY = { env = \"VARIABLE\" }"), "{told:?}");
-    assert!(!told[0].contains("s3cret"), "a value must not reach a log");
+    let messages = mistakes("[secrets]\nKEY = \"s3cret\"\n");
+    assert!(messages[0].contains("write KEY = { env = \"VARIABLE\" }"), "{messages:?}");
+    assert!(!messages[0].contains("s3cret"), "a value must not reach a log");
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn lookup<'t>(table: &'t toml::Table, place: &str) -> &'t toml::Table {
 
 /// The keys of a table, from the message about an unknown one.
 fn known_keys(table: &str) -> Vec<String> {
-    let told = mistakes(&format!("{table}\nqqqqqqqq = 1\n"));
-    let list = told.iter().find_map(|text| text.split("the keys here are ").nth(1)).unwrap();
+    let messages = mistakes(&format!("{table}\nqqqqqqqq = 1\n"));
+    let list = messages.iter().find_map(|text| text.split("the keys here are ").nth(1)).unwrap();
     list.split(", ").map(str::to_owned).collect()
 }
 
