@@ -100,11 +100,13 @@ pub fn main(environment: Environment) -> std::process::ExitCode {
     cli::main(environment)
 }
 
-/// What the benches measure inside hostler.
+/// What benches and fuzz targets reach inside hostler.
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench {
     pub use crate::call::validate_arguments;
-    pub use crate::protocol::{CallFrame, Hello};
+    pub use crate::discovery::read_bytes;
+    pub use crate::pep723::{blocks, decode, read as read_header};
+    pub use crate::protocol::{CallFrame, Hello, Incoming, parse as parse_frame, peek_id};
     pub use crate::registry::{Registry, Tool};
 }

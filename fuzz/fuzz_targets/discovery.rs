@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hostler::discovery::read_bytes;
+use hostler::bench::read_bytes;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 

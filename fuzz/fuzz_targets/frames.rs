@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use hostler::protocol::{Incoming, parse, peek_id};
+use hostler::bench::{Incoming, parse_frame as parse, peek_id};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 

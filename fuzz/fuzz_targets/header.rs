@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use hostler::pep723::{blocks, decode, read};
+use hostler::bench::{blocks, decode, read_header as read};
 use libfuzzer_sys::fuzz_target;
 use regex::Regex;
 

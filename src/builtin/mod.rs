@@ -29,7 +29,7 @@ use tool::{AnyBuiltin, Running};
 
 /// Adds all of hostler's own tools.
 fn own(config: &Config, tools: &mut Builtins) {
-    let folders = config.layer.builtin.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
+    let folders = config.builtin.roots.as_ref().map(|roots| roots.value.clone()).unwrap_or_default();
     let roots = Roots::new(folders);
     let added = files::add(tools, &roots)
         .and_then(|()| search::add(tools, &roots))
@@ -59,7 +59,7 @@ pub enum Unregistered {
 impl Builtins {
     /// Those that a configuration enables.
     pub fn of(config: &Config) -> Self {
-        let on = config.layer.builtin.enabled();
+        let on = config.builtin.enabled();
         let mut tools = Self::every(config);
         tools.0.retain(|name, _| on.contains(name.as_str()));
         tools
@@ -180,7 +180,7 @@ mod tests {
                 let output = function.output_schema.as_ref().map(crate::discovery::JsonSchema::read);
                 serde_json::json!({
                     "name": function.name, "description": function.description, "input": function.input_schema.read(),
-                    "output": output, "declared": function.declared,
+                    "output": output, "declared": function.declared.as_ref().map(|declared| declared.policy.as_json()),
                 })
             })
             .collect();

@@ -18,8 +18,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::config::declared_policy::{Declared, Risk};
-use crate::config::tool::Effects;
+use crate::config::declared_policy::Risk;
+use crate::config::origin::Setting;
+use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
@@ -34,20 +35,20 @@ pub struct About {
     pub name: String,
     /// What it does, for models. Lists show the first paragraph.
     pub description: String,
-    /// Its declared policy, which the configuration can override.
-    pub declared: Declared,
+    /// What it declares, which the configuration can override.
+    pub declared: ToolLayer,
 }
 
 impl About {
     /// A tool whose calls are not safe to repeat, unless `effects` says otherwise.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self { name: name.into(), description: description.into(), declared: Declared::default() }
+        Self { name: name.into(), description: description.into(), declared: ToolLayer::default() }
     }
 
     /// Declares the effect of repeating a call.
     #[must_use]
     pub fn effects(mut self, effects: Effects) -> Self {
-        self.declared.effects = Some(effects);
+        self.declared.effects = Some(Setting::declared(effects));
         self
     }
 
@@ -60,22 +61,22 @@ impl About {
     /// Declares its category, and how much harm it can do.
     #[must_use]
     pub fn risk(mut self, category: impl Into<String>, risk: Risk) -> Self {
-        self.declared.category = Some(category.into());
-        self.declared.risk_level = Some(risk);
+        self.declared.policy.category = Some(Setting::declared(category.into()));
+        self.declared.policy.risk_level = Some(Setting::declared(risk));
         self
     }
 
     /// Declares tags.
     #[must_use]
     pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.declared.tags = Some(tags.into_iter().map(Into::into).collect());
+        self.declared.policy.tags = Some(Setting::declared(tags.into_iter().map(Into::into).collect()));
         self
     }
 
     /// Declares the default time limit of a call.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.declared.timeout = Some(limit);
+        self.declared.timeout = Some(Setting::declared(limit));
         self
     }
 }

@@ -240,7 +240,7 @@ fn config(service: &CallService) -> Value {
         "files": config.files.iter().map(|path| path.display().to_string()).collect::<Value>(),
         "tools": config.tools_there().map(|path| path.display().to_string()).collect::<Value>(),
         "log": config.log.value,
-        "secrets": config.layer.secrets.keys().collect::<Vec<_>>(),
+        "secrets": config.secrets.keys().collect::<Vec<_>>(),
     })
 }
 

@@ -18,7 +18,7 @@ use super::layer::{CallCounts, CountLayer, LogLayer};
 use super::request::CallRequest;
 use super::{host, results, validate, waits};
 use crate::config::Config;
-use crate::discovery::Status;
+use crate::discovery::{SourceId, Status};
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
@@ -194,7 +194,7 @@ impl CallService {
     /// The tool of that name in its file's current version.
     fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
         self.registry.find(name).map_err(|missing| match missing {
-            NotFound::Broken(path, reason) => broken_fault(name, &path, &reason),
+            NotFound::Broken(source, reason) => broken_fault(name, &source, &reason),
             NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
         })
     }
@@ -383,7 +383,7 @@ fn did_not_start(settled: &Settled, fault: &Fault) -> bool {
 /// Checks a call before it runs, and serializes its arguments.
 fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
     if let Some(reason) = tool.entry.broken() {
-        return Err(broken_fault(&tool.name, &tool.entry.file.path, &reason));
+        return Err(broken_fault(&tool.name, &tool.entry.file.source(), &reason));
     }
     if tool.settings.validate.value {
         validate::arguments(tool, &mut arguments)?;
@@ -393,10 +393,10 @@ fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
     })
 }
 
-fn broken_fault(name: &str, path: &std::path::Path, reason: &str) -> Fault {
-    let is_python = path.extension().is_some_and(|end| end == "py");
+fn broken_fault(name: &str, source: &SourceId, reason: &str) -> Fault {
+    let is_python = matches!(source, SourceId::Python(_));
     let code = if is_python { Code::StartupFailed } else { Code::CommandNotFound };
-    Fault::new(code, format!("{name} cannot be called: {} is broken: {reason}", path.display()))
+    Fault::new(code, format!("{name} cannot be called: {source} is broken: {reason}"))
 }
 
 fn not_found_fault(name: &str, near: Vec<String>, advice: &str) -> Fault {

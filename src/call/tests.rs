@@ -149,7 +149,7 @@ async fn an_unknown_name_suggests_the_next_step() {
     assert_eq!(bare.message, "there is no tool nede; did you mean engine.need?");
     for path in ["tools/engine.py", "./engine.py", "engine.py"] {
         let expected = fault(folder.path(), path, json!({})).await.message;
-        let right = "use the name of a tool, FILE.FUNCTION: engine.f (it has engine.f, engine.need, engine.nothing)";
+        let right = "did you mean engine.f? Similar names: engine.need, engine.nothing";
         assert_eq!(expected, format!("there is no tool {path}; {right}"));
     }
     std::fs::write(folder.path().join("tools/my-tool.py"), "import plain\ndef greet() -> int:\n    return 1\n")
@@ -157,7 +157,7 @@ async fn an_unknown_name_suggests_the_next_step() {
     std::fs::write(folder.path().join("tools/plain.py"), "def gear() -> int:\n    return 1\n").unwrap();
     std::fs::write(folder.path().join("tools/grep.py"), "def own() -> int:\n    return 1\n").unwrap();
     let own = fault(folder.path(), "grep", json!({})).await.message;
-    assert_eq!(own, "there is no tool grep; use the name of a tool, FILE.FUNCTION: grep.own", "a file's own name");
+    assert_eq!(own, "there is no tool grep; did you mean grep.own?", "a file's own name");
     let broken = fault(folder.path(), "my_tool.greet", json!({})).await;
     assert!(broken.message.contains("my-tool.py is broken: `my-tool` is not a valid pack name"), "{}", broken.message);
     let helper = fault(folder.path(), "plain.gear", json!({})).await;

@@ -9,8 +9,9 @@ use ruff_python_ast::ModModule;
 use ruff_python_parser::Parsed;
 
 use super::report::bytes_of;
-use super::{FileReport, Finding, Rule, Surroundings, Text, code, halves, imports, interpreters, rule};
+use super::{FileReport, Finding, Rule, Surroundings, Text, code, imports, interpreters, rule};
 use crate::config::EffectiveTool;
+use crate::config::origin::Diagnosis;
 use crate::discovery::{
     Kind, Status, SyntaxError, ToolFile, enough_for, may_not_be_executed, syntax_error, syntax_tree, unknown_to,
 };
@@ -49,9 +50,9 @@ pub(super) fn check(file: &ToolFile, settings: &EffectiveTool, surroundings: &Su
         findings.extend(name_problem(&file.status, rule, &text));
     }
     findings.extend(file.warnings.iter().map(|warning| {
-        let (message, fix) = halves(&warning.text);
-        let rule = Rule::named(warning.rule).unwrap_or(&rule::EXPORTS);
-        Finding::new(rule, text.range_of_line(warning.line), message, fix)
+        let Diagnosis { what, fix } = warning.reason.clone();
+        let rule = Rule::named(&warning.rule).unwrap_or(&rule::EXPORTS);
+        Finding::new(rule, text.range_of_line(warning.line), what, fix)
     }));
     if let Some(parsed) = &parsed {
         let subject = Subject { file, text: &text, settings, parsed };
@@ -90,8 +91,8 @@ pub(super) fn newer_syntax(subject: &Subject<'_>, range: &VersionSpecifiers, fin
 /// Why a file cannot be served although its header and its syntax are valid.
 pub(super) fn name_problem(status: &Status, rule: &'static Rule, text: &Text) -> Option<Finding> {
     let Status::Broken { line, reason } = status else { return None };
-    let (message, fix) = halves(reason);
-    Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), message, fix))
+    let Diagnosis { what, fix } = reason.clone();
+    Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), what, fix))
 }
 
 fn undecodable(path: &Path, bytes: &[u8], error: pep723::HeaderError) -> FileReport {
@@ -106,7 +107,7 @@ fn of_header(error: pep723::HeaderError, text: &Text) -> Vec<Finding> {
 }
 
 fn refused(parsed: &Parsed<ModModule>, text: &Text) -> Option<Finding> {
-    let SyntaxError { range, what, fix } = syntax_error(&text.source, parsed)?;
+    let SyntaxError { range, reason: Diagnosis { what, fix } } = syntax_error(&text.source, parsed)?;
     Some(Finding::new(&rule::SYNTAX, range, what, fix))
 }
 
@@ -119,25 +120,16 @@ pub(super) fn assume(file: &mut ToolFile) {
 
 /// Whether an executable can be started, and what was wrong with its metadata when it was last asked. It is not run here.
 pub(super) fn check_executable(file: &ToolFile) -> FileReport {
-    let reason = match &file.status {
-        Status::Broken { reason, .. } | Status::Missing { reason } => Some(reason),
-        _ => None,
+    let finding = |rule, reason: &Diagnosis| Finding::new(rule, None, reason.what.clone(), reason.fix.clone());
+    let found = match &file.status {
+        Status::Broken { reason, .. } | Status::Missing { reason } => {
+            let is_named = pep723::is_identifier(&file.pack);
+            Some(finding(if is_named { &rule::NO_PROGRAM } else { &rule::NAME }, reason))
+        }
+        Status::SchemaUnknown { reason } => Some(finding(&rule::METADATA, reason)),
+        Status::Ready | Status::Unasked => None,
     };
-    let found = reason.map(|reason| {
-        let (message, fix) = halves(reason);
-        let rule = if pep723::is_identifier(&file.pack) { &rule::NO_PROGRAM } else { &rule::NAME };
-        Finding::new(rule, None, message, fix)
-    });
-    let unknown = match &file.status {
-        Status::SchemaUnknown { reason } => Some(reason),
-        _ => None,
-    };
-    let remarks = unknown.into_iter().chain(file.warnings.iter().map(|remark| &remark.text)).map(|remark| {
-        // The executable's own words come first and may hold a `;`, so the last part is the fix.
-        let (message, fix) =
-            remark.rsplit_once("; ").unwrap_or((remark, "let `--schema` print a JSON schema of its arguments"));
-        Finding::new(&rule::METADATA, None, message, fix)
-    });
+    let remarks = file.warnings.iter().map(|remark| finding(&rule::METADATA, &remark.reason));
     let findings = found.into_iter().chain(remarks).collect();
     FileReport::without_text(&file.path, findings)
 }

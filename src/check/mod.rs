@@ -19,6 +19,7 @@ pub use report::{FileReport, Finding, Report, Text};
 pub use rule::{Level, RULES, Rule};
 pub use settings::settings;
 
+use crate::config::origin::Diagnosis;
 use crate::config::section::nearest;
 use crate::config::{Config, EffectiveTool};
 use crate::discovery::{
@@ -91,14 +92,13 @@ fn collisions(files: &[ToolFile]) -> Vec<Status> {
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {
-    let declared = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&declared, |header| &header.layer);
+    let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), file.kind == Kind::Internal)
 }
 
 fn folder_report(problem: &FolderProblem, config: &Config) -> FileReport {
-    let (message, fix) = halves(&problem.describe(&config.tools.origin));
-    FileReport::without_text(&problem.folder, vec![Finding::new(&rule::UNREADABLE, None, message, fix)])
+    let Diagnosis { what, fix } = problem.describe(&config.tools.origin);
+    FileReport::without_text(&problem.folder, vec![Finding::new(&rule::UNREADABLE, None, what, fix)])
 }
 
 /// What a file hides of weaker folders: a built-in tool, or a file of another kind. Hiding one of its own kind is intended.
@@ -126,19 +126,13 @@ fn displaced(winner: &ToolFile, all: &[ToolFile]) -> Vec<Finding> {
     hidden.map(finding).collect()
 }
 
-/// Discovery joins what is wrong and what to do with `; `.
-fn halves(sentence: &str) -> (String, String) {
-    let (what, fix) = sentence.split_once("; ").unwrap_or((sentence, ""));
-    (what.to_owned(), fix.to_owned())
-}
-
 /// Sorts the findings and removes ignored ones and duplicates.
 fn finish(report: &mut FileReport, config: &Config) {
     let FileReport { text, findings, .. } = report;
     findings.retain(|finding| {
         let line = finding.range.as_ref().map(|range| text.line_of(range.start));
         let here = line.is_some_and(|line| ignored_on(text.line(line)).any(|name| name == finding.rule.name));
-        !here && !config.layer.ignore.iter().any(|names| names.value.iter().any(|name| name == finding.rule.name))
+        !here && !config.ignore.iter().any(|names| names.value.iter().any(|name| name == finding.rule.name))
     });
     findings.extend(unknown_ignores(text));
     findings.sort_by_key(|finding| (finding.range.as_ref().map(|range| range.start), finding.level));

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{FileReport, Finding, Interpreters, Report, rule};
-use crate::config::origin::{Origin, Place, Setting};
-use crate::config::secrets::SecretSource;
+use crate::config::origin::{Diagnosis, Origin, Place, Setting};
+use crate::config::tables::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
 
@@ -36,21 +36,21 @@ impl Report {
         secret_problem: impl Fn(&str, &Path) -> Option<(String, String)>,
     ) {
         self.programs(config, machine);
-        if let Some(Setting { origin: Origin::File(place), .. }) = &config.layer.builtin.roots {
-            for (root, why) in config.layer.builtin.reached() {
+        if let Some(Setting { origin: Origin::File(place), .. }) = &config.builtin.roots {
+            for (root, why) in config.builtin.reached() {
                 let Some(why) = why else { continue };
                 let message = format!("`builtin.roots`: {} {why}", root.display());
                 self.add(place, &rule::ABSENT_ROOT, message, "create the folder, or correct the path");
             }
         }
-        for (name, Setting { value, origin }) in &config.layer.secrets {
+        for (name, Setting { value, origin }) in &config.secrets {
             if let (SecretSource::File(path), Origin::File(place)) = (value, origin)
                 && let Some((message, fix)) = secret_problem(name, path)
             {
                 self.add(place, &rule::SECRET_FILE, message, fix);
             }
         }
-        if let Some(Setting { value: names, origin: Origin::File(place) }) = &config.layer.ignore {
+        if let Some(Setting { value: names, origin: Origin::File(place) }) = &config.ignore {
             for (message, fix) in names.iter().filter_map(|name| super::unknown_rule(name)) {
                 self.add(place, &rule::UNKNOWN_RULE, message, fix);
             }
@@ -81,11 +81,10 @@ impl Report {
         }
     }
 
-    /// Adds settings that match no tool: their place, and a sentence.
-    pub fn unused(&mut self, unused: &[(Option<Place>, String)]) {
-        for (place, sentence) in unused.iter().filter_map(|(place, sentence)| Some((place.as_ref()?, sentence))) {
-            let (message, fix) = super::halves(sentence);
-            self.add(place, &rule::UNUSED_SETTINGS, message, fix);
+    /// Adds settings that match no tool, with their places.
+    pub fn unused(&mut self, unused: &[(Place, Diagnosis)]) {
+        for (place, Diagnosis { what, fix }) in unused {
+            self.add(place, &rule::UNUSED_SETTINGS, what.clone(), fix.clone());
         }
     }
 

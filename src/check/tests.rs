@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Finding, Interpreters, Level, Report, Surroundings, check};
+use crate::config::origin::Diagnosis;
 use crate::config::{Config, ConfigOptions};
 use crate::discovery::{Status, ToolFile, read_file};
 
@@ -100,7 +101,7 @@ fn invalid_python_is_reported_in_the_same_words_as_in_lists() {
     let mut count = 0;
     for (file, finding) in report.findings().filter(|(_, finding)| finding.rule.name == "syntax") {
         let line = finding.range.as_ref().map(|range| file.text.line_of(range.start));
-        let reason = format!("{}; {}", finding.message, finding.fix);
+        let reason = Diagnosis::new(finding.message.clone(), finding.fix.clone());
         assert_eq!(read_file(&file.path).status, Status::Broken { line, reason }, "{}", file.path.display());
         count += 1;
     }

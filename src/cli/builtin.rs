@@ -65,7 +65,7 @@ pub(super) async fn run(args: &Builtin, wanted: &ConfigOptions, directory: &Path
 /// A configuration with this tool enabled and nothing else.
 fn alone(mut config: Config, name: &str, directory: &Path) -> Config {
     config.tools.value.clear();
-    let builtin = &mut config.layer.builtin;
+    let builtin = &mut config.builtin;
     builtin.enable = Some(Setting::default_value(vec![name.to_owned()]));
     builtin.disable = None;
     builtin.roots.get_or_insert_with(|| Setting::default_value(vec![directory.to_owned()]));
@@ -114,7 +114,7 @@ fn arguments() -> Result<Map<String, Value>, Refusal> {
 }
 
 fn list(config: &Config, as_json: bool) {
-    let on = config.layer.builtin.enabled();
+    let on = config.builtin.enabled();
     let files = Builtins::every(config).files();
     let about = |tool: &str| {
         let file = files.iter().find(|file| file.pack == tool);

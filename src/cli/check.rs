@@ -11,7 +11,7 @@ use super::options::Check;
 use super::style::{self, Refusal};
 use crate::builtin::Builtins;
 use crate::check::{FileReport, Finding, Interpreters, Level, RULES, Report, Surroundings, check, settings};
-use crate::config::{Config, ConfigOptions, paths};
+use crate::config::{Config, ConfigOptions, environment};
 use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
 use crate::executor::trouble_of_secret;
@@ -71,7 +71,7 @@ fn look(config: Config, args: &[PathBuf], paths: &[PathBuf]) -> Report {
 /// What the rules need to know of this machine.
 pub(super) fn surroundings(config: Config) -> Surroundings {
     let built_in = Builtins::of(&config).files();
-    let known = Cache::below(&paths::cache(&config.environment));
+    let known = Cache::below(&environment::cache(&config.environment));
     let interpreters = Interpreters::of_this_machine(&config.environment);
     Surroundings { config, interpreters, installed, built_in, known }
 }
@@ -79,7 +79,7 @@ pub(super) fn surroundings(config: Config) -> Surroundings {
 fn installed(config: &Config, file: &ToolFile) -> Option<BTreeSet<String>> {
     let spec = EnvironmentSpec::from_header(&file.pack, &file.path, file.header.as_ref()?);
     let python = config.python.as_ref().map(|python| python.value.as_str());
-    installed_modules(&paths::cache(&config.environment), &spec, python)
+    installed_modules(&environment::cache(&config.environment), &spec, python)
 }
 
 fn rules(json: bool) {

@@ -103,7 +103,7 @@ impl Session {
         }
         let own = catalogue.files.iter().filter(|entry| entry.file.path == self.file);
         for reason in own.filter_map(|entry| entry.is_unknown()) {
-            text.extend(["calls are not checked: ", reason, "\n"]);
+            text.extend(["calls are not checked: ", &reason, "\n"]);
         }
         text.push_str(&findings);
         let is_stale = |entry: &Arc<FileEntry>| entry.file.path == self.file && entry.stale.is_some();

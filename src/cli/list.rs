@@ -90,7 +90,7 @@ fn file_row(entry: &FileEntry) -> Row {
         pack: entry.file.pack.clone(),
         kind: entry.kind_word(),
         status: entry.status(),
-        problem: entry.trouble().or_else(|| entry.is_unknown().map(str::to_owned)),
+        problem: entry.trouble().or_else(|| entry.is_unknown()),
         description: entry.file.description.clone(),
         origin: entry.file.path.display().to_string(),
         facts: Map::new(),

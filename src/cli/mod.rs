@@ -102,7 +102,7 @@ fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Wo
         style::warn(&format!("{}: {}", problem.folder.display(), problem.describe(&app.config.tools.origin)));
     }
     for (place, warning) in app.unmatched_settings() {
-        style::warn(&place.map_or(warning.clone(), |place| format!("{place}: {warning}")));
+        style::warn(&format!("{place}: {warning}"));
     }
     app.ask();
     Ok(app)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::install::{hidden_name, sweep};
 use super::options::Remove;
 use super::style::{self, Refusal};
-use crate::config::{Config, ConfigOptions, paths};
+use crate::config::{Config, ConfigOptions, environment};
 use crate::discovery::{Kind, ToolFile};
 use crate::registry::Catalogue;
 use crate::runtime::Workspace;
@@ -30,8 +30,10 @@ struct Removal {
 
 pub(super) async fn run(args: &Remove, wanted: &ConfigOptions, directory: &Path) -> Result<(), Refusal> {
     let app = Workspace::build(Config::load(wanted, directory)?);
-    let folder =
-        args.from.as_ref().map_or_else(|| paths::user_tools(&wanted.environment), |folder| directory.join(folder));
+    let folder = args
+        .from
+        .as_ref()
+        .map_or_else(|| environment::user_tools(&wanted.environment), |folder| directory.join(folder));
     let removal = find(&args.name, &app, &folder).await?;
     style::note(&removal.as_text());
     let shown = removal.as_json();

@@ -30,7 +30,7 @@ pub(super) fn missing(name: &str, reason: NotFound) -> Refusal {
     match reason {
         NotFound::Broken(path, reason) => {
             let status = Code::StartupFailed.exit_status();
-            Refusal { status, ..Refusal::new(format!("{} is broken: {reason}", path.display()), "") }
+            Refusal { status, ..Refusal::new(format!("{path} is broken: {reason}"), "") }
         }
         NotFound::Unknown { advice, .. } => Refusal::not_found(format!("there is no tool {name}"), advice),
     }
@@ -49,7 +49,7 @@ fn as_json(tool: &Tool) -> Value {
         "pack": tool.entry.file.pack,
         "kind": tool.entry.kind_word(),
         "status": tool.entry.status(),
-        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)),
+        "reason": tool.entry.trouble().or_else(|| tool.entry.is_unknown()),
         "description": tool.description(),
         "origin": tool.entry.file.path.display().to_string(),
         "overrides": tool.entry.file.overrides.iter().map(|path| path.display().to_string()).collect::<Value>(),
@@ -95,7 +95,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     for other in &file.overrides {
         text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }
-    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown().map(str::to_owned)) {
+    if let Some(reason) = tool.entry.trouble().or_else(|| tool.entry.is_unknown()) {
         text.extend([tool.entry.status(), ": ", &reason, "\n"]);
     }
     if let Some(description) = tool.description() {
@@ -114,7 +114,7 @@ fn as_text(tool: &Tool, width: Option<usize>) -> String {
     text.push_str(&style::table(&rows, None));
     for warning in &file.warnings {
         let line = if warning.line == 0 { String::new() } else { format!(":{}", warning.line) };
-        text.extend([format!("\nwarning: {path}{line}: {}", warning.text)]);
+        text.extend([format!("\nwarning: {path}{line}: {}", warning.reason)]);
     }
     text
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeValue;
 
-use super::origin::Setting;
-use super::paths::beside;
-use super::section::{Problem, Section, nearest};
-use super::value::{FromToml, Mismatch, choice};
+use super::environment::Environment;
+use super::environment::from_file;
+use super::origin::{Diagnosis, Problem, Setting};
+use super::section::{Section, nearest};
+use super::value::{FromToml, Word, mismatch};
 
 /// Every built-in tool, by the group that switches it on.
 pub const GROUPS: [(&str, &[&str]); 6] = [
@@ -32,9 +33,9 @@ pub fn listed_as(name: &str) -> Option<&'static str> {
 /// The groups whose tools use folders.
 const OF_FOLDERS: [&str; 3] = ["files", "search", "shell"];
 
-/// The settings of one file.
+/// The settings of built-in tools.
 #[derive(Debug, Clone, Default)]
-pub struct BuiltinLayer {
+pub struct BuiltinSettings {
     /// The tools, or groups of them, that are on.
     pub enable: Option<Setting<Vec<String>>>,
     /// Those that are off although their group is on.
@@ -60,45 +61,31 @@ pub enum SearchProvider {
     Brave,
 }
 
-impl FromToml for SearchProvider {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        let words = [("duckduckgo", Self::DuckDuckGo), ("searxng", Self::SearXng), ("brave", Self::Brave)];
-        choice(value, &words)
-    }
+impl Word for SearchProvider {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("duckduckgo", Self::DuckDuckGo), ("searxng", Self::SearXng), ("brave", Self::Brave)];
 }
 
-impl BuiltinLayer {
-    pub(super) fn read(section: Section<'_>, folder: &Path) -> Self {
-        let mut layer = Self {
-            enable: names(&section, "enable"),
-            disable: names(&section, "disable"),
-            roots: section.take::<Vec<PathBuf>>("roots").map(|roots| absolute(roots, folder)),
-            ..Self::default()
+impl BuiltinSettings {
+    pub(super) fn read(section: Section<'_>, environment: &Environment) -> Self {
+        let (search, fetch) = (section.section("web_search"), section.section("fetch_url"));
+        let roots = section.take::<Vec<PathBuf>>("roots").map(|Setting { value, origin }| {
+            // Without `.`, which would stand in every path that is shown.
+            let whole = |path: &PathBuf| from_file(&origin, path, environment).components().collect();
+            Setting { value: value.iter().map(whole).collect(), origin }
+        });
+        let settings = Self {
+            enable: section.take_as("enable", tool_names),
+            disable: section.take_as("disable", tool_names),
+            roots,
+            search: search.take("provider"),
+            search_url: search.take_as("url", web_address),
+            fetch_private: fetch.take_as("allow_private", hosts),
         };
-        if let Some(search) = section.section("web_search") {
-            layer.search = search.take("provider");
-            layer.search_url = search.take("url");
-            web_address(&search, layer.search_url.as_ref());
-            search.finish(false);
-        }
-        if let Some(fetch) = section.section("fetch_url") {
-            layer.fetch_private = fetch.take("allow_private");
-            hosts(&fetch, layer.fetch_private.as_ref());
-            fetch.finish(false);
-        }
+        search.finish(false);
+        fetch.finish(false);
         section.finish(false);
-        layer
-    }
-
-    pub(super) fn under(self, over: Self) -> Self {
-        Self {
-            enable: over.enable.or(self.enable),
-            disable: over.disable.or(self.disable),
-            roots: over.roots.or(self.roots),
-            search: over.search.or(self.search),
-            search_url: over.search_url.or(self.search_url),
-            fetch_private: over.fetch_private.or(self.fetch_private),
-        }
+        settings
     }
 
     /// The tools that are on.
@@ -168,48 +155,37 @@ fn tools_in(names: &[String]) -> impl Iterator<Item = &'static str> {
     every.filter(|(group, tool)| names.iter().any(|name| name == group || name == tool)).map(|(_, tool)| tool)
 }
 
-/// A list of known names.
-fn names(section: &Section<'_>, key: &'static str) -> Option<Setting<Vec<String>>> {
-    let named = section.take::<Vec<String>>(key)?;
+/// Names of tools and groups.
+fn tool_names(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let names = Vec::<String>::from_toml(value)?;
     let known = || GROUPS.iter().flat_map(|(group, tools)| tools.iter().chain([group])).copied();
-    let value = section.entries().find(|(name, _)| *name == key)?.1;
-    for name in &named.value {
-        if known().any(|other| other == name) {
-            continue;
-        }
-        let groups = GROUPS.map(|(group, _)| group).join(", ");
-        let alias = listed_as(name);
-        let fix = match alias.or_else(|| nearest(name, known())) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("name tools (`hostler builtin` lists them) or groups: {groups}"),
-        };
-        section.report_value(key, value, format!("there is no built-in tool \"{name}\""), fix);
+    let Some(unknown) = names.iter().find(|name| !known().any(|other| other == *name)) else { return Ok(names) };
+    let near = listed_as(unknown).or_else(|| nearest(unknown, known()));
+    let groups = || GROUPS.map(|(group, _)| group).join(", ");
+    let fix = near.map_or_else(
+        || format!("name tools (`hostler builtin` lists them) or groups: {}", groups()),
+        |near| format!("did you mean \"{near}\"?"),
+    );
+    Err(Diagnosis { what: format!("there is no built-in tool \"{unknown}\""), fix })
+}
+
+/// A whole address: an incomplete one would only fail at a call.
+fn web_address(value: &DeValue<'_>) -> Result<String, Diagnosis> {
+    let url = String::from_toml(value)?;
+    if !(url.starts_with("https://") || url.starts_with("http://")) {
+        let fix = format!("write the whole address, like \"https://{url}\"");
+        return Err(mismatch("an address that begins with https:// or http://", value, fix));
     }
-    Some(named)
+    Ok(url)
 }
 
-/// An incomplete address would only fail at a call.
-fn web_address(section: &Section<'_>, url: Option<&Setting<String>>) {
-    let is_whole = |url: &str| url.starts_with("https://") || url.starts_with("http://");
-    let Some(url) = url.map(|url| &url.value).filter(|url| !is_whole(url)) else { return };
-    let Some((_, value)) = section.entries().find(|(name, _)| *name == "url") else { return };
-    let fix = format!("write the whole address, like \"https://{url}\"");
-    section.report_value("url", value, format!("\"{url}\" does not begin with https:// or http://"), fix);
-}
-
-/// An invalid network would count as the name of a host.
-fn hosts(section: &Section<'_>, named: Option<&Setting<Vec<String>>>) {
-    let Some((_, value)) = section.entries().find(|(name, _)| *name == "allow_private") else { return };
+/// Hosts, addresses and networks. An invalid network would count as the name of a host.
+fn hosts(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let names = Vec::<String>::from_toml(value)?;
     let is_known = |name: &String| !name.contains(['/', '*', ' ']) || network(name).is_some();
-    for name in named.into_iter().flat_map(|named| &named.value).filter(|name| !is_known(name)) {
-        let fix = "write a host (\"wiki.internal\"), an address (\"10.1.2.3\") or a network (\"10.1.0.0/16\")";
-        section.report_value(
-            "allow_private",
-            value,
-            format!("\"{name}\" is not a host, address or network"),
-            fix.to_owned(),
-        );
-    }
+    let Some(unknown) = names.iter().find(|name| !is_known(name)) else { return Ok(names) };
+    let fix = "write a host (\"wiki.internal\"), an address (\"10.1.2.3\") or a network (\"10.1.0.0/16\")";
+    Err(Diagnosis { what: format!("\"{unknown}\" is not a host, address or network"), fix: fix.to_owned() })
 }
 
 /// An address, or a network such as `10.1.0.0/16`: its first address and the length of its prefix.
@@ -219,10 +195,4 @@ pub fn network(text: &str) -> Option<(IpAddr, u8)> {
     let all = if address.is_ipv4() { 32 } else { 128 };
     let bits = bits.map_or(Some(all), |bits| bits.parse().ok())?;
     (bits <= all).then_some((address, bits))
-}
-
-fn absolute(found: Setting<Vec<PathBuf>>, folder: &Path) -> Setting<Vec<PathBuf>> {
-    // Without `.`, which would stand in every path that is told.
-    let whole = |path: PathBuf| beside(folder, path).components().collect();
-    found.map(|roots| roots.into_iter().map(whole).collect())
 }

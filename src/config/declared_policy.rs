@@ -1,16 +1,12 @@
 //! The declared policy of a tool: its version, tags and category, its risk, and where and how often it may run. Tools
 //! declare it, and the operator's settings override it.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toml::de::DeValue;
 
 use super::origin::{Origin, Setting};
 use super::section::Section;
-use super::tool::{Effects, ToolLayer};
-use super::value::{Count, FromToml, Mismatch, choice};
+use super::value::{Word, count};
 
 /// How much harm a tool can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,21 +20,9 @@ pub enum Risk {
     High,
 }
 
-impl Risk {
-    /// Its word in files.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
-impl FromToml for Risk {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &[("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)])
-    }
+impl Word for Risk {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("low", Self::Low), ("medium", Self::Medium), ("high", Self::High)];
 }
 
 /// The state of the system that tools work on.
@@ -57,30 +41,19 @@ pub enum Mode {
     Recovery,
 }
 
-impl Mode {
-    /// Every mode, by its word.
-    pub const EVERY: [(&'static str, Self); 5] = [
+impl Word for Mode {
+    const WORDS: &'static [(&'static str, Self)] = &[
         ("normal", Self::Normal),
         ("alert", Self::Alert),
         ("degraded", Self::Degraded),
         ("lockdown", Self::Lockdown),
         ("recovery", Self::Recovery),
     ];
-
-    /// Its word in files.
-    pub fn word(self) -> &'static str {
-        Self::EVERY.iter().find(|(_, mode)| *mode == self).map_or("", |(word, _)| word)
-    }
-}
-
-impl FromToml for Mode {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &Self::EVERY)
-    }
 }
 
 /// The policy, with the place that set each part.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeclaredPolicy {
     /// The version of the tool.
     pub version: Option<Setting<String>>,
@@ -122,7 +95,7 @@ impl DeclaredPolicy {
             allowed_modes: section.take("allowed_modes"),
             requires_approval: section.take("requires_approval"),
             requires_sandbox: section.take("requires_sandbox"),
-            rate_limit_per_hour: section.take::<Count>("rate_limit_per_hour").map(|count| count.map(|count| count.0)),
+            rate_limit_per_hour: section.take_as("rate_limit_per_hour", count),
         }
     }
 
@@ -141,75 +114,35 @@ impl DeclaredPolicy {
         }
     }
 
+    /// What is declared: each key with its value and what set it.
+    pub(super) fn declared(&self) -> impl Iterator<Item = (&'static str, Value, &Origin)> {
+        fn row<'s, T: Serialize>(
+            key: &'static str,
+            setting: Option<&'s Setting<T>>,
+        ) -> Option<(&'static str, Value, &'s Origin)> {
+            let setting = setting?;
+            Some((key, serde_json::to_value(&setting.value).ok()?, &setting.origin))
+        }
+        let rows = [
+            row("version", self.version.as_ref()),
+            row("tags", self.tags.as_ref()),
+            row("category", self.category.as_ref()),
+            row("risk_level", self.risk_level.as_ref()),
+            row("allowed_modes", self.allowed_modes.as_ref()),
+            row("requires_approval", self.requires_approval.as_ref()),
+            row("requires_sandbox", self.requires_sandbox.as_ref()),
+            row("rate_limit_per_hour", self.rate_limit_per_hour.as_ref()),
+        ];
+        rows.into_iter().flatten()
+    }
+
     /// What is declared, as JSON.
     pub fn as_json(&self) -> Map<String, Value> {
-        fn declared<T: Serialize>(key: &str, setting: Option<&Setting<T>>) -> Option<(String, Value)> {
-            let setting = setting?;
-            Some((key.to_owned(), serde_json::to_value(&setting.value).ok()?))
-        }
-        let all = [
-            declared("version", self.version.as_ref()),
-            declared("tags", self.tags.as_ref()),
-            declared("category", self.category.as_ref()),
-            declared("risk_level", self.risk_level.as_ref()),
-            declared("allowed_modes", self.allowed_modes.as_ref()),
-            declared("requires_approval", self.requires_approval.as_ref()),
-            declared("requires_sandbox", self.requires_sandbox.as_ref()),
-            declared("rate_limit_per_hour", self.rate_limit_per_hour.as_ref()),
-        ];
-        all.into_iter().flatten().collect()
+        self.declared().map(|(key, value, _)| (key.to_owned(), value)).collect()
     }
 
     /// Whether it may be called in a mode.
     pub fn allows(&self, mode: Mode) -> bool {
         self.allowed_modes.as_ref().is_none_or(|modes| modes.value.contains(&mode))
     }
-}
-
-/// What a tool without a header declares: an executable in its `--schema` output, a built-in tool in its definition.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Declared {
-    /// How long one call may run.
-    pub timeout: Option<Duration>,
-    /// The effect of repeating a call.
-    pub effects: Option<Effects>,
-    /// Its version.
-    pub version: Option<String>,
-    /// Words to find it by.
-    pub tags: Option<Vec<String>>,
-    /// What kind of thing it does.
-    pub category: Option<String>,
-    /// How much harm it can do.
-    pub risk_level: Option<Risk>,
-    /// The modes it may be called in.
-    pub allowed_modes: Option<Vec<Mode>>,
-    /// Whether a person has to approve each call.
-    pub requires_approval: Option<bool>,
-    /// Whether it may only run in a sandbox.
-    pub requires_sandbox: Option<bool>,
-    /// How often it may be called in an hour.
-    pub rate_limit_per_hour: Option<usize>,
-}
-
-impl Declared {
-    /// The same as a layer of settings.
-    pub fn layer(&self) -> ToolLayer {
-        let policy = DeclaredPolicy {
-            version: declared(self.version.as_ref()),
-            tags: declared(self.tags.as_ref()),
-            category: declared(self.category.as_ref()),
-            risk_level: declared(self.risk_level.as_ref()),
-            allowed_modes: declared(self.allowed_modes.as_ref()),
-            requires_approval: declared(self.requires_approval.as_ref()),
-            requires_sandbox: declared(self.requires_sandbox.as_ref()),
-            rate_limit_per_hour: declared(self.rate_limit_per_hour.as_ref()),
-        };
-        let (timeout, effects) = (declared(self.timeout.as_ref()), declared(self.effects.as_ref()));
-        ToolLayer { timeout, effects, policy, ..ToolLayer::default() }
-    }
-}
-
-fn declared<T: Clone>(value: Option<&T>) -> Option<Setting<T>> {
-    value.map(|value| Setting { value: value.clone(), origin: Origin::Tool })
 }

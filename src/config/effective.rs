@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::declared_policy::{Declared, DeclaredPolicy, Mode};
+use serde_json::Value;
+
+use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
 use super::tool::{Effects, Launcher, Protocol, ToolLayer};
-use super::value::{ByteCount, IdleTimeout};
+use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
 #[derive(Debug, Clone)]
@@ -74,33 +76,33 @@ pub struct FunctionSettings {
 impl Config {
     /// The settings of a pack. `header` is what its file sets; `internal` files have access to hostler.
     pub fn tool(&self, pack: &str, header: Option<&ToolLayer>, internal: bool) -> EffectiveTool {
-        let none = super::layer::PackLayer::default();
-        let (every, own) = (&self.layer.every, self.layer.packs.get(pack).unwrap_or(&none));
-        let layer = header.cloned().unwrap_or_default().under(every.tool.clone()).under(own.tool.clone());
-        let seconds = Duration::from_secs;
-        let or = |value| Setting::default_value(value);
+        fn or<T>(setting: Option<Setting<T>>, default: T) -> Setting<T> {
+            setting.unwrap_or(Setting::default_value(default))
+        }
+        let own = self.packs.get(pack).cloned().unwrap_or_default();
+        let layer = header.cloned().unwrap_or_default().under(self.every.clone()).under(own);
         EffectiveTool {
-            timeout: self.call_timeout.clone().or(layer.timeout).unwrap_or(or(seconds(300))),
-            startup_timeout: layer.startup_timeout.unwrap_or(or(seconds(60))),
-            idle_timeout: layer.idle_timeout.unwrap_or(Setting::default_value(IdleTimeout::After(seconds(600)))),
-            max_queue: layer.max_queue.unwrap_or(Setting::default_value(256)),
-            min_workers: pick(own.min_workers.as_ref(), every.min_workers.as_ref(), 0),
-            max_workers: layer.max_workers.unwrap_or(Setting::default_value(1)),
-            concurrency: layer.concurrency.unwrap_or(Setting::default_value(1)),
+            timeout: or(self.call_timeout.clone().or(layer.timeout), Duration::from_mins(5)),
+            startup_timeout: or(layer.startup_timeout, Duration::from_mins(1)),
+            idle_timeout: or(layer.idle_timeout, IdleTimeout::After(Duration::from_mins(10))),
+            max_queue: or(layer.max_queue, 256),
+            min_workers: or(layer.min_workers, 0),
+            max_workers: or(layer.max_workers, 1),
+            concurrency: or(layer.concurrency, 1),
             max_calls: layer.max_calls,
             max_lifetime: layer.max_lifetime,
             max_rss: layer.max_rss,
             max_memory: layer.max_memory,
-            effects: layer.effects.unwrap_or(Setting::default_value(Effects::Once)),
-            secrets: layer.secrets.unwrap_or(Setting::default_value(Vec::new())),
-            launcher: pick(own.launcher.as_ref(), every.launcher.as_ref(), Launcher::Uv),
-            validate: pick(own.validate.as_ref(), every.validate.as_ref(), true),
-            host_access: pick(own.host_access.as_ref(), every.host_access.as_ref(), internal),
-            pass_env: pick(own.pass_env.as_ref(), every.pass_env.as_ref(), Vec::new()),
-            env: own.env.clone(),
-            config: own.config.clone().unwrap_or(Setting::default_value(toml::Table::new())),
+            effects: or(layer.effects, Effects::Once),
+            secrets: or(layer.secrets, Vec::new()),
+            launcher: or(layer.launcher, Launcher::Uv),
+            validate: or(layer.validate, true),
+            host_access: or(layer.host_access, internal),
+            pass_env: or(layer.pass_env, Vec::new()),
+            env: layer.env,
+            config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
-            functions: own.functions.clone(),
+            functions: layer.functions,
             policy: layer.policy,
         }
     }
@@ -111,35 +113,24 @@ impl Config {
         pack: &str,
         function: &str,
         tool: &EffectiveTool,
-        declared: Option<&Declared>,
+        declared: Option<&ToolLayer>,
     ) -> FunctionSettings {
-        let none = super::layer::FunctionLayer::default();
-        let own = self.layer.functions.get(&format!("{pack}.{function}")).unwrap_or(&none);
-        let asked = declared.map(Declared::layer).unwrap_or_default();
-        let policy = asked.policy.under(tool.policy.clone()).under(own.policy.clone());
+        let own = self.functions.get(&format!("{pack}.{function}")).cloned().unwrap_or_default();
+        let asked = declared.cloned().unwrap_or_default();
+        let policy = asked.policy.under(tool.policy.clone()).under(own.policy);
         FunctionSettings {
-            timeout: self
-                .call_timeout
-                .clone()
-                .unwrap_or_else(|| strongest(own.timeout.as_ref(), &tool.timeout, asked.timeout)),
-            effects: strongest(own.effects.as_ref(), &tool.effects, asked.effects),
-            validate: own.validate.clone().unwrap_or_else(|| tool.validate.clone()),
+            timeout: strongest(self.call_timeout.clone().or(own.timeout), &tool.timeout, asked.timeout),
+            effects: strongest(own.effects, &tool.effects, asked.effects),
+            validate: strongest(own.validate, &tool.validate, None),
             policy,
         }
     }
 }
 
 /// What is set for a function, else for its file, else what it declares.
-fn strongest<T: Clone>(own: Option<&Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
-    match (own, asked) {
-        (Some(own), _) => own.clone(),
-        (None, Some(asked)) if file.origin == Origin::Default => asked,
-        (None, _) => file.clone(),
-    }
-}
-
-fn pick<T: Clone>(own: Option<&Setting<T>>, every: Option<&Setting<T>>, default: T) -> Setting<T> {
-    own.or(every).cloned().unwrap_or(Setting::default_value(default))
+fn strongest<T: Clone>(own: Option<Setting<T>>, file: &Setting<T>, asked: Option<Setting<T>>) -> Setting<T> {
+    let asked = asked.filter(|_| file.origin == Origin::Default);
+    own.or(asked).unwrap_or_else(|| file.clone())
 }
 
 /// A setting as `show` prints it.
@@ -200,31 +191,17 @@ impl EffectiveTool {
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));
         }
-        rows.extend(function.policy.shown());
+        rows.extend(function.policy.declared().map(|(key, value, origin)| {
+            let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = match &value {
+                Value::Array(words) => words.iter().map(word).collect::<Vec<_>>().join(", "),
+                single => word(single),
+            };
+            ShownSetting { key, value, origin: origin.clone() }
+        }));
         if let Some(first) = self.env.values().next() {
             rows.push(row("env", first, names(&variables)));
         }
         rows
-    }
-}
-
-impl DeclaredPolicy {
-    /// What is declared, for people.
-    fn shown(&self) -> Vec<ShownSetting> {
-        fn row<T>(key: &'static str, setting: Option<&Setting<T>>, say: impl Fn(&T) -> String) -> Option<ShownSetting> {
-            setting.map(|setting| ShownSetting { key, value: say(&setting.value), origin: setting.origin.clone() })
-        }
-        let modes = |modes: &Vec<Mode>| modes.iter().map(|mode| mode.word()).collect::<Vec<_>>().join(", ");
-        let rows = [
-            row("version", self.version.as_ref(), Clone::clone),
-            row("tags", self.tags.as_ref(), |tags| tags.join(", ")),
-            row("category", self.category.as_ref(), Clone::clone),
-            row("risk_level", self.risk_level.as_ref(), |risk| risk.word().to_owned()),
-            row("allowed_modes", self.allowed_modes.as_ref(), modes),
-            row("requires_approval", self.requires_approval.as_ref(), ToString::to_string),
-            row("requires_sandbox", self.requires_sandbox.as_ref(), ToString::to_string),
-            row("rate_limit_per_hour", self.rate_limit_per_hour.as_ref(), ToString::to_string),
-        ];
-        rows.into_iter().flatten().collect()
     }
 }

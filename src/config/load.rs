@@ -1,15 +1,18 @@
 //! Finds and stacks configuration files: the project's over the user's over the defaults.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::builtin::BuiltinSettings;
 use super::environment::Environment;
-use super::layer::FileLayer;
-use super::origin::{Origin, Setting};
-use super::paths;
-use super::section::{Problem, Source};
-use super::tables::Limits;
+use super::origin::{Origin, Problem, Setting};
+use super::section::{Section, Source};
+use super::tables::{Envelope, Executables, Limits, SecretSource, read_secrets};
+use super::tool::{ToolLayer, strings};
+use super::{environment, value};
 
 /// The file that is searched for in the working directory and the folders above it.
 pub const FILE_NAME: &str = "hostler.toml";
@@ -34,6 +37,10 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Where it is in force: relative paths begin here, and workers run here.
     pub directory: PathBuf,
+    /// The variables that hostler was started with.
+    pub environment: Arc<Environment>,
+    /// `--timeout`.
+    pub call_timeout: Option<Setting<Duration>>,
     /// Folders of tools, weakest first.
     pub tools: Setting<Vec<PathBuf>>,
     /// The log level.
@@ -46,14 +53,26 @@ pub struct Config {
     pub build_timeout: Setting<Duration>,
     /// How long an unused environment is kept.
     pub keep: Setting<Duration>,
+    /// Variables for uv while it builds.
+    pub build_env: BTreeMap<String, Setting<String>>,
     /// The limits for all tools together.
     pub limits: Limits,
-    /// The settings of single tools, as the files set them.
-    pub layer: FileLayer,
-    /// `--timeout`.
-    pub call_timeout: Option<Setting<Duration>>,
-    /// The variables that hostler was started with.
-    pub environment: Arc<Environment>,
+    /// How programs are asked for their schema.
+    pub executables: Executables,
+    /// What the results of MCP calls are wrapped in.
+    pub envelope: Envelope,
+    /// Which built-in tools are on.
+    pub builtin: BuiltinSettings,
+    /// The rules that `check` ignores.
+    pub ignore: Option<Setting<Vec<String>>>,
+    /// Where secrets are.
+    pub secrets: BTreeMap<String, Setting<SecretSource>>,
+    /// `[tool]`: for every tool.
+    pub every: ToolLayer,
+    /// `[tool.NAME]`: for a pack.
+    pub packs: BTreeMap<String, ToolLayer>,
+    /// `[tool."pack.function"]`: for one function.
+    pub functions: BTreeMap<String, ToolLayer>,
 }
 
 /// A configuration that cannot be used.
@@ -79,56 +98,87 @@ fn list(problems: &[Problem]) -> String {
 }
 
 impl Config {
-    /// Reads the configuration of a directory.
+    /// Reads the configuration of a directory: the project's file over the user's.
     pub fn load(options: &ConfigOptions, directory: &Path) -> Result<Self, ConfigError> {
-        let project = project_file(options, directory);
-        let mut files = Vec::new();
-        let mut layer = FileLayer::default();
-        let user = paths::user_config(&options.environment);
-        if user.is_file() {
-            layer = read(&user, &options.environment)?;
-            files.push(user);
-        }
-        if let Some(path) = &project {
-            layer = layer.under(read(path, &options.environment)?);
-            files.insert(0, path.clone());
-        }
+        let user = environment::user_config(&options.environment);
+        let mut files: Vec<PathBuf> = user.is_file().then_some(user).into_iter().collect();
+        files.extend(project_file(options, directory));
+        files.dedup();
+        let sources = files.iter().map(|path| source(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut config = Self::read(&sources, options, directory).map_err(ConfigError::Problems)?;
+        files.reverse();
+        config.files = files;
+        Ok(config)
+    }
+
+    /// Reads these files, weakest first, and reports every problem in them.
+    pub(super) fn read(sources: &[Source], options: &ConfigOptions, directory: &Path) -> Result<Self, Vec<Problem>> {
+        let parsed = sources.iter().map(|source| Ok((source, source.parse()?)));
+        let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(|problem| vec![problem])?;
+        let problems = RefCell::default();
+        let top = Section::top(parsed.iter().map(|(source, table)| (*source, table)).collect(), &problems);
+        let config = Self::take(&top, options, directory);
+        top.finish(false);
+        let mut problems = problems.into_inner();
         // Which tools are on and which folders they use may be set in two files.
-        if let Some(problem) = layer.builtin.problem() {
-            return Err(ConfigError::Problems(vec![problem]));
+        if problems.is_empty() {
+            problems.extend(config.builtin.problem());
         }
-        Ok(Self::stack(layer, files, project.as_deref(), options, directory))
+        problems.sort_by(|left, right| left.place.cmp(&right.place));
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    fn take(top: &Section<'_>, options: &ConfigOptions, directory: &Path) -> Self {
+        let variables = &options.environment;
+        let log = variables.text("HOSTLER_LOG").map(str::to_owned);
+        let log = log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
+        let log_of_file = top.take("log");
+        let environment = top.section("environment");
+        let check = top.section("check");
+        let tool = top.section("tool");
+        let every = ToolLayer::of_every(&tool);
+        let (mut packs, mut functions) = (BTreeMap::new(), BTreeMap::new());
+        for (name, section) in tool.named_sections() {
+            if name.contains('.') {
+                functions.insert(name.to_owned(), ToolLayer::of_function(&section));
+            } else {
+                packs.insert(name.to_owned(), ToolLayer::of_pack(&section));
+            }
+            section.finish(false);
+        }
+        tool.finish(true);
+        let config = Self {
+            files: Vec::new(),
+            directory: directory.to_owned(),
+            environment: Arc::clone(variables),
+            call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
+            tools: tool_folders(top, options, directory),
+            log: log.or(log_of_file).unwrap_or(Setting::default_value("warn".to_owned())),
+            uv: environment.take("uv"),
+            python: environment.take_as("python", value::python),
+            build_timeout: environment
+                .take_as("build_timeout", value::limit)
+                .unwrap_or(Setting::default_value(Duration::from_mins(10))),
+            keep: environment.take("keep").unwrap_or(Setting::default_value(Duration::from_hours(30 * 24))),
+            build_env: strings(&environment.section("env")),
+            limits: Limits::read(top.section("limits")),
+            executables: Executables::read(top.section("executables")),
+            envelope: Envelope::read(top.section("mcp")),
+            builtin: BuiltinSettings::read(top.section("builtin"), variables),
+            ignore: check.take("ignore"),
+            secrets: read_secrets(&top.section("secrets"), variables),
+            every,
+            packs,
+            functions,
+        };
+        environment.finish(false);
+        check.finish(false);
+        config
     }
 
     /// The tools folders, without those default ones that do not exist.
     pub fn tools_there(&self) -> impl Iterator<Item = &PathBuf> {
         self.tools.value.iter().filter(|folder| self.tools.origin != Origin::Default || folder.is_dir())
-    }
-
-    fn stack(
-        layer: FileLayer,
-        files: Vec<PathBuf>,
-        project: Option<&Path>,
-        options: &ConfigOptions,
-        directory: &Path,
-    ) -> Self {
-        let minutes = |count: u64| Duration::from_secs(60 * count);
-        let environment_log = options.environment.text("HOSTLER_LOG").map(str::to_owned);
-        let log = environment_log.map(|value| Setting { value, origin: Origin::Environment("HOSTLER_LOG") });
-        Self {
-            directory: directory.to_owned(),
-            tools: tool_folders(&layer, project, options, directory),
-            log: log.or_else(|| layer.log.clone()).unwrap_or(Setting::default_value("warn".to_owned())),
-            uv: layer.uv.clone(),
-            python: layer.python.clone(),
-            build_timeout: layer.build_timeout.clone().unwrap_or(Setting::default_value(minutes(10))),
-            keep: layer.keep.clone().unwrap_or(Setting::default_value(minutes(30 * 24 * 60))),
-            limits: Limits::of(&layer),
-            call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
-            environment: Arc::clone(&options.environment),
-            files,
-            layer,
-        }
     }
 }
 
@@ -140,33 +190,29 @@ fn project_file(options: &ConfigOptions, directory: &Path) -> Option<PathBuf> {
     named.or_else(nearest)
 }
 
-fn tool_folders(
-    layer: &FileLayer,
-    project: Option<&Path>,
-    options: &ConfigOptions,
-    directory: &Path,
-) -> Setting<Vec<PathBuf>> {
+fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) -> Setting<Vec<PathBuf>> {
+    let variables = &options.environment;
+    let named = top.take::<Vec<PathBuf>>("tools");
     if !options.tools.is_empty() {
         let value = options.tools.iter().map(|path| directory.join(path)).collect();
         return Setting { value, origin: Origin::Flag("--tools") };
     }
-    if let Some(tools) = &layer.tools {
-        return tools.clone();
+    if let Some(Setting { value, origin }) = named {
+        let value = value.iter().map(|path| environment::from_file(&origin, path, variables)).collect();
+        return Setting { value, origin };
     }
-    let beside_project = project.and_then(Path::parent).unwrap_or(directory).join("tools");
-    let usual = paths::system_tools().into_iter().chain([paths::user_tools(&options.environment), beside_project]);
+    let project = project_file(options, directory);
+    let beside_project = project.as_deref().and_then(Path::parent).unwrap_or(directory).join("tools");
+    let usual = environment::system_tools().into_iter().chain([environment::user_tools(variables), beside_project]);
     // Whether they are there or not: one may come while hostler serves, with the first tool that somebody installs.
     Setting::default_value(usual.collect())
 }
 
-fn read(path: &Path, environment: &Environment) -> Result<FileLayer, ConfigError> {
+fn source(path: &Path) -> Result<Source, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
         path: path.display().to_string(),
         error,
         fix: "name a readable file with --config or $HOSTLER_CONFIG, or remove both",
     })?;
-    let source = Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false };
-    let mut layer = FileLayer::read(&source).map_err(ConfigError::Problems)?;
-    layer.expand_home(environment);
-    Ok(layer)
+    Ok(Source { file: Arc::new(path.to_owned()), text: text.into(), first_line: 1, is_header: false })
 }

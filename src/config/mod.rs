@@ -4,14 +4,10 @@ pub mod builtin;
 pub mod declared_policy;
 pub mod effective;
 pub mod environment;
-pub mod layer;
 pub mod load;
 pub mod origin;
-pub mod paths;
-pub mod secrets;
 pub mod section;
-mod tables;
-mod toml_error;
+pub mod tables;
 pub mod tool;
 pub mod value;
 

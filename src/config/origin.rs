@@ -1,8 +1,10 @@
-//! The place that set a value. Every effective setting knows its own.
+//! The place that set a value, and what is wrong at one. Every effective setting knows its own.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum Origin {
 }
 
 /// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The file, as it was opened.
     pub file: Arc<PathBuf>,
@@ -74,8 +76,61 @@ impl<T> Setting<T> {
         Self { value, origin: Origin::Default }
     }
 
-    /// The same setting in another form.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
-        Setting { value: change(self.value), origin: self.origin }
+    /// What a tool without a header declares itself.
+    pub const fn declared(value: T) -> Self {
+        Self { value, origin: Origin::Tool }
+    }
+}
+
+/// Its value alone: only what tools declare is stored.
+impl<T: Serialize> Serialize for Setting<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::declared)
+    }
+}
+
+/// What is wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{what}; {fix}")]
+pub struct Diagnosis {
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
+impl Diagnosis {
+    /// What is wrong, and what to do.
+    pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { what: what.into(), fix: fix.into() }
+    }
+}
+
+/// One thing that is wrong in a settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is.
+    pub place: Place,
+    /// The full key, `tool.brave.timeout`; empty when the text is not TOML.
+    pub key: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub fix: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "`{}`: ", self.key)?;
+        }
+        write!(f, "{}; {}", self.what, self.fix)
     }
 }

@@ -4,15 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::layer::FileLayer;
+use super::environment::Environment;
 use super::load::{Config, ConfigOptions};
+use super::origin::Problem;
 use super::section::Source;
 use super::tool::{Effects, Launcher};
 use super::value::{ByteCount, IdleTimeout};
 
-fn layer(text: &str) -> FileLayer {
-    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
-    FileLayer::read(&Source { file, text: text.into(), first_line: 1, is_header: false }).unwrap()
+fn source(name: &str, text: &str) -> Source {
+    Source { file: Arc::new(PathBuf::from(name)), text: text.into(), first_line: 1, is_header: false }
+}
+
+fn read(text: &str) -> Result<Config, Vec<Problem>> {
+    let variables = Arc::new(Environment::from_iter([("HOME", "/home/me")]));
+    let options = ConfigOptions { environment: variables, ..ConfigOptions::default() };
+    Config::read(&[source("/p/hostler.toml", text)], &options, Path::new("/p"))
 }
 
 fn config(text: &str) -> Config {
@@ -51,22 +57,24 @@ fn a_functions_table_wins_over_its_packs_and_touches_no_other_function() {
 
 #[test]
 fn the_projects_file_overrides_the_users_key_by_key() {
-    let person = layer(
+    let person = source(
+        "/home/hostler.toml",
         "log = \"info\"\n[tool]\ntimeout = 1\nmax_queue = 1\n[tool.a]\ntimeout = 1\nmax_queue = 1\nenv = { X = \"1\", Y = \"1\" }\n\
          [tool.\"a.f\"]\ntimeout = 1\neffects = \"pure\"\n[secrets]\nA = { env = \"PERSON\" }\nB = { env = \"PERSON\" }\n\
          [environment]\nkeep = \"1h\"\nenv = { X = \"1\", Y = \"1\" }\n",
     );
-    let project = layer(
+    let project = source(
+        "/p/hostler.toml",
         "[tool]\ntimeout = 2\n[tool.a]\ntimeout = 2\nenv = { Y = \"2\" }\n[tool.\"a.f\"]\ntimeout = 2\n[secrets]\nB = { env = \
          \"PROJECT\" }\n[environment]\nenv = { Y = \"2\" }\n",
     );
-    let both = person.under(project);
+    let both = Config::read(&[person, project], &ConfigOptions::default(), Path::new("/p")).unwrap();
     let two = Duration::from_secs(2);
-    assert_eq!(both.log.unwrap().value, "info");
-    assert_eq!(both.keep.unwrap().value, Duration::from_hours(1));
-    assert_eq!((both.every.tool.timeout.unwrap().value, both.every.tool.max_queue.unwrap().value), (two, 1));
+    assert_eq!(both.log.value, "info");
+    assert_eq!(both.keep.value, Duration::from_hours(1));
+    assert_eq!((both.every.timeout.unwrap().value, both.every.max_queue.unwrap().value), (two, 1));
     let (a, f) = (&both.packs["a"], &both.functions["a.f"]);
-    assert_eq!((a.tool.timeout.as_ref().unwrap().value, a.tool.max_queue.as_ref().unwrap().value), (two, 1));
+    assert_eq!((a.timeout.as_ref().unwrap().value, a.max_queue.as_ref().unwrap().value), (two, 1));
     assert_eq!((a.env["X"].value.as_str(), a.env["Y"].value.as_str()), ("1", "2"));
     assert_eq!((f.timeout.as_ref().unwrap().value, f.effects.as_ref().unwrap().value), (two, Effects::Pure));
     assert_eq!((both.build_env["X"].value.as_str(), both.build_env["Y"].value.as_str()), ("1", "2"));
@@ -100,34 +108,30 @@ fn sizes_are_read_as_they_are_written() {
         ("\"1g\"", 1_000_000_000),
         ("\"1 GiB\"", 1 << 30),
     ] {
-        let read = layer(&format!("[limits]\nmax_output = {text}\n")).max_output.unwrap().value;
+        let read = read(&format!("[limits]\nmax_output = {text}\n")).unwrap().limits.max_output.value;
         assert_eq!(read, ByteCount(bytes), "{text}");
     }
 }
 
 #[test]
 fn a_path_that_begins_with_a_tilde_begins_at_home() {
-    let mut read = layer("tools = [\"~/mine\", \"yours\"]\n");
-    read.expand_home(&crate::config::Environment::from_iter([("HOME", "/home/me")]));
-    assert_eq!(read.tools.unwrap().value, [PathBuf::from("/home/me/mine"), PathBuf::from("/p/yours")]);
+    let read = read("tools = [\"~/mine\", \"yours\"]\n").unwrap();
+    assert_eq!(read.tools.value, [PathBuf::from("/home/me/mine"), PathBuf::from("/p/yours")]);
 }
 
 #[test]
 fn a_secret_has_one_place_and_a_command_has_a_program() {
-    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
     for place in
         ["{ env = \"A\", file = \"b\" }", "{ command = [] }", "{}", "{ file = 3 }", "{ env = \"$2b$x\", x = 1 }"]
     {
         let text = format!("[secrets]\nKEY = {place}\n");
-        let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
-        let problems = FileLayer::read(&source).unwrap_err();
+        let problems = read(&text).unwrap_err();
         assert_eq!((problems.len(), problems[0].key.as_str()), (1, "secrets.KEY"), "{place}");
     }
 }
 
 #[test]
 fn no_message_about_a_secret_shows_its_value() {
-    let file = Arc::new(PathBuf::from("/p/hostler.toml"));
     for line in [
         "KEY = \"s3cret\"",
         "KEY = { env = \"$s3cret\" }",
@@ -138,13 +142,45 @@ fn no_message_about_a_secret_shows_its_value() {
         "KEY = \"s3cret",
     ] {
         let text = format!("[secrets]\n{line}\n");
-        let source = Source { file: Arc::clone(&file), text: text.into(), first_line: 1, is_header: false };
-        let problem = &FileLayer::read(&source).unwrap_err()[0];
+        let problem = &read(&text).unwrap_err()[0];
         assert_eq!(problem.place.line, 2, "{line}");
         assert!(!problem.to_string().contains("s3cret"), "{problem}");
     }
     let text = "[tool.a]\nsecrets = \"s3cret\"\n";
-    let source = Source { file, text: text.into(), first_line: 1, is_header: false };
-    let problem = &FileLayer::read(&source).unwrap_err()[0];
+    let problem = &read(text).unwrap_err()[0];
     assert!(problem.key == "tool.a.secrets" && !problem.to_string().contains("s3cret"), "{problem}");
+}
+
+/// What is not TOML is reported where it begins, as far as the parser knows, and no value is ever shown.
+#[test]
+fn text_that_is_not_toml_has_a_line_and_no_value() {
+    for (text, line, words) in [
+        ("tools = [\"a\"\nlog = \"info\"\n", 1, "missing comma"),
+        ("tools = [\n  \"a\",\nlog = \"info\"\n", 3, "close what begins above it"),
+        ("tools = [", 1, "unclosed array"),
+        ("log = \"info\ntools = []", 1, "expected `\"`"),
+        ("tools = [\"info]\nlog = \"s3cret\"", 1, "expected `\"`"),
+        ("[mcp]\n[tool.a]\nenv = { A = \"s3cret\"", 3, "unclosed inline table"),
+        ("log = 1\n\nlog = \"s3cret\"", 3, "`log` is defined twice"),
+        ("log = \"info\"\ntools: []", 2, "key"),
+        ("[tool]\ntimeout = s3cret", 2, "must be quoted"),
+        ("[secrets]\nKEY = s3cret", 2, "must be quoted"),
+        ("[secrets]\nKEY = \"s3cret", 2, "expected `\"`"),
+        ("[secrets]\nKEY = \"a\" s3cret", 2, "expected newline"),
+    ] {
+        let problem = &read(text).unwrap_err()[0];
+        assert_eq!(problem.place.line, line, "{text}: {problem}");
+        assert!(problem.to_string().contains(words) && !problem.to_string().contains("s3cret"), "{text}: {problem}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_text_is_read_or_has_a_line(pieces in proptest::collection::vec("[a=\"'\\[\\]{}#é,\\\\1 ]|\"\"\"|\n|\r\n|\\[t\\]\n", 0..30)) {
+        let text = pieces.concat();
+        for problem in read(&text).err().into_iter().flatten() {
+            let last = 1 + text.matches('\n').count();
+            proptest::prop_assert!((1..=last).contains(&problem.place.line) && !problem.fix.is_empty());
+        }
+    }
 }

@@ -1,14 +1,17 @@
-//! The small tables of `hostler.toml`: `[limits]`, `[executables]` and `[mcp]`.
+//! The small tables of `hostler.toml`: `[limits]`, `[executables]`, `[mcp]`, and `[secrets]`, which holds the places of secrets and
+//! never their values.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::layer::FileLayer;
+use super::environment::from_file;
 use super::origin::Setting;
 use super::section::Section;
-use super::tool::limit;
-use super::value::{ByteCount, FromToml, Mismatch, choice};
+use super::value::{ByteCount, FromToml, Word, count, limit, memory};
+use super::{Config, Environment};
 
 /// `[limits]`: limits for all tools together.
 #[derive(Debug, Clone)]
@@ -27,15 +30,17 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(layer: &FileLayer) -> Self {
-        let or = |setting: &Option<Setting<usize>>, default| setting.clone().unwrap_or(Setting::default_value(default));
-        Self {
-            max_output: layer.max_output.clone().unwrap_or(Setting::default_value(ByteCount(1_000_000))),
-            max_concurrent_calls: or(&layer.max_concurrent_calls, 16),
-            max_queue: or(&layer.max_queue, 1024),
-            max_workers: or(&layer.max_workers, 32),
-            max_memory: layer.max_memory.clone(),
-        }
+    pub(super) fn read(section: Section<'_>) -> Self {
+        let count = |key, default| section.take_as(key, count).unwrap_or(Setting::default_value(default));
+        let limits = Self {
+            max_output: section.take("max_output").unwrap_or(Setting::default_value(ByteCount(1_000_000))),
+            max_concurrent_calls: count("max_concurrent_calls", 16),
+            max_queue: count("max_queue", 1024),
+            max_workers: count("max_workers", 32),
+            max_memory: section.take_as("max_memory", memory),
+        };
+        section.finish(false);
+        limits
     }
 }
 
@@ -48,46 +53,27 @@ pub enum OnSchemaFailure {
     Skip,
 }
 
-impl FromToml for OnSchemaFailure {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &[("list", Self::List), ("skip", Self::Skip)])
-    }
+impl Word for OnSchemaFailure {
+    const WORDS: &'static [(&'static str, Self)] = &[("list", Self::List), ("skip", Self::Skip)];
 }
 
-/// `[executables]`: how programs are asked for their schema, as one file says it.
-#[derive(Debug, Clone, Default)]
-pub struct ExecutablesLayer {
+/// `[executables]`: how programs are asked for their schema.
+#[derive(Debug, Clone)]
+pub struct Executables {
     /// How long a program may take to print its schema, from its own start.
-    pub schema_timeout: Option<Setting<Duration>>,
+    pub schema_timeout: Duration,
     /// What happens to one that fails to.
-    pub on_schema_failure: Option<Setting<OnSchemaFailure>>,
+    pub on_schema_failure: OnSchemaFailure,
 }
 
-impl ExecutablesLayer {
+impl Executables {
     pub(super) fn read(section: Section<'_>) -> Self {
-        let layer = Self {
-            schema_timeout: limit(&section, "schema_timeout"),
-            on_schema_failure: section.take("on_schema_failure"),
-        };
+        let (limit, failure) = (section.take_as("schema_timeout", limit), section.take("on_schema_failure"));
         section.finish(false);
-        layer
-    }
-
-    pub(super) fn under(self, over: Self) -> Self {
         Self {
-            schema_timeout: over.schema_timeout.or(self.schema_timeout),
-            on_schema_failure: over.on_schema_failure.or(self.on_schema_failure),
+            schema_timeout: limit.map_or(Duration::from_secs(1), |setting| setting.value),
+            on_schema_failure: failure.map_or(OnSchemaFailure::List, |setting| setting.value),
         }
-    }
-
-    /// How long a program may take to print its schema.
-    pub fn schema_timeout(&self) -> Duration {
-        self.schema_timeout.as_ref().map_or(Duration::from_secs(1), |setting| setting.value)
-    }
-
-    /// Whether one that fails to is not listed.
-    pub fn skips(&self) -> bool {
-        self.on_schema_failure.as_ref().is_some_and(|setting| setting.value == OnSchemaFailure::Skip)
     }
 }
 
@@ -100,32 +86,70 @@ pub enum Envelope {
     ToolSuccess,
 }
 
-impl FromToml for Envelope {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &[("tool_success", Self::ToolSuccess), ("none", Self::None)])
-    }
+impl Word for Envelope {
+    const WORDS: &'static [(&'static str, Self)] = &[("tool_success", Self::ToolSuccess), ("none", Self::None)];
 }
 
-/// `[mcp]`: how MCP clients are answered, as one file says it.
-#[derive(Debug, Clone, Default)]
-pub struct McpLayer {
-    /// What results are wrapped in.
-    pub envelope: Option<Setting<Envelope>>,
-}
-
-impl McpLayer {
+impl Envelope {
+    /// Reads `[mcp]`.
     pub(super) fn read(section: Section<'_>) -> Self {
-        let layer = Self { envelope: section.take("envelope") };
+        let envelope = section.take("envelope");
         section.finish(false);
-        layer
+        envelope.map_or(Self::None, |setting| setting.value)
     }
+}
 
-    pub(super) fn under(self, over: Self) -> Self {
-        Self { envelope: over.envelope.or(self.envelope) }
-    }
+/// The place of one secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// A variable of hostler's own environment.
+    Environment(String),
+    /// A file that only its owner may read. The last line break is not part of the secret.
+    File(PathBuf),
+    /// The first line that a program prints.
+    Command(Vec<String>),
+}
 
-    /// Whether results are wrapped in an envelope.
-    pub fn wears_envelope(&self) -> bool {
-        self.envelope.as_ref().is_some_and(|envelope| envelope.value == Envelope::ToolSuccess)
+impl Config {
+    /// The variables that hold a configured secret: its own name, and the one that it is read from.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        let read_from = self.secrets.values().filter_map(|setting| match &setting.value {
+            SecretSource::Environment(name) => Some(name.as_str()),
+            SecretSource::File(_) | SecretSource::Command(_) => None,
+        });
+        self.secrets.keys().map(String::as_str).chain(read_from)
     }
+}
+
+/// Reads `[secrets]`.
+pub(super) fn read_secrets(
+    section: &Section<'_>,
+    environment: &Environment,
+) -> BTreeMap<String, Setting<SecretSource>> {
+    let mut found = BTreeMap::new();
+    for entry in section.entries() {
+        let origin = entry.origin();
+        if let Some(value) = secret_source(entry.value, |path| from_file(&origin, path, environment)) {
+            found.insert(entry.key.to_owned(), Setting { value, origin });
+        } else {
+            let fix = format!(
+                "write {} = {{ env = \"VARIABLE\" }}, {{ file = \"path\" }} or {{ command = [\"program\", \"argument\"] }}",
+                entry.key
+            );
+            section.report(&entry, "expected the place of a secret", fix);
+        }
+    }
+    found
+}
+
+fn secret_source(value: &DeValue<'_>, whole: impl Fn(&Path) -> PathBuf) -> Option<SecretSource> {
+    let mut entries = value.as_table()?.iter();
+    let (Some((key, item)), None) = (entries.next(), entries.next()) else { return None };
+    let item = item.get_ref();
+    Some(match key.get_ref().as_ref() {
+        "env" => SecretSource::Environment(item.as_str().filter(|name| !name.starts_with('$'))?.to_owned()),
+        "file" => SecretSource::File(whole(Path::new(item.as_str()?))),
+        "command" => SecretSource::Command(Vec::from_toml(item).ok().filter(|words| !words.is_empty())?),
+        _ => return None,
+    })
 }

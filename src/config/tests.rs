@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::layer::FileLayer;
 use super::load::{Config, ConfigOptions};
-use super::origin::Origin;
-use super::section::{Problem, Source};
+use super::origin::{Origin, Problem};
+use super::section::Source;
 use super::tool::{Effects, ToolLayer};
 use super::value::IdleTimeout;
 
 const EXAMPLE: &str = include_str!("../../hostler.example.toml");
 
-fn read(text: &str) -> Result<FileLayer, Vec<Problem>> {
+fn read(text: &str) -> Result<Config, Vec<Problem>> {
     let file = Arc::new(PathBuf::from("/p/hostler.toml"));
-    FileLayer::read(&Source { file, text: text.into(), first_line: 1, is_header: false })
+    let source = Source { file, text: text.into(), first_line: 1, is_header: false };
+    Config::read(&[source], &ConfigOptions::default(), Path::new("/p"))
 }
 
 fn mistakes(text: &str) -> Vec<String> {
@@ -38,10 +38,10 @@ fn every_mistake_names_line_key_and_fix() {
     assert_mistakes(
         text,
         &[
-            (7, "limits.max_output", "expected a size, got -1"),
+            (1, "tols", "did you mean `tools`?"),
             (3, "tool.timeout", "expected a duration, got \"5 parsecs\""),
             (5, "tool.brave.tiemout", "did you mean `timeout`?"),
-            (1, "tols", "did you mean `tools`?"),
+            (7, "limits.max_output", "expected a size, got -1"),
         ],
     );
 }
@@ -62,19 +62,18 @@ fn a_typo_is_one_letter_or_two_in_long_names() {
 
 #[test]
 fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
-    assert_mistakes("[tool.a.ask]\ntimeout = \"3s\"\n", &[(1, "tool.a.ask", "[tool.\"a.ask\"]")]);
     assert_mistakes("[tool.a.confg]\nx = 1\n", &[(1, "tool.a.confg", "`config`")]);
     assert_mistakes("[tools]\ntimeout = \"3s\"\n", &[(1, "tools", "expected a list, got a table")]);
     assert_mistakes("limits = [\"1GB\"]\n", &[(1, "limits", "[limits]")]);
     assert_mistakes("[tool]\non_schema_failure = \"skip\"\n", &[(2, "tool.on_schema_failure", "[executables]")]);
-    assert_mistakes("[tool.\"a.ask\"]\nmin_workers = 1\n", &[(2, "tool.a.ask.min_workers", "[tool.a]")]);
+    assert_mistakes("[tool.\"a.ask\"]\nmin_workers = 1\n", &[(2, "tool.a.ask.min_workers", "[tool.NAME]")]);
     assert_mistakes(
         "timeout = \"3s\"\n[limits]\nidle_timeout = 3\nbuild_timeout = \"3s\"\n[check]\ntools = []\n",
         &[
-            (4, "limits.build_timeout", "[environment]"),
-            (3, "limits.idle_timeout", "[tool]"),
-            (6, "check.tools", "above the first [table]"),
             (1, "timeout", "[tool]"),
+            (3, "limits.idle_timeout", "[tool]"),
+            (4, "limits.build_timeout", "[environment]"),
+            (6, "check.tools", "above its first [table]"),
         ],
     );
 }
@@ -104,9 +103,9 @@ fn a_python_that_cannot_exist_is_a_mistake() {
 
 #[test]
 fn a_secret_in_the_file_itself_is_refused() {
-    let told = mistakes("[secrets]\nKEY = \"s3cret\"\n");
-    assert!(told[0].contains("write KEY = { env = \"VARIABLE\" }"), "{told:?}");
-    assert!(!told[0].contains("s3cret"), "a value must not reach a log");
+    let messages = mistakes("[secrets]\nKEY = \"s3cret\"\n");
+    assert!(messages[0].contains("write KEY = { env = \"VARIABLE\" }"), "{messages:?}");
+    assert!(!messages[0].contains("s3cret"), "a value must not reach a log");
 }
 
 #[test]
@@ -141,8 +140,8 @@ fn lookup<'t>(table: &'t toml::Table, place: &str) -> &'t toml::Table {
 
 /// The keys of a table, from the message about an unknown one.
 fn known_keys(table: &str) -> Vec<String> {
-    let told = mistakes(&format!("{table}\nqqqqqqqq = 1\n"));
-    let list = told.iter().find_map(|text| text.split("the keys here are ").nth(1)).unwrap();
+    let messages = mistakes(&format!("{table}\nqqqqqqqq = 1\n"));
+    let list = messages.iter().find_map(|text| text.split("the keys here are ").nth(1)).unwrap();
     list.split(", ").map(str::to_owned).collect()
 }
 
@@ -176,9 +175,9 @@ fn place(file: &Path, line: usize) -> String {
 fn header(text: &str) -> ToolLayer {
     let source =
         Source { file: Arc::new(PathBuf::from("/t/brave.py")), text: text.into(), first_line: 3, is_header: true };
-    let table = super::section::parse(&source).unwrap();
+    let table = source.parse().unwrap();
     let problems = std::cell::RefCell::default();
-    ToolLayer::read(&super::section::Section::new(&source, "tool.hostler", &table, &problems))
+    ToolLayer::of_header(&super::section::Section::top(vec![(&source, &table)], &problems))
 }
 
 #[test]
@@ -202,8 +201,8 @@ fn a_flag_wins_over_files() {
 fn a_limit_of_zero_is_refused_and_fractions_of_seconds_are_not() {
     assert_mistakes("[tool]\ntimeout = \"0s\"\n", &[(2, "tool.timeout", "longer than zero")]);
     let layer = read("[tool]\ntimeout = 0.5\nidle_timeout = 0\n").unwrap();
-    assert_eq!(layer.every.tool.timeout.unwrap().value, Duration::from_millis(500));
-    assert_eq!(layer.every.tool.idle_timeout.unwrap().value, IdleTimeout::After(Duration::ZERO));
+    assert_eq!(layer.every.timeout.unwrap().value, Duration::from_millis(500));
+    assert_eq!(layer.every.idle_timeout.unwrap().value, IdleTimeout::After(Duration::ZERO));
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! Settings of a tool file, as one layer sets them: a header, `[tool]` or `[tool.NAME]`.
+//! Settings of a tool, as one layer sets them: its own declaration, its header, `[tool]`, `[tool.NAME]` or
+//! `[tool."pack.function"]`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toml::de::DeValue;
 
 use super::declared_policy::DeclaredPolicy;
-use super::origin::Setting;
+use super::origin::{Place, Setting};
 use super::section::Section;
-use super::value::{ByteCount, Count, FromToml, IdleTimeout, Limit, MemoryLimit, Mismatch, choice};
+use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, secret_names};
 
 /// The effect of repeating a call. It decides whether hostler may repeat one whose worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,21 +24,9 @@ pub enum Effects {
     Once,
 }
 
-impl Effects {
-    /// Its word in files and in `--json`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pure => "pure",
-            Self::Idempotent => "idempotent",
-            Self::Once => "once",
-        }
-    }
-}
-
-impl FromToml for Effects {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &[("pure", Self::Pure), ("idempotent", Self::Idempotent), ("once", Self::Once)])
-    }
+impl Word for Effects {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("pure", Self::Pure), ("idempotent", Self::Idempotent), ("once", Self::Once)];
 }
 
 /// How a worker's interpreter is started.
@@ -50,20 +39,8 @@ pub enum Launcher {
     Direct,
 }
 
-impl Launcher {
-    /// Its word in files.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Uv => "uv",
-            Self::Direct => "direct",
-        }
-    }
-}
-
-impl FromToml for Launcher {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &[("uv", Self::Uv), ("direct", Self::Direct)])
-    }
+impl Word for Launcher {
+    const WORDS: &'static [(&'static str, Self)] = &[("uv", Self::Uv), ("direct", Self::Direct)];
 }
 
 /// The protocol of a worker that is not hostler's own.
@@ -78,103 +55,143 @@ pub enum Protocol {
     Once,
 }
 
-impl Protocol {
-    /// All, by their words.
-    const WORDS: [(&'static str, Self); 3] = [("v1", Self::V1), ("bare", Self::Bare), ("once", Self::Once)];
-
-    /// Its word in files.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::V1 => "v1",
-            Self::Bare => "bare",
-            Self::Once => "once",
-        }
-    }
-
-    /// The one of this word.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, protocol)| *protocol)
-    }
+impl Word for Protocol {
+    const WORDS: &'static [(&'static str, Self)] = &[("v1", Self::V1), ("bare", Self::Bare), ("once", Self::Once)];
 }
 
-impl FromToml for Protocol {
-    fn from_toml(value: &DeValue<'_>) -> Result<Self, Mismatch> {
-        choice(value, &Self::WORDS)
-    }
-}
-
-/// The settings of one layer.
-#[derive(Debug, Clone, Default)]
+/// The settings of one layer. What is stored of it is what executables and built-in tools declare.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ToolLayer {
+    /// The place of its table.
+    #[serde(skip)]
+    pub place: Option<Place>,
     /// How long one call may run.
     pub timeout: Option<Setting<Duration>>,
-    /// How long a worker may take from its start to its first message.
-    pub startup_timeout: Option<Setting<Duration>>,
-    /// When an idle worker ends.
-    pub idle_timeout: Option<Setting<IdleTimeout>>,
-    /// How many calls may wait for this tool file.
-    pub max_queue: Option<Setting<usize>>,
-    /// How many workers may be alive for this tool file.
-    pub max_workers: Option<Setting<usize>>,
-    /// How many calls a worker runs at once.
-    pub concurrency: Option<Setting<usize>>,
-    /// After how many calls a worker is replaced.
-    pub max_calls: Option<Setting<usize>>,
-    /// How long a worker runs until it is replaced.
-    pub max_lifetime: Option<Setting<Duration>>,
-    /// The memory after a call from which on a worker is replaced.
-    pub max_rss: Option<Setting<ByteCount>>,
-    /// The most memory a worker may use.
-    pub max_memory: Option<Setting<ByteCount>>,
     /// The effect of repeating a call.
     pub effects: Option<Setting<Effects>>,
     /// The secrets this tool file may receive, by name.
     pub secrets: Option<Setting<Vec<String>>>,
-    /// The protocol of its worker. Only `[tool.NAME]` and a header set it.
+    /// The protocol of its worker.
     pub protocol: Option<Setting<Protocol>>,
     /// Its declared policy.
+    #[serde(flatten)]
     pub policy: DeclaredPolicy,
+    /// How long a worker may take from its start to its first message.
+    #[serde(skip)]
+    pub startup_timeout: Option<Setting<Duration>>,
+    /// When an idle worker ends.
+    #[serde(skip)]
+    pub idle_timeout: Option<Setting<IdleTimeout>>,
+    /// How many calls may wait for this tool file.
+    #[serde(skip)]
+    pub max_queue: Option<Setting<usize>>,
+    /// How many workers are kept running.
+    #[serde(skip)]
+    pub min_workers: Option<Setting<usize>>,
+    /// How many workers may be alive for this tool file.
+    #[serde(skip)]
+    pub max_workers: Option<Setting<usize>>,
+    /// How many calls a worker runs at once.
+    #[serde(skip)]
+    pub concurrency: Option<Setting<usize>>,
+    /// After how many calls a worker is replaced.
+    #[serde(skip)]
+    pub max_calls: Option<Setting<usize>>,
+    /// How long a worker runs until it is replaced.
+    #[serde(skip)]
+    pub max_lifetime: Option<Setting<Duration>>,
+    /// The memory after a call from which on a worker is replaced.
+    #[serde(skip)]
+    pub max_rss: Option<Setting<ByteCount>>,
+    /// The most memory a worker may use.
+    #[serde(skip)]
+    pub max_memory: Option<Setting<ByteCount>>,
+    /// How the interpreter is started.
+    #[serde(skip)]
+    pub launcher: Option<Setting<Launcher>>,
+    /// Whether arguments are checked against the schema.
+    #[serde(skip)]
+    pub validate: Option<Setting<bool>>,
+    /// Whether its functions may use hostler itself.
+    #[serde(skip)]
+    pub host_access: Option<Setting<bool>>,
+    /// Variables passed on from hostler's own environment.
+    #[serde(skip)]
+    pub pass_env: Option<Setting<Vec<String>>>,
+    /// Variables set.
+    #[serde(skip)]
+    pub env: BTreeMap<String, Setting<String>>,
+    /// Passed to the tool as it is.
+    #[serde(skip)]
+    pub config: Option<Setting<toml::Table>>,
+    /// The functions that its worker serves.
+    #[serde(skip)]
+    pub functions: Option<Setting<Vec<String>>>,
 }
 
 impl ToolLayer {
-    /// Reads the keys that a header and `[tool.NAME]` have in common.
-    pub fn read_of_one(section: &Section<'_>) -> Self {
+    /// Reads what a header may set.
+    pub fn of_header(section: &Section<'_>) -> Self {
         Self { protocol: section.take("protocol"), ..Self::read(section) }
     }
 
-    /// Reads those that `[tool]` has as well.
-    pub fn read(section: &Section<'_>) -> Self {
+    /// Reads `[tool]`.
+    pub(super) fn of_every(section: &Section<'_>) -> Self {
         Self {
-            timeout: limit(section, "timeout"),
-            startup_timeout: limit(section, "startup_timeout"),
-            idle_timeout: section.take("idle_timeout"),
-            max_queue: section.take("max_queue"),
-            max_workers: count(section, "max_workers"),
-            concurrency: count(section, "concurrency"),
-            max_calls: count(section, "max_calls"),
-            max_lifetime: limit(section, "max_lifetime"),
-            max_rss: section.take::<MemoryLimit>("max_rss").map(|limit| limit.map(|limit| limit.0)),
-            max_memory: section.take::<MemoryLimit>("max_memory").map(|limit| limit.map(|limit| limit.0)),
-            effects: section.take("effects"),
-            secrets: section.take("secrets"),
-            protocol: None,
-            policy: DeclaredPolicy::read(section),
+            min_workers: section.take("min_workers"),
+            launcher: section.take("launcher"),
+            validate: section.take("validate"),
+            host_access: section.take("host_access"),
+            pass_env: section.take("pass_env"),
+            ..Self::read(section)
         }
     }
-}
 
-/// A positive number.
-pub(super) fn count(section: &Section<'_>, key: &'static str) -> Option<Setting<usize>> {
-    Some(section.take::<Count>(key)?.map(|count| count.0))
-}
+    /// Reads `[tool.NAME]`.
+    pub(super) fn of_pack(section: &Section<'_>) -> Self {
+        Self {
+            place: section.place(),
+            protocol: section.take("protocol"),
+            functions: section.take_as("functions", function_names),
+            env: strings(&section.section("env")),
+            config: section.take("config"),
+            ..Self::of_every(section)
+        }
+    }
 
-/// A duration longer than zero.
-pub(super) fn limit(section: &Section<'_>, key: &'static str) -> Option<Setting<Duration>> {
-    Some(section.take::<Limit>(key)?.map(|limit| limit.0))
-}
+    /// Reads `[tool."pack.function"]`.
+    pub(super) fn of_function(section: &Section<'_>) -> Self {
+        Self {
+            place: section.place(),
+            timeout: section.take_as("timeout", limit),
+            effects: section.take("effects"),
+            validate: section.take("validate"),
+            policy: DeclaredPolicy::read(section),
+            ..Self::default()
+        }
+    }
 
-impl ToolLayer {
-    /// This layer with a stronger one over it.
+    fn read(section: &Section<'_>) -> Self {
+        Self {
+            timeout: section.take_as("timeout", limit),
+            startup_timeout: section.take_as("startup_timeout", limit),
+            idle_timeout: section.take("idle_timeout"),
+            max_queue: section.take("max_queue"),
+            max_workers: section.take_as("max_workers", count),
+            concurrency: section.take_as("concurrency", count),
+            max_calls: section.take_as("max_calls", count),
+            max_lifetime: section.take_as("max_lifetime", limit),
+            max_rss: section.take_as("max_rss", memory),
+            max_memory: section.take_as("max_memory", memory),
+            effects: section.take("effects"),
+            secrets: section.take_as("secrets", secret_names),
+            policy: DeclaredPolicy::read(section),
+            ..Self::default()
+        }
+    }
+
+    /// This layer with a stronger one over it. Tables are the stronger one's.
     #[must_use]
     pub fn under(self, over: Self) -> Self {
         Self {
@@ -182,6 +199,7 @@ impl ToolLayer {
             startup_timeout: over.startup_timeout.or(self.startup_timeout),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),
             max_queue: over.max_queue.or(self.max_queue),
+            min_workers: over.min_workers.or(self.min_workers),
             max_workers: over.max_workers.or(self.max_workers),
             concurrency: over.concurrency.or(self.concurrency),
             max_calls: over.max_calls.or(self.max_calls),
@@ -191,7 +209,27 @@ impl ToolLayer {
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
             protocol: over.protocol.or(self.protocol),
+            launcher: over.launcher.or(self.launcher),
+            validate: over.validate.or(self.validate),
+            host_access: over.host_access.or(self.host_access),
+            pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
+            ..over
         }
     }
+}
+
+/// A table of names and strings.
+pub(super) fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
+    let mut found = BTreeMap::new();
+    for entry in section.entries() {
+        match entry.value.as_str() {
+            Some(text) => {
+                let setting = Setting { value: text.to_owned(), origin: entry.origin() };
+                found.insert(entry.key.to_owned(), setting);
+            }
+            None => section.report(&entry, "expected a string", "write it in quotes"),
+        }
+    }
+    found
 }

@@ -8,7 +8,6 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -82,10 +81,6 @@ impl Cache {
         Self { folder: folder.to_owned(), writer: writer.to_owned() }
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     pub(super) fn first_line(&self) -> String {
         format!("hostler catalogue {FORMAT} by {}\n", self.writer)
     }
@@ -105,7 +100,7 @@ impl Cache {
     pub(super) fn load(&self, folders: &[PathBuf]) -> CachedFiles {
         let place = self.place(folders);
         let known = read_regular(&place).and_then(|text| {
-            CachedFiles::of(text, &self.first_line()).ok_or_else(|| io::Error::other("written by another build"))
+            CachedFiles::of(&text, &self.first_line()).ok_or_else(|| io::Error::other("written by another build"))
         });
         known.unwrap_or_else(|error| {
             tracing::debug!(place = %place.display(), %error, "no cache of an earlier run");
@@ -113,9 +108,8 @@ impl Cache {
         })
     }
 
-    pub(super) fn unsaved(&self, folders: &[PathBuf], lines: impl Iterator<Item = String>) -> PendingWrite {
-        let text = std::iter::once(self.first_line()).chain(lines).collect();
-        PendingWrite::new(self.place(folders), text)
+    pub(super) fn unsaved(&self, folders: &[PathBuf], lines: &str) -> PendingWrite {
+        PendingWrite { place: self.place(folders), text: self.first_line() + lines }
     }
 }
 
@@ -129,39 +123,24 @@ pub(super) fn read_regular(place: &Path) -> io::Result<String> {
 
 /// The lines of an earlier run by tool file.
 #[derive(Debug, Default)]
-pub(super) struct CachedFiles {
-    text: String,
-    lines: HashMap<PathBuf, Range<usize>>,
-}
+pub(super) struct CachedFiles(HashMap<PathBuf, String>);
 
 impl CachedFiles {
-    fn of(text: String, first_line: &str) -> Option<Self> {
-        let mut start = first_line.len();
-        let mut lines = HashMap::new();
-        for line in text.strip_prefix(first_line)?.split_inclusive('\n') {
-            let range = start..start + line.len();
-            start = range.end;
-            if let Some(path) = line.split('\t').nth(2) {
-                lines.insert(PathBuf::from(path), range);
-            }
-        }
-        Some(Self { text, lines })
+    fn of(text: &str, first_line: &str) -> Option<Self> {
+        let lines = text.strip_prefix(first_line)?.split_inclusive('\n');
+        Some(Self(lines.filter_map(|line| Some((line.split('\t').nth(2)?.into(), line.to_owned()))).collect()))
     }
 
-    /// The file at a path and the place of its line, if it has the same stamp.
-    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, Range<usize>)> {
-        let place = self.lines.get(path)?;
-        let (sum, rest) = self.text[place.clone()].strip_suffix('\n')?.split_once('\t')?;
+    /// The file at a path with its line, if it has the same stamp.
+    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, String)> {
+        let line = self.0.get(path)?;
+        let (sum, rest) = line.strip_suffix('\n')?.split_once('\t')?;
         let mut columns = rest.splitn(3, '\t');
         let (seen, _path, json) = (columns.next()?, columns.next()?, columns.next()?);
         if seen != columns_of(stamp) || sum != check(rest) {
             return None;
         }
-        Some((reader::from_json(path, json)?, place.clone()))
-    }
-
-    pub(super) fn text(&self, place: Range<usize>) -> &str {
-        &self.text[place]
+        Some((reader::from_json(path, json)?, line.clone()))
     }
 }
 
@@ -195,11 +174,11 @@ impl Cache {
     pub fn unsaved_refined(&self, version: &[u8; 32], functions: &[Function]) -> Option<PendingWrite> {
         let functions = serde_json::to_string(functions).ok()?;
         let text = format!("{}{}\n{functions}", self.first_line(), check(&functions));
-        Some(PendingWrite::new(self.place_of_refined(version), text))
+        Some(PendingWrite { place: self.place_of_refined(version), text })
     }
 
     fn place_of_refined(&self, version: &[u8; 32]) -> PathBuf {
-        self.folder().join(format!("refined-{}", HEXLOWER.encode(&version[..12])))
+        self.folder.join(format!("refined-{}", HEXLOWER.encode(&version[..12])))
     }
 }
 
@@ -228,10 +207,6 @@ pub struct PendingWrite {
 }
 
 impl PendingWrite {
-    pub(super) fn new(place: PathBuf, text: String) -> Self {
-        Self { place, text }
-    }
-
     /// Writes it atomically. A failure is only logged: the next run reads the tool files again.
     pub fn save(self) {
         if let Err(error) = self.write() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::{Kind, ToolFile};
+use crate::config::origin::Diagnosis;
 use crate::pep723::is_identifier;
 
 /// Model providers do not accept longer names.
@@ -36,11 +37,11 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
 }
 
 /// Why a file cannot have its name. Only Python files are packs, and can set its name.
-fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> String {
+fn taken(file: &ToolFile, earlier: &Path, kind: Kind) -> Diagnosis {
     let is_pack = |kind: Kind| matches!(kind, Kind::Python | Kind::Internal);
     let what = if is_pack(file.kind) && is_pack(kind) { "pack" } else { "name" };
     let fix = if is_pack(file.kind) { "give this file another name or `pack = \"…\"`" } else { "rename this file" };
-    format!("the {what} `{}` is already taken by {}; {fix}", file.pack, earlier.display())
+    Diagnosis::new(format!("the {what} `{}` is already taken by {}", file.pack, earlier.display()), fix)
 }
 
 /// Keeps of files with one name in several folders the one in the last folder, which lists those that it overrides.
@@ -68,22 +69,19 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
 }
 
 /// Enters a file's tools by their MCP names. Returns the line and the message of the first conflict.
-fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, String)> {
+fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, Diagnosis)> {
     let mut problem = None;
     for function in &file.functions {
         let (own_name, mcp_name) = file.names_of(&function.name);
         let found = if mcp_name.len() > LONGEST_NAME {
-            let length = mcp_name.len();
-            Some(format!(
-                "the MCP name of `{own_name}` has {length} characters, and at most {LONGEST_NAME} are allowed; shorten the name \
-                 of the pack or of the function"
-            ))
+            let what =
+                format!("the MCP name of `{own_name}` has {} characters, more than {LONGEST_NAME}", mcp_name.len());
+            Some(Diagnosis::new(what, "shorten the name of the pack or of the function"))
         } else {
             tools.get(&mcp_name).map(|(other, path)| {
-                format!(
-                    "`{own_name}` and `{other}` of {} have the same MCP name `{mcp_name}`; rename one of them",
-                    path.display()
-                )
+                let place = path.display();
+                let what = format!("`{own_name}` and `{other}` of {place} have the same MCP name `{mcp_name}`");
+                Diagnosis::new(what, "rename one of them")
             })
         };
         match found {

@@ -9,17 +9,17 @@ mod imports;
 mod python;
 mod reader;
 mod scan;
-mod source_id;
 
+use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::config::declared_policy::Declared;
-use crate::config::origin::{Origin, Setting};
-use crate::config::tool::{Protocol, ToolLayer};
+use crate::config::origin::Diagnosis;
+use crate::config::tool::ToolLayer;
 use crate::pep723::Metadata;
 
 pub use cache::{Cache, PendingWrite, Stamp};
@@ -31,9 +31,10 @@ pub use python::{
 };
 pub use reader::Answers;
 pub use scan::{FolderProblem, Scan, scan_all};
-pub use source_id::SourceId;
+#[cfg(any(test, feature = "bench"))]
+pub use python::read_bytes;
 #[cfg(test)]
-pub use {python::read_bytes, scan::scan};
+pub use scan::scan;
 
 /// One tool file. What depends on its place or on other files is not stored in the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,8 +75,8 @@ pub struct ToolFile {
     /// The files that it overrides.
     #[serde(skip)]
     pub overrides: Vec<PathBuf>,
-    /// The settings that it declares, if it is an executable.
-    pub declared: DeclaredSettings,
+    /// The settings that it declares for all of its tools, if it is an executable.
+    pub declared: ToolLayer,
 }
 
 /// Which interpreter and environment a tool file gets.
@@ -99,55 +100,33 @@ pub enum Status {
     /// It can, but its arguments are unknown.
     SchemaUnknown {
         /// Why.
-        reason: String,
+        reason: Diagnosis,
     },
     /// An executable that has not been asked yet.
     Unasked,
     /// It does not exist.
     Missing {
         /// What is missing and what to do.
-        reason: String,
+        reason: Diagnosis,
     },
     /// It cannot until it is repaired.
     Broken {
         /// The line that is wrong, if it is one line.
         line: Option<usize>,
         /// What is wrong and what to do.
-        reason: String,
+        reason: Diagnosis,
     },
 }
 
-/// The rules of `check` that reading a file applies.
-const RULES: [&str; 5] = ["exports", "metadata", "name", "no-tools", "star-args"];
-
 /// Something that is wrong but does not keep a file from working.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "StoredWarning")]
 pub struct Warning {
     /// The 1-based line; 0 without one.
     pub line: usize,
     /// The rule of `check`.
-    #[serde(skip_deserializing)] // read by `StoredWarning`
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// What is wrong and what to do.
-    pub text: String,
-}
-
-/// A warning as the cache holds it.
-#[derive(Deserialize)]
-struct StoredWarning {
-    line: usize,
-    rule: String,
-    text: String,
-}
-
-impl TryFrom<StoredWarning> for Warning {
-    type Error = &'static str;
-
-    fn try_from(stored: StoredWarning) -> Result<Self, Self::Error> {
-        let rule = RULES.into_iter().find(|rule| *rule == stored.rule).ok_or("unknown rule")?;
-        Ok(Self { line: stored.line, rule, text: stored.text })
-    }
+    pub reason: Diagnosis,
 }
 
 /// One tool: a public function of a tool file.
@@ -170,7 +149,7 @@ pub struct Function {
     pub line: usize,
     /// What it declares, if it is not a Python function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub declared: Option<Box<Declared>>,
+    pub declared: Option<Box<ToolLayer>>,
 }
 
 /// Reads one file as it would be listed, without asking an executable.
@@ -243,36 +222,57 @@ impl ToolFile {
         match &self.status {
             Status::Ready | Status::SchemaUnknown { .. } | Status::Unasked => None,
             Status::Broken { line: Some(line), reason } => Some(format!("line {line}: {reason}")),
-            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.clone()),
+            Status::Broken { line: None, reason } | Status::Missing { reason } => Some(reason.to_string()),
         }
     }
 
     /// Marks the file broken. A file keeps its first reason.
-    fn break_with(&mut self, line: Option<usize>, reason: String) {
+    fn break_with(&mut self, line: Option<usize>, reason: Diagnosis) {
         if self.is_ready() {
             self.status = Status::Broken { line, reason };
         }
     }
 }
 
-/// Settings that an executable declares for all of its tools. The operator's settings override them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeclaredSettings {
-    /// The protocol, if it is a worker.
-    pub protocol: Option<Protocol>,
-    /// The secrets it needs, by name.
-    pub secrets: Option<Vec<String>>,
+/// What offers tools. Pools, queues and caches are kept by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SourceId {
+    /// A Python file.
+    Python(PathBuf),
+    /// A program that answers `--schema`.
+    Executable(PathBuf),
+    /// A tool inside hostler, by its pack.
+    Builtin(String),
 }
 
-impl DeclaredSettings {
-    /// The same as a layer of settings.
-    pub fn layer(&self) -> ToolLayer {
-        ToolLayer { protocol: declared(self.protocol), secrets: declared(self.secrets.clone()), ..ToolLayer::default() }
+impl SourceId {
+    /// The file, for sources that are one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Python(path) | Self::Executable(path) => Some(path),
+            Self::Builtin(_) => None,
+        }
     }
 }
 
-fn declared<T>(value: Option<T>) -> Option<Setting<T>> {
-    value.map(|value| Setting { value, origin: Origin::Tool })
+impl ToolFile {
+    /// Its identity: the same for every version of it.
+    pub fn source(&self) -> SourceId {
+        match self.kind {
+            Kind::Python | Kind::Internal => SourceId::Python(self.path.clone()),
+            Kind::Executable => SourceId::Executable(self.path.clone()),
+            Kind::Builtin => SourceId::Builtin(self.pack.clone()),
+        }
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Python(path) | Self::Executable(path) => path.display().fmt(formatter),
+            Self::Builtin(pack) => formatter.write_str(pack),
+        }
+    }
 }
 
 /// A JSON Schema as JSON text. As values, the schemas of a catalogue would take many times the memory, and most are never

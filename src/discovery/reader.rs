@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -55,20 +54,13 @@ pub(super) struct Reader<'a> {
     began: SystemTime,
 }
 
-/// A file and its line in the cache.
+/// A file and its line in the cache; none where it is not cached.
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub file: ToolFile,
-    line: CacheLine,
-}
-
-#[derive(Debug)]
-enum CacheLine {
-    /// A line of the earlier run, by its place in the text.
-    Kept(Range<usize>),
-    New(String),
-    /// The file is not cached.
-    None,
+    line: Option<String>,
+    /// Whether an earlier run did not read it.
+    is_new: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -87,12 +79,12 @@ impl<'a> Reader<'a> {
             return self.read_executable(path);
         }
         if self.cache.is_none() {
-            return ReadFile { file: read_file(path), line: CacheLine::None };
+            return ReadFile { file: read_file(path), line: None, is_new: false };
         }
         // Taken before reading, so that a change in between is seen the next time.
         let stamp = Stamp::of(path);
-        if let Some((file, place)) = stamp.and_then(|stamp| self.known.file(path, stamp)) {
-            return ReadFile { file, line: CacheLine::Kept(place) };
+        if let Some((file, line)) = stamp.and_then(|stamp| self.known.file(path, stamp)) {
+            return ReadFile { file, line: Some(line), is_new: false };
         }
         self.found(read_file(path), stamp)
     }
@@ -105,43 +97,41 @@ impl<'a> Reader<'a> {
         let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
         match known {
-            Some((file, place)) => ReadFile { file, line: CacheLine::Kept(place) },
-            None => ReadFile { file: executable::unasked(path), line: CacheLine::None },
+            Some((file, line)) => ReadFile { file, line: Some(line), is_new: false },
+            None => ReadFile { file: executable::unasked(path), line: None, is_new: false },
         }
     }
 
     fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {
         let settled = stamp.filter(|stamp| stamp.is_settled_at(self.began));
-        let line = settled.and_then(|stamp| line(&file, stamp)).map_or(CacheLine::None, CacheLine::New);
-        ReadFile { file, line }
+        let line = settled.and_then(|stamp| line(&file, stamp));
+        ReadFile { is_new: line.is_some(), file, line }
     }
 }
 
 /// The lines of all files that were read.
 #[derive(Debug, Default)]
-pub(super) struct CacheLines(Vec<CacheLine>);
+pub(super) struct CacheLines {
+    text: String,
+    has_new: bool,
+}
 
 impl CacheLines {
     /// Adds the line of a file.
     pub fn take(&mut self, found: ReadFile) -> ToolFile {
-        self.0.push(found.line);
+        self.text.push_str(&found.line.unwrap_or_default());
+        self.has_new |= found.is_new;
         found.file
     }
 
-    pub fn unsaved(&self, reader: &Reader<'_>) -> Option<PendingWrite> {
-        let (cache, folders) = reader.cache.as_ref()?;
-        let is_new = self.0.iter().any(|line| matches!(line, CacheLine::New(_)));
-        let text = |line: &'_ CacheLine| match line {
-            CacheLine::Kept(place) => reader.known.text(place.clone()).to_owned(),
-            CacheLine::New(text) => text.clone(),
-            CacheLine::None => String::new(),
-        };
-        is_new.then(|| cache.unsaved(folders, self.0.iter().map(text)))
+    pub fn unsaved(self, reader: &Reader<'_>) -> Option<PendingWrite> {
+        let (cache, folders) = reader.cache.as_ref().filter(|_| self.has_new)?;
+        Some(cache.unsaved(folders, &self.text))
     }
 }
 
 /// Increased with every change to what is stored or to its meaning.
-pub(super) const FORMAT: u32 = 11;
+pub(super) const FORMAT: u32 = 12;
 
 /// A tool file as it is stored: without what depends on other files.
 #[derive(Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use std::{fs, thread};
 use super::cache::{Cache, PendingWrite};
 use super::reader::{CacheLines, ReadFile, Reader};
 use super::{Answers, ToolFile, executable, imports};
-use crate::config::origin::Origin;
+use crate::config::origin::{Diagnosis, Origin};
 
 /// Fewer files are read faster on one thread.
 const WORTH_A_THREAD: usize = 16;
@@ -34,7 +34,7 @@ pub struct FolderProblem {
     /// The folder.
     pub folder: PathBuf,
     /// What is wrong and what to do.
-    pub reason: String,
+    pub reason: Diagnosis,
 }
 
 impl FolderProblem {
@@ -44,10 +44,11 @@ impl FolderProblem {
     }
 
     /// What is wrong and what to do, with the line that names the folder.
-    pub fn describe(&self, origin: &Origin) -> String {
+    pub fn describe(&self, origin: &Origin) -> Diagnosis {
+        let Diagnosis { what, fix } = self.reason.clone();
         match origin {
-            Origin::File(place) => format!("{} ({place} names it)", self.reason),
-            _ => self.reason.clone(),
+            Origin::File(place) => Diagnosis::new(format!("{what} ({place} names it)"), fix),
+            _ => Diagnosis { what, fix },
         }
     }
 }
@@ -105,9 +106,9 @@ fn candidates(folder: &Path, with_executables: bool) -> Result<Vec<PathBuf>, Fol
     let cannot = |error: std::io::Error| FolderProblem {
         folder: folder.to_owned(),
         reason: match error.kind() {
-            ErrorKind::NotFound => "this tools folder does not exist; create it or correct the path".to_owned(),
-            ErrorKind::NotADirectory => "this is a file; name the folder that holds it".to_owned(),
-            _ => format!("this tools folder cannot be read: {error}; check its permissions"),
+            ErrorKind::NotFound => Diagnosis::new("this tools folder does not exist", "create it or correct the path"),
+            ErrorKind::NotADirectory => Diagnosis::new("this is a file", "name the folder that holds it"),
+            _ => Diagnosis::new(format!("this tools folder cannot be read: {error}"), "check its permissions"),
         },
     };
     let mut found = Vec::new();

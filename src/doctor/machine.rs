@@ -189,7 +189,7 @@ const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The configured certificates.
 pub(super) fn certificates(app: &Workspace) -> Vec<CheckResult> {
-    let configured = &app.config.layer.build_env;
+    let configured = &app.config.build_env;
     let mut results = Vec::new();
     for name in CERTIFICATES {
         let value = configured
@@ -234,7 +234,7 @@ pub(super) fn stripped(app: &Workspace, results: &[CheckResult]) -> Vec<CheckRes
         };
         results.iter().any(|result| result.state == State::Bad && names(result))
     };
-    let configured = &app.config.layer.build_env;
+    let configured = &app.config.build_env;
     let is_needed = |name: &str| {
         let upper = name.to_ascii_uppercase();
         name.starts_with("UV_") && name != "UV_CACHE_DIR"

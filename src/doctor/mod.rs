@@ -89,7 +89,7 @@ fn folders(app: &Workspace) -> CheckResult {
 
 /// The enabled built-in tools, and the folders that they may reach.
 fn built_in(app: &Workspace) -> Vec<CheckResult> {
-    let builtin = &app.config.layer.builtin;
+    let builtin = &app.config.builtin;
     let on: Vec<&str> = builtin.enabled().into_iter().collect();
     if on.is_empty() {
         return Vec::new();
@@ -132,7 +132,7 @@ async fn secrets(app: &Workspace) -> Vec<CheckResult> {
     let mut results = Vec::new();
     for (name, packs) in needed {
         let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
-        let configured = app.config.layer.secrets.contains_key(&name);
+        let configured = app.config.secrets.contains_key(&name);
         let result = |state, found: String, fix: String| CheckResult::new("secret", state, found, fix);
         let pools = &app.calls.pools;
         results.push(match pools.secret(&name).await {

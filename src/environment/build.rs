@@ -8,11 +8,10 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::explain::{build_fault, reason, refuse_ancient, unknown_extras};
-use super::marker::{MARKER, Marker};
-use super::pythons::is_about_pythons;
+use super::explain::{build_fault, is_about_pythons, reason, refuse_ancient, unknown_extras};
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
+use super::store::{MARKER, Marker};
 use super::uv::{self, is_unfit, unfit_uv};
 use crate::outcome::{Code, Fault};
 use crate::process::{Exit, Launch, run};

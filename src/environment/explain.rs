@@ -1,14 +1,17 @@
-//! What uv's error means to the author of a header: a table from uv's words to what is wrong and what to do.
+//! What uv's error means to the author of a header, by the table `uv_errors.toml`: what is wrong and what to do.
 //!
 //! uv explains its resolution; an author needs the line to change. uv's own reason always follows, and errors without a rule are
 //! passed on unchanged.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use super::network::{host_of, without_password};
-use super::pythons::Minor;
-use super::settings::EnvironmentSettings;
+use serde::Deserialize;
+
+use super::settings::{EnvironmentSettings, host_of, place_of, without_password};
 use super::spec::EnvironmentSpec;
+use super::uv::Minor;
+use crate::config::origin::Setting;
 use crate::outcome::{Code, Details, Fault};
 use crate::pep723::{Metadata, UnsupportedPython, normalised, package_of};
 use crate::process::shell_word;
@@ -37,108 +40,23 @@ pub(super) struct Explanation {
     at: usize,
 }
 
-/// One row of the table. A `*` in a needle captures a word; both sentences may hold the fields that [`Failure::field`] fills
-/// in. A rule whose field has no value does not apply.
-struct Rule(&'static [&'static str], &'static str, &'static str);
+/// One row of `uv_errors.toml`.
+#[derive(Deserialize)]
+struct Rule {
+    needles: Vec<String>,
+    what: String,
+    fix: String,
+    code: Option<Code>,
+}
 
-/// The first rule that applies explains; so causes come before their consequences.
-const RULES: &[Rule] = &[
-    Rule(
-        FULL,
-        "the disk is full",
-        "free space (`hostler warm --prune` removes unused environments), or set XDG_CACHE_HOME to another disk",
-    ),
-    Rule(
-        &["Failed to initialize cache", "Read-only file system", "os error 30", "Permission denied (os error 13)"],
-        "a cache folder is not writable",
-        "correct its permissions, or set UV_CACHE_DIR under [environment.env] in hostler.toml, or XDG_CACHE_HOME, to a writable \
-         folder",
-    ),
-    Rule(
-        &["UnknownIssuer", "invalid peer certificate"],
-        "the package index has a certificate that is not trusted here{certificates}",
-        "set SSL_CERT_FILE under [environment.env] in hostler.toml to a file with your network's certificate",
-    ),
-    Rule(super::pythons::NO_PYTHON, "{no_python}", "{get_python}"),
-    Rule(
-        &["network was disabled", "Network connectivity is disabled", "network connectivity is disabled"],
-        "uv is offline{offline}, and a package is not in its cache",
-        "unset UV_OFFLINE or remove `offline` from [tool.uv] in the header",
-    ),
-    Rule(
-        &["(407", "proxy authorization required"],
-        "the proxy requires credentials{proxy}",
-        "write them into its address: HTTPS_PROXY = \"http://USER:PASSWORD@HOST:PORT\" under [environment.env] in hostler.toml",
-    ),
-    Rule(
-        &[
-            "Failed to download `*`",
-            "Failed to download and build `*`",
-            "Distribution not found at: *",
-            "Git operation failed",
-        ],
-        "{direct} cannot be fetched",
-        "correct its address, or add its credentials to ~/.netrc",
-    ),
-    Rule(&["Distribution not found at: *"], "[tool.uv] names {word}{place}, which does not exist", "correct the path"),
-    Rule(
-        &["(401 Unauthorized)", "403 Forbidden"],
-        "{host} refused access",
-        "correct the credentials for it{index_setting}, or add them to ~/.netrc: machine {host} login USER password PASSWORD",
-    ),
-    Rule(
-        &["HTTP status server error (*)", "HTTP status client error (429*)"],
-        "{host} failed to answer",
-        "try again later, or set another index as UV_DEFAULT_INDEX under [environment.env] in hostler.toml",
-    ),
-    Rule(
-        &["Missing `Content-Type`", "Unsupported `Content-Type`"],
-        "{index} did not answer with a list of packages",
-        "correct its address, or look at it in a browser: a network's login page may answer in its place",
-    ),
-    Rule(
-        &["error sending request", "Could not connect", "dns error", NO_ANSWER],
-        "the package index was not reached",
-        "check {network}the network, or set HTTPS_PROXY or UV_DEFAULT_INDEX under [environment.env] in hostler.toml",
-    ),
-    Rule(&["lockfile at `*` needs to be updated"], "the lock {lock} is older than the header", "run {relock}"),
-    Rule(
-        &["Hash mismatch for `*`", "HTTP status client error (404*)", "HTTP status client error (410*)"],
-        "the lock {lock} does not match the package index",
-        "delete the lock and run {relock}",
-    ),
-    Rule(
-        &["Failed to parse `uv.lock`", "unsupported schema version", ".lock`: stream did not contain valid UTF-8"],
-        "uv cannot read the lock {lock}",
-        "delete the lock and run {relock}",
-    ),
-    Rule(
-        &["Wheels are available for `*`"],
-        "{dependency} has no wheel for this platform ({platform})",
-        "use another package, or add a marker such as \"{word}; sys_platform == 'win32'\" and import it only there",
-    ),
-    Rule(&["* was not found in the"], "{dependency} is not in {index}", "correct the name or remove the dependency"),
-    Rule(
-        &["depends on Python*"],
-        "a dependency needs Python {word}, and {requires_python} allows older versions",
-        "write requires-python = \"{word}\", or use an older version of the dependency",
-    ),
-    Rule(
-        &["you require "],
-        "no version in {index} satisfies {conflict}",
-        "change a version constraint, or remove a dependency",
-    ),
-    Rule(
-        &["Failed to build `*`"],
-        "{dependency} has no wheel for this Python and platform, and building it from source failed{cause}",
-        "install what its build needs (a compiler, header files), or use another version or package",
-    ),
-    Rule(&["TOML parse error"], "uv does not accept {rejected} in the header", "correct it"),
-];
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Table {
+        rule: Vec<Rule>,
+    }
+    toml::from_str::<Table>(include_str!("uv_errors.toml")).map(|table| table.rule).unwrap_or_default()
+});
 
-const FULL: &[&str] = &["No space left on device", "os error 28", "Disk quota exceeded"];
-/// What hostler itself says of an index that does not answer.
-pub(super) const NO_ANSWER: &str = "no answer within";
 /// The most of uv's words that follow an explanation.
 const MOST_WORDS: usize = 400;
 
@@ -204,10 +122,10 @@ impl<'t> Failure<'t> {
 
     /// What the first rule that applies says.
     pub(super) fn explain(&self) -> Option<Explanation> {
-        RULES.iter().find_map(|Rule(needles, what, fix)| {
-            let (at, word) = needles.iter().find_map(|needle| capture(&self.reason, needle))?;
-            let code = if *needles == FULL { Code::ResourceExhausted } else { Code::EnvironmentFailed };
-            Some(Explanation { code, what: self.fill(what, word)?, fix: self.fill(fix, word)?, at })
+        RULES.iter().find_map(|rule| {
+            let (at, word) = rule.needles.iter().find_map(|needle| capture(&self.reason, needle))?;
+            let code = rule.code.unwrap_or(Code::EnvironmentFailed);
+            Some(Explanation { code, what: self.fill(&rule.what, word)?, fix: self.fill(&rule.fix, word)?, at })
         })
     }
 
@@ -223,10 +141,9 @@ impl<'t> Failure<'t> {
 
     /// The text of one field; none where the rule does not apply to this header or these settings.
     fn field(&self, name: &str, word: &str) -> Option<String> {
-        let settings = self.settings;
-        let in_force = |prefix: &str, names: &[&str]| {
-            Some(settings.first_of(names).map(|set| format!("{prefix}{set})")).unwrap_or_default())
-        };
+        if let Some(names) = name.strip_prefix("set ") {
+            return Some(self.in_force(&names.split(' ').collect::<Vec<_>>()));
+        }
         match name {
             "word" => Some(without_password(word)),
             "place" => Some(self.place(word.trim_start_matches("file://"))),
@@ -244,18 +161,17 @@ impl<'t> Failure<'t> {
                 Some(cause(self.stderr).map(|cause| without_password(&format!(": {cause}"))).unwrap_or_default())
             }
             "host" => self.url().map(|url| host_of(url).to_owned()),
-            "index" => Some(settings.index(self.header).map_or("the package index".to_owned(), |set| {
+            "index" => Some(self.settings.index(self.header).map_or("the package index".to_owned(), |set| {
                 format!("the index {} ({} in {})", set.value, set.name, set.place)
             })),
-            "index_setting" => Some(
-                settings.index(self.header).map(|set| format!(" in {} ({})", set.name, set.place)).unwrap_or_default(),
-            ),
-            "offline" => in_force(" (", &["UV_OFFLINE"]),
-            "proxy" => in_force(" (", super::network::PROXIES),
-            "certificates" => in_force(" (trusted: ", super::network::CERTIFICATES),
-            "network" => Some(settings.network(self.header)),
+            "network" => Some(self.settings.network(self.header)),
             _ => None,
         }
+    }
+
+    /// ` (NAME = value (place))` of the first of these variables that is set.
+    fn in_force(&self, names: &[&str]) -> String {
+        self.settings.first_of(names).map(|set| format!(" ({set})")).unwrap_or_default()
     }
 
     /// `"rich==99" (/t/a.py:3)`; an indirect dependency is marked as such.
@@ -327,6 +243,59 @@ impl<'t> Failure<'t> {
             .find_map(|mark| capture(&self.reason, mark))
             .map(|(_, url)| url)
     }
+}
+
+/// No Python to build on: which one was asked for and where, and what would help.
+impl Failure<'_> {
+    /// Why there is no Python, and the ways to one.
+    pub(super) fn no_python(&self) -> (String, String) {
+        if let Some(python) = &self.settings.python {
+            return self.no_configured_python(python);
+        }
+        let range = self.header.and_then(|header| header.requires_python.as_deref());
+        if let Some(hindrance) = range.and_then(UnsupportedPython::of) {
+            let (what, fix) = hindrance.explain(&self.requires_python());
+            return (what, fix.to_owned());
+        }
+        let what = match range {
+            Some(_) => format!("no Python that satisfies {} works here{}", self.requires_python(), self.found()),
+            None => format!("no Python 3.9 or newer works here{}", self.found()),
+        };
+        (what, format!("install one, widen requires-python, or {}", self.download()))
+    }
+
+    /// `python` under `[environment]` names an interpreter that does not work.
+    pub(super) fn no_configured_python(&self, python: &Setting<String>) -> (String, String) {
+        let (python, place) = (&python.value, place_of(&python.origin));
+        let what = format!("python = \"{python}\" ({place}): no such Python works here{}", self.found());
+        if python.contains('/') {
+            return (what, "correct or remove that line".to_owned());
+        }
+        (what, format!("correct or remove that line, install that Python, or {}", self.download()))
+    }
+
+    pub(super) fn requires_python(&self) -> String {
+        let range = self.header.and_then(|header| header.requires_python.as_deref()).unwrap_or(">=3.9");
+        format!("requires-python = \"{range}\"{}", self.place("requires-python"))
+    }
+
+    /// ` (found: 3.11, 3.13)`
+    fn found(&self) -> String {
+        let all: Vec<String> = self.pythons.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+        if all.is_empty() { String::new() } else { format!(" (found: {})", all.join(", ")) }
+    }
+
+    /// With what may keep uv from it, if that is set somewhere.
+    fn download(&self) -> String {
+        let set = self.settings.first_of(&["UV_OFFLINE", "UV_PYTHON_DOWNLOADS"]);
+        format!("let uv download one{}", set.map(|set| format!(" ({set} may forbid that)")).unwrap_or_default())
+    }
+}
+
+/// Whether uv's reason is an interpreter that it did not find, could not start or could not download.
+pub(super) fn is_about_pythons(reason: &str) -> bool {
+    let rule = RULES.iter().find(|rule| rule.what == "{no_python}");
+    rule.is_some_and(|rule| rule.needles.iter().any(|words| reason.contains(words)))
 }
 
 /// The offset of a needle in uv's words, and the word at its `*`.

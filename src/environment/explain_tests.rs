@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::origin::{Origin, Place, Setting};
-use crate::environment::network::{CERTIFICATES, INDEXES, PROXIES};
+use crate::environment::settings::{INDEXES, PROXIES};
 
 const HEADER: &str = "requires-python = \">=3.10\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \"httpcore==0.9\",\n  \
                       \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
@@ -17,9 +17,8 @@ const UNREACHED: &str = "error: Failed to fetch: `https://i.org/simple/six/`\n  
 fn settings_of(variables: &[(&str, &str)]) -> EnvironmentSettings {
     let place = Place { file: Arc::new("/p/hostler.toml".into()), line: 3 };
     let set = |value: &str| Setting { value: value.to_owned(), origin: Origin::File(place.clone()) };
-    let others = ["UV_OFFLINE", "UV_PYTHON_DOWNLOADS"];
-    let unset =
-        INDEXES.iter().chain(PROXIES).chain(CERTIFICATES).chain(&others).map(|name| ((*name).to_owned(), set("")));
+    let others = ["UV_OFFLINE", "UV_PYTHON_DOWNLOADS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+    let unset = INDEXES.iter().chain(PROXIES).chain(&others).map(|name| ((*name).to_owned(), set("")));
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), set(value)));
     EnvironmentSettings { env: unset.chain(variables).collect(), ..EnvironmentSettings::default() }
 }
@@ -243,4 +242,9 @@ fn a_default_index_of_the_header_counts_where_no_variable_names_another() {
     assert_eq!(index(&[]), "https://own/simple");
     assert_eq!(index(&[("UV_DEFAULT_INDEX", "https://i.org/simple")]), "https://i.org/simple");
     assert_eq!(settings_of(&[("UV_DEFAULT_INDEX", "https://pypi.org/simple/")]).index(None), None);
+}
+
+#[test]
+fn the_table_is_read_whole() {
+    assert!(RULES.len() > 15 && RULES.iter().filter(|rule| rule.code.is_some()).count() == 1);
 }

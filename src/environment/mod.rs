@@ -3,16 +3,12 @@
 mod build;
 mod explain;
 mod find;
-mod marker;
-mod network;
-mod pythons;
 mod settings;
 mod spec;
 mod store;
 mod uv;
 
-pub use marker::installed_modules;
 pub use settings::{EnvironmentSettings, Progress};
 pub use spec::EnvironmentSpec;
-pub use store::{Environments, Lease, Pruned};
+pub use store::{Environments, Lease, Pruned, installed_modules};
 pub use uv::{IndexProblem, OLDEST_UV, UvCache};

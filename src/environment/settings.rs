@@ -1,10 +1,13 @@
-//! How environments are built, as hostler.toml configures it.
+//! How environments are built, as hostler.toml configures it. Messages name the variables that are set between uv and the package
+//! index: another index, a proxy, certificates.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::origin::{Origin, Setting};
+use crate::pep723::Metadata;
 use crate::process::EnvFilter;
 
 /// Receives what a build does, a line at a time.
@@ -27,13 +30,27 @@ pub struct EnvironmentSettings {
     pub env_filter: EnvFilter,
 }
 
-/// A variable as uv gets it, and where it is set.
+/// A variable as uv gets it, or an index of a header, and where it is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
+    pub name: String,
+    /// Without a password.
     pub value: String,
     /// `/p/hostler.toml:3`, `hostler's environment`
     pub place: String,
 }
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} ({})", self.name, self.value, self.place)
+    }
+}
+
+const USUAL_INDEX: &str = "https://pypi.org/simple";
+/// A later one only counts where the earlier are not set.
+pub(super) const INDEXES: &[&str] = &["UV_DEFAULT_INDEX", "UV_INDEX_URL"];
+pub(super) const PROXIES: &[&str] =
+    &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
 impl EnvironmentSettings {
     /// The configured variables.
@@ -41,16 +58,66 @@ impl EnvironmentSettings {
         self.env.iter().map(|(name, setting)| (name.as_str(), setting.value.as_str()))
     }
 
-    /// A variable as uv gets it; none where it is unset or empty.
-    pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        let inherited =
-            || self.env_filter.environment().text(name).filter(|_| !self.env_filter.holds(name)).map(str::to_owned);
-        let variable = match self.env.get(name) {
-            Some(set) => Some(Variable { value: set.value.clone(), place: place_of(&set.origin) }),
-            None => inherited().map(|value| Variable { value, place: "hostler's environment".to_owned() }),
-        };
-        variable.filter(|variable| !variable.value.is_empty())
+    /// The first of these variables that is set and not empty, as uv gets it.
+    pub(super) fn first_of(&self, names: &[&str]) -> Option<Variable> {
+        names.iter().find_map(|name| {
+            let inherited = || self.env_filter.environment().text(name).filter(|_| !self.env_filter.holds(name));
+            let (value, place) = match self.env.get(*name) {
+                Some(set) => (set.value.as_str(), place_of(&set.origin)),
+                None => (inherited()?, "hostler's environment".to_owned()),
+            };
+            let variable = || Variable { name: (*name).to_owned(), value: shown(value), place };
+            (!value.is_empty()).then(variable)
+        })
     }
+
+    /// The index that uv asks instead of the usual one.
+    pub(super) fn index(&self, header: Option<&Metadata>) -> Option<Variable> {
+        let index = self.first_of(INDEXES).or_else(|| default_index_of(header?))?;
+        (index.value.trim_end_matches('/') != USUAL_INDEX).then_some(index)
+    }
+
+    /// `HTTPS_PROXY = http://p:3128 (/p/hostler.toml:3), `: what may be wrong between uv and the index.
+    pub(super) fn network(&self, header: Option<&Metadata>) -> String {
+        let suspects = self.first_of(PROXIES).into_iter().chain(self.index(header));
+        suspects.fold(String::new(), |text, setting| format!("{text}{setting}, "))
+    }
+}
+
+/// A value without its password. Proxies are also written without a scheme.
+fn shown(value: &str) -> String {
+    match value.rsplit_once('@').filter(|_| !value.contains("://")) {
+        Some((_, rest)) => format!("****@{rest}"),
+        None => without_password(value),
+    }
+}
+
+/// `default = true` under `[[tool.uv.index]]`.
+fn default_index_of(header: &Metadata) -> Option<Variable> {
+    let indexes = header.other_tools.get("uv")?.get("index")?.as_array()?;
+    let is_default = |index: &&toml::Value| index.get("default").and_then(toml::Value::as_bool) == Some(true);
+    let url = indexes.iter().find(is_default)?.get("url")?.as_str()?;
+    let line = header.line_of(url).map(|line| format!(", line {line}")).unwrap_or_default();
+    let (name, value) = ("[[tool.uv.index]]".to_owned(), without_password(url));
+    Some(Variable { name, value, place: format!("the header{line}") })
+}
+
+/// `e.org:80` of `https://me:pw@e.org:80/simple`.
+pub(super) fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or(rest);
+    host.rsplit('@').next().unwrap_or(host)
+}
+
+/// A text without the name and password of any address in it.
+pub(super) fn without_password(text: &str) -> String {
+    let mut pieces = text.split("://");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    let bare = |piece: &str| {
+        let end = piece.find(|c: char| c.is_whitespace() || "/`\"".contains(c)).unwrap_or(piece.len());
+        piece[..end].rfind('@').map_or_else(|| piece.to_owned(), |at| format!("****{}", &piece[at..]))
+    };
+    pieces.fold(first, |text, piece| text + "://" + &bare(piece))
 }
 
 /// Where a setting is set; `hostler.toml` for a default, as in tests.

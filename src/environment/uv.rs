@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::explain::{Failure, NO_ANSWER, reason};
-use super::network::without_password;
-use super::pythons::Minor;
-use super::settings::{EnvironmentSettings, place_of};
+use super::explain::{Failure, reason};
+use super::settings::{EnvironmentSettings, place_of, without_password};
 use super::store::Environments;
 use crate::config::Environment;
 use crate::outcome::{Code, Details, Fault};
@@ -24,6 +22,8 @@ const CACHE_LIMIT: Duration = Duration::from_secs(5);
 /// A small package that every index has.
 const PROBE_PACKAGE: &str = "packaging";
 
+/// A minor version of Python: `(3, 12)`.
+pub type Minor = (u64, u64);
 /// `(0, 9, 1)`
 pub type UvVersion = (u64, u64, u64);
 /// Older ones do not have `uv sync --script --active`.
@@ -127,7 +127,7 @@ impl Environments {
         let launch = command(uv, &self.settings).args(["cache", "dir", "--no-config", "--color", "never"]);
         let done = run(&launch, CACHE_LIMIT, |_| {}).await.ok().filter(Finished::succeeded)?;
         let folder = done.stdout.trim();
-        let place = self.settings.variable("UV_CACHE_DIR").map(|variable| variable.place);
+        let place = self.settings.first_of(&["UV_CACHE_DIR"]).map(|variable| variable.place);
         (!folder.is_empty()).then(|| UvCache { folder: folder.into(), place })
     }
 
@@ -145,7 +145,7 @@ impl Environments {
         match done {
             Ok(done) if done.succeeded() => Ok(()),
             Ok(done) if done.exit.is_none() => {
-                Err(self.index_problem(&format!("{NO_ANSWER} {} s", INDEX_LIMIT.as_secs())))
+                Err(self.index_problem(&format!("no answer within {} s", INDEX_LIMIT.as_secs())))
             }
             Ok(done) => Err(self.index_problem(&done.stderr)),
             Err(error) => Err(self.index_problem(&error.to_string())),

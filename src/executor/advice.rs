@@ -9,7 +9,7 @@ use pep440_rs::VersionSpecifiers;
 use super::secrets::{how_to_fill, lack_of};
 use crate::config::Config;
 use crate::config::origin::Origin;
-use crate::config::secrets::SecretSource;
+use crate::config::tables::SecretSource;
 use crate::discovery::{ToolFile, did_you_mean, enough_for, is_standard, syntax_tree, unknown_to};
 use crate::outcome::{Code, Fault, Missing};
 use crate::pep723::{self, Metadata, OLDEST_PYTHON, brings, distribution_of, is_well_known, oldest_minor, package_of};
@@ -117,7 +117,7 @@ fn missing_variable(name: &str, entry: &FileEntry) -> String {
 
 /// Why a secret is not set, and what to do.
 pub(super) fn why_missing(name: &str, config: &Config) -> String {
-    missing_secret(name, config.layer.secrets.get(name).map(|setting| &setting.value))
+    missing_secret(name, config.secrets.get(name).map(|setting| &setting.value))
 }
 
 fn missing_secret(name: &str, source: Option<&SecretSource>) -> String {
@@ -248,7 +248,7 @@ mod tests {
             ("tomllib", "`requires-python`"),
             ("lib", "If it is yours, put lib.py into /nowhere"),
             ("httpx", "begin the file with a header, the three lines `# /// script`, `# dependencies = [\"httpx\"]`"),
-            ("jsno", "Did you mean `json` of the standard library?"),
+            ("jsno", "Did you mean `json`?"),
         ] {
             let advice = missing_module(module, &bare).unwrap();
             assert!(advice.contains(words), "{advice}");
@@ -256,8 +256,7 @@ mod tests {
         let file = read("# /// script\n# dependencies = [\"ruamel.yaml\"]\n# ///\n");
         assert_eq!(
             missing_module("yaml", &file).unwrap(),
-            "`yaml` comes with the package \"pyyaml\": in the header, write line 2 as `# dependencies = [\"ruamel.yaml\", \
-             \"pyyaml\"]`"
+            "`yaml` comes with the package \"pyyaml\": in the header, add \"pyyaml\" to `dependencies` on line 2"
         );
         assert_eq!(missing_module("ruamel", &file), None, "a missing part of a declared package");
     }

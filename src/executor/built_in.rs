@@ -45,7 +45,7 @@ impl BuiltIns {
     fn secrets(&self) -> LookUp {
         let config = Arc::clone(&self.config);
         Arc::new(move |name| {
-            let source = config.layer.secrets.get(name).map(|setting| setting.value.clone());
+            let source = config.secrets.get(name).map(|setting| setting.value.clone());
             let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
             Box::pin(async move {
                 look_up(&name, source.as_ref(), &environment).await.map_err(|error| error.fault_of(&name))

@@ -10,7 +10,7 @@ use serde_json::value::to_raw_value;
 use super::advice;
 use super::store::{Describe, Identity};
 use crate::config::Config;
-use crate::config::secrets::SecretSource;
+use crate::config::tables::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
@@ -51,7 +51,7 @@ impl Makers {
             identity.add("value", value.as_encoded_bytes());
         }
         for name in &settings.secrets.value {
-            let source = config.layer.secrets.get(name).map(|setting| &setting.value);
+            let source = config.secrets.get(name).map(|setting| &setting.value);
             identity.add("secret", name);
             identity.add("from", format!("{source:?}"));
             let variable = match source {
@@ -137,11 +137,11 @@ fn python_spec(entry: &FileEntry) -> PythonSpec {
 
 /// Passes the type descriptions of a version's worker to the registry, which reads the file again.
 pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe {
-    let (registry, path, version) = (Arc::downgrade(registry), entry.file.path.clone(), entry.version);
+    let (registry, source, version) = (Arc::downgrade(registry), entry.file.source(), entry.version);
     Arc::new(move |types| {
         let Some(registry) = registry.upgrade() else { return };
-        let (path, types) = (path.clone(), types.to_owned());
-        tokio::task::spawn_blocking(move || registry.described(&path, version, types.get()));
+        let (source, types) = (source.clone(), types.to_owned());
+        tokio::task::spawn_blocking(move || registry.described(&source, version, types.get()));
     })
 }
 

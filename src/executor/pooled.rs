@@ -136,7 +136,7 @@ impl Pools {
 
     /// A secret as a tool would get it; `None` if it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Unreadable> {
-        let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+        let source = self.config.secrets.get(name).map(|setting| &setting.value);
         look_up(name, source, &self.config.environment).await
     }
 
@@ -222,7 +222,7 @@ impl Pools {
         }
         let mut found = serde_json::Map::new();
         for name in names {
-            let source = self.config.layer.secrets.get(name).map(|setting| &setting.value);
+            let source = self.config.secrets.get(name).map(|setting| &setting.value);
             let value = look_up(name, source, &self.config.environment).await;
             if let Some(value) = value.map_err(|error| error.fault_of(name))? {
                 found.insert(name.clone(), value.into());

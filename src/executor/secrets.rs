@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::Environment;
-use crate::config::secrets::SecretSource;
+use crate::config::tables::SecretSource;
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, run, shell_word};
 

@@ -20,6 +20,7 @@ use super::notifier::Notifier;
 use super::subscription::{self, Changes};
 use super::{result, tools};
 use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
+use crate::config::tables::Envelope;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::process::Outbox;
 
@@ -240,7 +241,7 @@ impl McpSession {
     }
 
     fn wears_envelope(&self) -> bool {
-        self.service().config.layer.mcp.wears_envelope()
+        self.service().config.envelope == Envelope::ToolSuccess
     }
 
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.

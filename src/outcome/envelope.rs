@@ -7,7 +7,7 @@ use super::{Code, Fault};
 
 /// The outcome of a call.
 #[derive(Serialize)]
-struct Worn<'a> {
+struct Envelope<'a> {
     tool_success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
@@ -19,17 +19,17 @@ struct Worn<'a> {
 
 /// A result in its envelope. A reported failure of the operation is still a result: the tool ran.
 pub fn in_envelope(result: &RawValue) -> Box<RawValue> {
-    written(&Worn { tool_success: true, result: Some(result), error: None, error_code: None })
+    written(&Envelope { tool_success: true, result: Some(result), error: None, error_code: None })
 }
 
 /// A fault in its envelope.
 pub fn fault_in_envelope(fault: &Fault) -> Box<RawValue> {
-    written(&Worn { tool_success: false, result: None, error: Some(&fault.message), error_code: Some(fault.code) })
+    written(&Envelope { tool_success: false, result: None, error: Some(&fault.message), error_code: Some(fault.code) })
 }
 
-fn written(worn: &Worn<'_>) -> Box<RawValue> {
+fn written(envelope: &Envelope<'_>) -> Box<RawValue> {
     // Serializing strings and existing JSON cannot fail.
-    to_raw_value(worn).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    to_raw_value(envelope).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The output schema of a tool that answers in envelopes. `promised` is the schema of its structured results, which

@@ -1,22 +1,24 @@
-//! A fault: a code, a message for people and models, and details for programs.
+//! A fault: a code, a message for people and models, and details for programs; and who cancelled a call.
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Code;
 
 /// Why a call has no result, and what to do about it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Fault {
     /// The code.
     pub code: Code,
     /// What happened and what to do next, in one or two sentences.
     pub message: String,
     /// Details for programs and for debugging.
+    #[serde(default)]
     pub details: Box<Details>,
     /// The source error, for programs that embed hostler. Not part of the outcome.
+    #[serde(skip)]
     pub source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -101,20 +103,6 @@ impl std::error::Error for Fault {
     }
 }
 
-impl<'de> Deserialize<'de> for Fault {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Shape {
-            code: Code,
-            message: String,
-            #[serde(default)]
-            details: Box<Details>,
-        }
-        let Shape { code, message, details } = Shape::deserialize(deserializer)?;
-        Ok(Self { code, message, details, source: None })
-    }
-}
-
 impl Serialize for Fault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -126,5 +114,69 @@ impl Serialize for Fault {
         }
         let Self { code, message, details, source: _ } = self;
         Shape { code: *code, message, retryable: code.retryable(), details }.serialize(serializer)
+    }
+}
+
+/// Why a call was cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancelled {
+    /// The canceller.
+    pub by: Canceller,
+    /// The reason in the canceller's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Who can cancel a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Canceller {
+    /// The client: MCP's `notifications/cancelled`.
+    Client,
+    /// The client closed its connection.
+    ClientGone,
+    /// The program that made the call, or it dropped the future.
+    Caller,
+    /// A signal to the process that made the call, such as Ctrl-C.
+    Signal,
+    /// The call's session ended.
+    SessionEnd,
+    /// hostler shuts down.
+    Shutdown,
+    /// An unknown value, from a newer hostler.
+    #[serde(other)]
+    Other,
+}
+
+impl Cancelled {
+    /// Without a reason.
+    pub const fn by(by: Canceller) -> Self {
+        Self { by, reason: None }
+    }
+
+    /// With a reason.
+    pub fn because(by: Canceller, reason: impl Into<String>) -> Self {
+        Self { by, reason: Some(reason.into()) }
+    }
+
+    /// The fault that the call's listeners receive.
+    pub fn fault(&self, tool: &str) -> Fault {
+        let code = if self.by == Canceller::Shutdown { Code::ShuttingDown } else { Code::Cancelled };
+        Fault::new(code, format!("the call of {tool} was cancelled: {self}"))
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.by {
+            Canceller::Client => "the client cancelled it",
+            Canceller::ClientGone => "the client is gone",
+            Canceller::Caller => "the caller cancelled it",
+            Canceller::Signal => "interrupted by a signal",
+            Canceller::SessionEnd => "its session ended",
+            Canceller::Shutdown => "hostler is shutting down",
+            Canceller::Other => "for an unknown reason",
+        })?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(formatter, " ({reason})"))
     }
 }

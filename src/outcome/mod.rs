@@ -1,17 +1,15 @@
 //! The outcome of a call: a result, or a fault with a code. Data types only; modules that raise faults write the
 //! messages.
 
-mod cancelled;
 mod code;
 mod envelope;
 mod fault;
 mod file;
 mod redactor;
 
-pub use cancelled::{Cancelled, Canceller};
 pub use code::Code;
 pub use envelope::{envelope_schema, fault_in_envelope, in_envelope};
-pub use fault::{Details, Fault, Missing};
+pub use fault::{Cancelled, Canceller, Details, Fault, Missing};
 pub use file::{File, each_file, may_hold_files, without_bytes};
 pub use redactor::Redactor;
 

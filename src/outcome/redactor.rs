@@ -172,8 +172,8 @@ mod tests {
             assert!(!clean.contains("w0rd") && !clean.contains("zMHJk"), "{form} became {clean}");
         }
         assert_eq!(
-            redactor().text("123 is too short to be told from numbers"),
-            "123 is too short to be told from numbers"
+            redactor().text("123 is too short to be redacted from numbers"),
+            "123 is too short to be redacted from numbers"
         );
         assert!(Redactor::of([("PIN", "123"), ("EMPTY", "")]).is_none());
     }
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn every_part_of_a_fault_is_redacted() {
-        let told = || Some(format!("… {KEY} …"));
-        let details = Details { stderr: told(), traceback: told(), ..Details::default() };
+        let text = || Some(format!("… {KEY} …"));
+        let details = Details { stderr: text(), traceback: text(), ..Details::default() };
         let mut fault = Fault::new(Code::ToolError, format!("ValueError: {KEY}")).with(details);
         redactor().fault(&mut fault);
         let text = format!("{fault:?}");
@@ -216,15 +216,15 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
             cuts.extend([0, whole.len()]);
             cuts.sort_unstable();
-            let (mut pending, mut told) = (String::new(), String::new());
+            let (mut pending, mut redacted) = (String::new(), String::new());
             for pair in cuts.windows(2) {
                 pending.push_str(&whole[pair[0]..pair[1]]);
                 let ready = pending.len() - redactor.held_back(&pending);
-                told.push_str(&redactor.text(&pending[..ready]));
+                redacted.push_str(&redactor.text(&pending[..ready]));
                 pending.drain(..ready);
             }
-            told.push_str(&redactor.text(&pending));
-            prop_assert_eq!(told, format!("{before}[secret KEY]{after}"));
+            redacted.push_str(&redactor.text(&pending));
+            prop_assert_eq!(redacted, format!("{before}[secret KEY]{after}"));
         }
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn script_block<'b, 's>(
         (None, _) => {
             let lines: Vec<&str> = source.split('\n').collect();
             let opening = (0..lines.len()).find(|at| opens_header(&lines[*at..]));
-            opening.map_or(Ok(None), |at| Err(why_no_block(&lines, blocks, at)))
+            opening.map_or(Ok(None), |at| Err(why_no_block(&lines, at)))
         }
     }
 }
@@ -137,44 +137,18 @@ fn opens_header(lines: &[&str]) -> bool {
 }
 
 /// Why the opening on this line begins no block.
-fn why_no_block(lines: &[&str], blocks: &[Block<'_>], at: usize) -> HeaderError {
+fn why_no_block(lines: &[&str], at: usize) -> HeaderError {
     let number = at + 1;
     if lines[at] != OPENING {
-        let reason = "malformed opening of a header";
-        return HeaderError::new(number, reason, format!("write exactly `{OPENING}`"));
-    }
-    let around = blocks.iter().find(|block| (block.opening_line..=block.closing_line).contains(&number));
-    if let Some(block) = around {
-        let reason = format!("the header is inside the `{}` block of line {}", block.kind, block.opening_line);
-        let fix = format!("close that block with `{CLOSING}` and put an empty line between the two");
-        return HeaderError::new(number, reason, fix);
+        return HeaderError::new(number, "malformed opening of a header", format!("write exactly `{OPENING}`"));
     }
     let below = &lines[number..];
-    let is_closing = |line: &str| line.strip_prefix('#').is_some_and(|rest| rest.trim() == "///");
-    let interruption = below.iter().position(|line| !is_comment(line));
-    let closing =
-        below.iter().take_while(|line| line.is_empty() || line.starts_with('#')).position(|line| is_closing(line));
-    match (closing, interruption) {
-        (Some(0), _) if below[0] == CLOSING => {
-            HeaderError::new(number, "the header is empty", "add at least one line: `# dependencies = []`")
-        }
-        (Some(closing), interruption) => {
-            let first = interruption.filter(|first| *first < closing).unwrap_or(closing);
-            let reason = format!("this line ends the header of line {number} without closing it");
-            let fix = match below[first] {
-                "" => "write `#`, or delete the line".to_owned(),
-                line if is_closing(line) => format!("write exactly `{CLOSING}`"),
-                _ => "put a space after the `#`".to_owned(),
-            };
-            HeaderError::new(number + 1 + first, reason, fix)
-        }
-        (None, interruption) => {
-            let end = match interruption.map(|first| number + 1 + first).filter(|line| *line < lines.len()) {
-                Some(line) => format!("line {line}"),
-                None => "the end of the file".to_owned(),
-            };
-            let fix = format!("write `{CLOSING}` on a line of its own before {end}");
-            HeaderError::new(number, "this header is never closed", fix)
-        }
+    let end = below.iter().position(|line| !is_comment(line) || *line == CLOSING);
+    if end.is_some_and(|end| below[end] == CLOSING) {
+        let fix = "write at least `# dependencies = []` in it, and an empty line above it";
+        return HeaderError::new(number, "this header is empty, or inside another block", fix);
     }
+    let reason = format!("the header of line {number} is not closed before this line");
+    let fix = format!("begin each line of the header with `# `, and end it with a line `{CLOSING}`");
+    HeaderError::new((number + 1 + end.unwrap_or(below.len())).min(lines.len()), reason, fix)
 }

@@ -1,18 +1,17 @@
 //! What a header says, once its TOML is parsed and its types are checked.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::HeaderError;
 use super::requirement::{direct_reference, is_relative, problem_of_python, problem_of_requirement};
-use crate::config::origin::Setting;
-use crate::config::section::{self, Problem, Section, Source, is_header_key};
+use crate::config::origin::{Diagnosis, Problem, Setting};
+use crate::config::section::{Section, Source, is_header_key};
 use crate::config::tool::ToolLayer;
+use crate::config::value::FromToml;
 
 /// The header of one tool file.
 #[derive(Debug, Clone)]
@@ -40,21 +39,19 @@ impl Metadata {
     /// first of them, with the others inside.
     pub fn from_toml(text: &str, first_line: usize, file: &Arc<PathBuf>) -> Result<Self, HeaderError> {
         let source = Source { file: Arc::clone(file), text: Arc::from(text), first_line, is_header: true };
-        let table = section::parse(&source).map_err(|problem| one_error(vec![problem]))?;
+        let table = source.parse().map_err(|problem| one_error(vec![problem]))?;
         let problems = RefCell::default();
-        let top = Section::new(&source, "", &table, &problems);
-        let requires_python = read_requires_python(&top);
+        let top = Section::top(vec![(&source, &table)], &problems);
+        let requires_python = top.take_as("requires-python", version_range).map(|range| range.value);
         let dependencies = read_dependencies(&top);
-        let tools = top.section("tool");
-        let has_tools = tools.is_some();
-        let (pack, layer) = tools.as_ref().map(read_hostler).unwrap_or_default();
+        let (pack, layer) = read_hostler(&top.section("tool"));
         top.finish(false);
 
         let problems = problems.into_inner();
         if !problems.is_empty() {
             return Err(one_error(problems));
         }
-        let other_tools = if has_tools { other_tools(text) } else { toml::Table::new() };
+        let other_tools = other_tools(text);
         let relative_sources = dependencies.iter().any(|text| points_to_relative(text)) || uv_is_relative(&other_tools);
         let toml = text.to_owned();
         Ok(Self { toml, first_line, requires_python, dependencies, pack, layer, relative_sources, other_tools })
@@ -66,91 +63,81 @@ impl Metadata {
         Some(self.first_line + place)
     }
 
-    /// How to declare this package: the line to write, for an error's advice.
+    /// How to declare this package, for an error's advice.
     pub fn declaring(&self, package: &str) -> String {
-        let list = DeTable::parse(&self.toml).ok().and_then(|table| Some(table.get_ref().get("dependencies")?.span()));
-        list.map_or_else(
-            || format!("write the line `# dependencies = [\"{package}\"]` after line {}", self.first_line - 1),
-            |list| self.with_item(list, package),
-        )
+        match self.line_of_key("dependencies") {
+            Some(line) => format!("add \"{package}\" to `dependencies` on line {line}"),
+            None => format!("write the line `# dependencies = [\"{package}\"]` after line {}", self.first_line - 1),
+        }
     }
 
     /// How to declare this secret.
     pub fn declaring_secret(&self, name: &str) -> String {
-        let list = DeTable::parse(&self.toml).ok().and_then(|table| {
-            let hostler = table.get_ref().get("tool")?.get_ref().get("hostler")?;
-            Some(hostler.get_ref().get("secrets")?.span())
-        });
-        if let Some(list) = list {
-            return self.with_item(list, name);
-        }
         let head = self.toml.lines().position(|line| line.trim().starts_with("[tool.hostler]"));
-        match head {
-            Some(head) => format!("write the line `# secrets = [\"{name}\"]` after line {}", self.first_line + head),
-            None => format!(
+        match (self.line_of_key("secrets"), head) {
+            (Some(line), _) => format!("add \"{name}\" to `secrets` on line {line}"),
+            (None, Some(head)) => {
+                format!("write the line `# secrets = [\"{name}\"]` after line {}", self.first_line + head)
+            }
+            (None, None) => format!(
                 "write the two lines `# [tool.hostler]` and `# secrets = [\"{name}\"]` before line {}",
                 self.first_line + self.toml.lines().count()
             ),
         }
     }
 
-    /// The line of a list with one more item.
-    fn with_item(&self, span: Range<usize>, item: &str) -> String {
-        let number = self.first_line + self.toml[..span.start].matches('\n').count();
-        let list = &self.toml[span.clone()];
-        if list.contains('\n') {
-            return format!("write the line `#   \"{item}\",` after line {number}");
-        }
-        let items = list.get(1..list.len().saturating_sub(1)).unwrap_or_default().trim().trim_end_matches(',');
-        let comma = if items.is_empty() { "" } else { ", " };
-        let start = self.toml[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let rest = self.toml[span.end..].lines().next().unwrap_or_default();
-        let key = &self.toml[start..span.start];
-        format!("write line {number} as `# {key}[{items}{comma}\"{item}\"]{rest}`")
+    /// The line of the file that begins with this key.
+    fn line_of_key(&self, key: &str) -> Option<usize> {
+        let is_it = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim().starts_with('='));
+        Some(self.first_line + self.toml.lines().position(is_it)?)
     }
 }
 
-fn read_requires_python(top: &Section<'_>) -> Option<String> {
-    let range = top.take::<String>("requires-python")?.value;
-    if let (Some(fix), Some(value)) = (problem_of_python(&range), value_of(top, "requires-python")) {
-        top.report_value("requires-python", value, format!("\"{range}\" is not a version specifier"), fix);
+fn version_range(value: &DeValue<'_>) -> Result<String, Diagnosis> {
+    let range = String::from_toml(value)?;
+    match problem_of_python(&range) {
+        Some(fix) => Err(Diagnosis { what: format!("\"{range}\" is not a version specifier"), fix }),
+        None => Ok(range),
     }
-    Some(range)
 }
 
 fn read_dependencies(top: &Section<'_>) -> Vec<String> {
     let list: Option<Setting<Vec<String>>> = top.take("dependencies");
-    let items = value_of(top, "dependencies").and_then(|value| value.get_ref().as_array());
-    for item in items.into_iter().flat_map(|items| items.iter()) {
-        let Some(text) = item.get_ref().as_str() else { continue };
-        if let Some(fix) = problem_of_requirement(text) {
-            top.report_value("dependencies", item, format!("\"{text}\" is not a valid requirement"), fix);
+    for entry in top.entries().filter(|entry| entry.key == "dependencies") {
+        for item in entry.value.as_array().into_iter().flat_map(|items| items.iter()) {
+            let Some(text) = item.get_ref().as_str() else { continue };
+            if let Some(fix) = problem_of_requirement(text) {
+                top.report(&entry.item(item), format!("\"{text}\" is not a valid requirement"), fix);
+            }
         }
     }
     list.map(|list| list.value).unwrap_or_default()
 }
 
 fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
-    for (name, value) in tools.entries() {
-        // Other tools own the rest of [tool]: only a misspelt table with a key of hostler's is an error.
-        let is_near = name != "hostler" && strsim::damerau_levenshtein(&name.to_ascii_lowercase(), "hostler") <= 1;
-        let table = value.get_ref().as_table().filter(|_| is_near);
-        if table.is_some_and(|table| table.keys().any(|key| is_header_key(key.get_ref()))) {
-            tools.report_value(name, value, "unknown tool".to_owned(), "did you mean [tool.hostler]?".to_owned());
+    for entry in tools.entries() {
+        // Other tools own the rest of [tool]: a setting outside a table, or a misspelt table with one, is an error.
+        let is_near = entry.key != "hostler" && strsim::damerau_levenshtein(&entry.key.to_lowercase(), "hostler") <= 1;
+        match entry.value.as_table() {
+            None if is_header_key(entry.key) => {
+                tools.report(&entry, "this key is not valid here", "move it to [tool.hostler]");
+            }
+            Some(table) if is_near && table.keys().any(|key| is_header_key(key.get_ref())) => {
+                tools.report(&entry, "unknown tool", "did you mean [tool.hostler]?");
+            }
+            _ => {}
         }
     }
-    tools.report_misplaced();
-    let Some(hostler) = tools.section("hostler") else { return Default::default() };
-    let pack: Option<Setting<String>> = hostler.take("pack");
-    if let (Some(pack), Some(value)) = (&pack, value_of(&hostler, "pack"))
-        && !is_identifier(&pack.value)
-    {
-        let what = format!("\"{}\" is not a valid pack name", pack.value);
-        let near = nearest_identifier(&pack.value);
-        let fix = format!("use letters, digits and _, and no digit first: \"{near}\"");
-        hostler.report_value("pack", value, what, fix);
-    }
-    let layer = ToolLayer::read_of_one(&hostler);
+    let hostler = tools.section("hostler");
+    let pack = hostler.take_as("pack", |value| {
+        let name = String::from_toml(value)?;
+        if is_identifier(&name) {
+            return Ok(name);
+        }
+        let fix = format!("use letters, digits and _, and no digit first: \"{}\"", nearest_identifier(&name));
+        Err(Diagnosis { what: format!("\"{name}\" is not a valid pack name"), fix })
+    });
+    let layer = ToolLayer::of_header(&hostler);
     hostler.finish(false);
     (pack, layer)
 }
@@ -172,10 +159,6 @@ pub fn nearest_identifier(text: &str) -> String {
         name.insert_str(0, "tool_");
     }
     name
-}
-
-fn value_of<'a>(section: &Section<'a>, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
-    section.entries().find_map(|(name, value)| (name == key).then_some(value))
 }
 
 fn one_error(mut problems: Vec<Problem>) -> HeaderError {

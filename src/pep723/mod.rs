@@ -20,6 +20,8 @@ pub use requirement::{
     package_of, some_patch_fits,
 };
 
+use crate::config::origin::Diagnosis;
+
 /// The type of block that holds a script's metadata.
 const SCRIPT: &str = "script";
 /// The line that opens it.
@@ -46,15 +48,15 @@ impl HeaderError {
     }
 
     /// The whole message except the first line number.
-    pub fn sentence(&self) -> String {
+    pub fn diagnosis(&self) -> Diagnosis {
         let others = self.others.iter().map(|other| format!("; {other}"));
-        format!("{}; {}{}", self.reason, self.fix, others.collect::<String>())
+        Diagnosis::new(self.reason.clone(), format!("{}{}", self.fix, others.collect::<String>()))
     }
 }
 
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.sentence())
+        write!(f, "line {}: {}", self.line, self.diagnosis())
     }
 }
 

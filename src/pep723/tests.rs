@@ -58,8 +58,8 @@ fn files_without_a_header_and_blocks_of_other_types_are_no_header() {
 #[test]
 fn an_opening_without_a_block_is_an_error_at_its_line() {
     for (source, line, fix) in [
-        ("# /// script\n# dependencies = []\n\nimport os\n", 1, "before line 3"),
-        ("# /// script\n# dependencies = []", 1, "before the end of the file"),
+        ("# /// script\n# dependencies = []\n\nimport os\n", 3, "end it with"),
+        ("# /// script\n# dependencies = []", 2, "end it with"),
         ("# /// script \n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
         ("#/// script\n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
         ("# /// Script\n# dependencies = []\n# ///\n", 1, "write exactly `# /// script`"),
@@ -67,13 +67,13 @@ fn an_opening_without_a_block_is_an_error_at_its_line() {
         ("#!/usr/bin/python\n# // script\n# dependencies = []\n# ///\n", 2, "write exactly `# /// script`"),
         ("# /// scirpt\n# requires-python = \">=3.9\"\n# ///\n", 1, "write exactly `# /// script`"),
         ("## /// script\n## dependencies = []\n## ///\n", 1, "write exactly `# /// script`"),
-        ("# /// script\n#dependencies = []\n# ///\n", 2, "put a space after the `#`"),
-        ("# /// script\n# dependencies = [\n\n# ]\n# ///\n", 3, "write `#`"),
-        ("# /// script\n# dependencies = []\n#///\nimport os\n", 3, "write exactly `# ///`"),
-        ("# /// script\n# dependencies = []\n# /// \nimport os\n", 3, "write exactly `# ///`"),
+        ("# /// script\n#dependencies = []\n# ///\n", 2, "begin each line"),
+        ("# /// script\n# dependencies = [\n\n# ]\n# ///\n", 3, "begin each line"),
+        ("# /// script\n# dependencies = []\n#///\nimport os\n", 3, "a line `# ///`"),
+        ("# /// script\n# dependencies = []\n# /// \nimport os\n", 4, "a line `# ///`"),
         ("# /// script\n# ///\nimport os\n", 1, "`# dependencies = []`"),
         ("# /// script\n# x\n# ///\n\n# /// script\n# x\n# ///\n", 5, "keep one of them"),
-        ("# /// notes\n# /// script\n# dependencies = []\n# ///\n", 2, "close that block"),
+        ("# /// notes\n# /// script\n# dependencies = []\n# ///\n", 2, "an empty line above it"),
     ] {
         let error = read(source).unwrap_err();
         assert_eq!(error.line, line, "{source}");
@@ -113,7 +113,7 @@ fn comments_that_mention_headers_break_no_file() {
 #[test]
 fn errors_inside_a_header_name_line_and_key() {
     for (toml, line, words) in [
-        ("dependencies = [\n\"httpx\"", 3, "never closed"),
+        ("dependencies = [\n\"httpx\"", 4, "unclosed array"),
         ("dependencies = \"httpx\"", 3, "`dependencies`: expected a list, got \"httpx\""),
         ("dependencies = [\"httpx\", 3]", 3, "`dependencies`: item 2: expected a string, got 3"),
         ("dependencies = [\n  \"httpx\",\n  \"git+https://example.org/x\",\n]", 5, "git+https://example.org/x"),
@@ -125,7 +125,7 @@ fn errors_inside_a_header_name_line_and_key() {
         ("timeout = \"3s\"", 3, "[tool.hostler]"),
         ("[tool]\ntimeout = \"3s\"", 4, "[tool.hostler]"),
         ("[hostler]\ntimeout = \"3s\"", 3, "[tool.hostler]"),
-        ("[tool.hostler]\ndependencies = []", 4, "above the first [table]"),
+        ("[tool.hostler]\ndependencies = []", 4, "above its first [table]"),
         ("[tool.hostler]\nlauncher = \"direct\"", 4, "hostler.toml"),
         ("requires-python = \">=3.10\",", 3, "not valid TOML"),
     ] {
@@ -209,14 +209,9 @@ fn ranges_that_no_worker_can_run_on() {
 }
 
 #[test]
-fn the_line_that_declares_a_package_is_written_out() {
+fn a_package_is_declared_on_the_line_of_dependencies() {
     let declaring = |toml: &str| metadata(toml).declaring("pyyaml");
-    assert_eq!(declaring("dependencies = []\n"), "write line 2 as `# dependencies = [\"pyyaml\"]`");
-    assert_eq!(
-        declaring("requires-python = \">=3.9\"\ndependencies = [\"httpx[http2]\",] # web\n"),
-        "write line 3 as `# dependencies = [\"httpx[http2]\", \"pyyaml\"] # web`"
-    );
-    assert_eq!(declaring("dependencies = [\n  \"httpx\"\n]\n"), "write the line `#   \"pyyaml\",` after line 2");
+    assert_eq!(declaring("dependencies = []\n"), "add \"pyyaml\" to `dependencies` on line 2");
     assert_eq!(
         declaring("requires-python = \">=3.9\"\n"),
         "write the line `# dependencies = [\"pyyaml\"]` after line 1"
@@ -224,11 +219,11 @@ fn the_line_that_declares_a_package_is_written_out() {
 }
 
 #[test]
-fn the_line_that_declares_a_secret_is_written_out() {
+fn a_secret_is_declared_in_the_table_of_hostler() {
     let declaring = |toml: &str| metadata(toml).declaring_secret("KEY");
     let table = "dependencies = []\n[tool.hostler]\n";
     assert_eq!(declaring(table), "write the line `# secrets = [\"KEY\"]` after line 3");
-    assert_eq!(declaring(&format!("{table}secrets = [\"A\"]\n")), "write line 4 as `# secrets = [\"A\", \"KEY\"]`");
+    assert_eq!(declaring(&format!("{table}secrets = [\"A\"]\n")), "add \"KEY\" to `secrets` on line 4");
     assert_eq!(
         declaring("dependencies = []\n"),
         "write the two lines `# [tool.hostler]` and `# secrets = [\"KEY\"]` before line 3"

@@ -14,6 +14,7 @@ use rustix::process::Pid;
 use super::child::{Child, Tracked};
 use super::table;
 use crate::config::Environment;
+use crate::config::origin::Diagnosis;
 
 /// A process to start.
 #[derive(Debug, Clone)]
@@ -160,30 +161,34 @@ pub async fn spawn_when_written(launch: &Launch) -> Result<Child, SpawnError> {
 }
 
 /// Why a program cannot be started, and what to do.
-pub fn cannot_run(path: &Path, error: &SpawnError) -> String {
+pub fn cannot_run(path: &Path, error: &SpawnError) -> Diagnosis {
     let error = &error.source;
     match error.kind() {
         ErrorKind::NotFound if path.exists() => match interpreter(path) {
             // Editors hide it, and the system treats it as part of the name.
-            Some(interpreter) if interpreter.ends_with('\r') => format!(
-                "it has Windows line endings, so its first line names `{}\\r`, which does not exist; save it with Unix line \
-                 endings (`sed -i 's/\\r$//' FILE`)",
-                interpreter.trim_end()
+            Some(interpreter) if interpreter.ends_with('\r') => Diagnosis::new(
+                format!(
+                    "it has Windows line endings, so its first line names `{}\\r`, which does not exist",
+                    interpreter.trim_end()
+                ),
+                "save it with Unix line endings (`sed -i 's/\\r$//' FILE`)",
             ),
-            Some(interpreter) => format!(
-                "its first line names {interpreter}, which does not exist; install it, or correct the line"
+            Some(interpreter) => Diagnosis::new(
+                format!("its first line names {interpreter}, which does not exist"),
+                "install it, or correct the line",
             ),
-            None => "its loader does not exist; build it for this machine".to_owned(),
+            None => Diagnosis::new("its loader does not exist", "build it for this machine"),
         },
-        ErrorKind::NotFound => "the file is missing; restore it, or refresh to remove it".to_owned(),
-        ErrorKind::PermissionDenied => format!("it is not executable; run `chmod +x {}`", path.display()),
-        ErrorKind::ExecutableFileBusy => "another process is writing it; try again later".to_owned(),
-        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            "it is neither a program for this machine nor a script that begins with `#!`; build it for this machine, or \
-             write `#!/usr/bin/env python3` or the like as its first line"
-                .to_owned()
+        ErrorKind::NotFound => Diagnosis::new("the file is missing", "restore it, or refresh to remove it"),
+        ErrorKind::PermissionDenied => {
+            Diagnosis::new("it is not executable", format!("run `chmod +x {}`", path.display()))
         }
-        _ => format!("it cannot be started: {error}"),
+        ErrorKind::ExecutableFileBusy => Diagnosis::new("another process is writing it", "try again later"),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => Diagnosis::new(
+            "it is neither a program for this machine nor a script that begins with `#!`",
+            "build it for this machine, or write `#!/usr/bin/env python3` or the like as its first line",
+        ),
+        _ => Diagnosis::new(format!("it cannot be started: {error}"), "run it by hand to see why"),
     }
 }
 

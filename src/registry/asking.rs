@@ -11,6 +11,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::live::Registry;
+use crate::config::origin::Diagnosis;
 use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, once};
 
@@ -109,54 +110,50 @@ async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathB
 }
 
 async fn ask(path: &Path, asks: &Asks) -> Answer {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut answer = attempt(path, asks).await;
-    if matches!(&answer, Err(AskFailure::Timeout)) {
+    if answer.is_none() {
         // The first start of a program may be slow.
         answer = attempt(path, asks).await;
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    match answer {
-        Ok(said) => {
-            match remarks(path, &said) {
-                Ok(remarks) => remarks.iter().for_each(|remark| tracing::warn!("tool '{name}': {remark}")),
-                Err(reason) => tracing::warn!("tool '{name}' schema failed ({reason})"),
-            }
-            Answer::Said(said)
-        }
-        Err(AskFailure::Broken(reason)) => Answer::Broken(reason),
-        Err(AskFailure::Timeout) => {
-            let limit = humantime::format_duration(asks.limit);
-            tracing::warn!("tool '{name}' schema failed (timeout)");
-            Answer::Failed(format!(
-                "`--schema` did not end within {limit}; make it print and exit, or raise `schema_timeout` under [executables] in hostler.toml"
-            ))
-        }
-        Err(AskFailure::Failed(reason)) => {
-            tracing::warn!("tool '{name}' schema failed ({reason})");
-            Answer::Failed(reason)
-        }
+    let Some(answer) = answer else {
+        tracing::warn!("tool '{name}' schema failed (timeout)");
+        let what = format!("`--schema` did not end within {}", humantime::format_duration(asks.limit));
+        let fix = "make it print and exit, or raise `schema_timeout` under [executables] in hostler.toml";
+        return Answer::Failed(Diagnosis::new(what, fix));
+    };
+    let failed = |reason: &Diagnosis| tracing::warn!("tool '{name}' schema failed ({reason})");
+    match &answer {
+        Answer::Said(output) => match remarks(path, output) {
+            Ok(remarks) => remarks.iter().for_each(|remark| tracing::warn!("tool '{name}': {remark}")),
+            Err(reason) => failed(&reason),
+        },
+        Answer::Failed(reason) => failed(reason),
+        Answer::Broken(_) => {}
     }
+    answer
 }
 
-enum AskFailure {
-    Timeout,
-    Failed(String),
-    Broken(String),
-}
-
-async fn attempt(path: &Path, asks: &Asks) -> Result<Vec<u8>, AskFailure> {
+/// `None` when the time is over.
+async fn attempt(path: &Path, asks: &Asks) -> Option<Answer> {
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
-    let done = once(program, |_, _| {}).await.map_err(|error| AskFailure::Broken(cannot_run(path, &error)))?;
+    let done = match once(program, |_, _| {}).await {
+        Ok(done) => done,
+        Err(error) => return Some(Answer::Broken(cannot_run(path, &error))),
+    };
     match done.end {
-        End::Exit(Exit::Code(0)) => Ok(done.stdout),
-        End::Exit(exit) => Err(AskFailure::Failed(format!(
-            "`--schema` ended with {exit}{}; make it print JSON and exit with 0",
-            last_words(&done)
-        ))),
-        End::TooMuch => Err(AskFailure::Failed("`--schema` prints more than 1 MB".to_owned())),
-        End::TimeOver => Err(AskFailure::Timeout),
+        End::Exit(Exit::Code(0)) => Some(Answer::Said(done.stdout)),
+        End::Exit(exit) => {
+            let what = format!("`--schema` ended with {exit}{}", last_words(&done));
+            Some(Answer::Failed(Diagnosis::new(what, "make it print JSON and exit with 0")))
+        }
+        End::TooMuch => {
+            let reason = Diagnosis::new("`--schema` prints more than 1 MB", "make it print the schema alone");
+            Some(Answer::Failed(reason))
+        }
+        End::TimeOver => None,
     }
 }
 

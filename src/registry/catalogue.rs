@@ -16,7 +16,7 @@ use crate::config::builtin::ALIASES;
 use crate::config::tool::Protocol;
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
-    FolderProblem, Function, JsonSchema, Kind, Scan, Status, ToolFile, resolve_collisions, resolve_overrides,
+    FolderProblem, Function, JsonSchema, Kind, Scan, SourceId, Status, ToolFile, resolve_collisions, resolve_overrides,
 };
 
 /// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
@@ -50,7 +50,7 @@ impl FileEntry {
         stand_ins: &mut StandIns,
         complete: &CompleteSchemas<'_>,
     ) -> Self {
-        let stand_in = stand_ins.remove(&file.path);
+        let stand_in = stand_ins.remove(&file.source());
         let paths = std::iter::once(&file.path).chain(&file.helpers);
         let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
         // Built-in tools have no file.
@@ -87,9 +87,9 @@ impl FileEntry {
     }
 
     /// Why its arguments are unknown, if they are.
-    pub fn is_unknown(&self) -> Option<&str> {
+    pub fn is_unknown(&self) -> Option<String> {
         match &self.file.status {
-            Status::SchemaUnknown { reason } => Some(reason),
+            Status::SchemaUnknown { reason } => Some(reason.to_string()),
             _ => None,
         }
     }
@@ -117,14 +117,13 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
 /// The settings of a file.
 fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
-    let wishes = file.declared.layer();
-    let layer = file.header.as_ref().map_or(&wishes, |header| &header.layer);
+    let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)
 }
 
 /// A worker that is not hostler's own serves the functions that the operator names.
 fn name_functions(file: &mut ToolFile, config: &Config) {
-    let named = config.layer.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
+    let named = config.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
     let Some(named) = named.filter(|_| file.is_ready()) else { return };
     if matches!(Serving::of(file.kind, &settings_of(file, config)), Serving::Itself | Serving::Program(_)) {
         file.serve_only(&named.value);
@@ -255,6 +254,11 @@ impl Catalogue {
             }));
         }
         self.files.push(entry);
+    }
+
+    /// The file, program or built-in tool of this identity.
+    pub(super) fn entry_of(&self, source: &SourceId) -> Option<&Arc<FileEntry>> {
+        self.files.iter().find(|entry| entry.file.source() == *source)
     }
 
     /// Tools that can be called.

@@ -1,19 +1,19 @@
 //! What changes from one catalogue to the next: what the log says, what clients see, and what executables keep meanwhile.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
+use crate::config::origin::Diagnosis;
 use crate::config::tool::Effects;
-use crate::discovery::{JsonSchema, Kind, Status, ToolFile};
+use crate::discovery::{JsonSchema, Kind, SourceId, Status, ToolFile};
 
 /// Logs what was added, changed and removed.
 pub(super) fn log_changes(before: &Catalogue, after: &Catalogue) {
-    let mut known: HashMap<&Path, &Arc<FileEntry>> =
-        before.files.iter().map(|entry| (entry.file.path.as_path(), entry)).collect();
+    let mut known: HashMap<SourceId, &Arc<FileEntry>> =
+        before.files.iter().map(|entry| (entry.file.source(), entry)).collect();
     for entry in &after.files {
-        let earlier = known.remove(entry.file.path.as_path());
+        let earlier = known.remove(&entry.file.source());
         if earlier.is_none_or(|earlier| state(earlier) != state(entry)) {
             log_entry(entry, earlier.is_none());
         }
@@ -84,7 +84,7 @@ fn listed(tool: &Tool) -> Listed<'_> {
 /// does not lose them for a moment.
 pub(super) fn keep_listed(files: &mut [ToolFile], before: &Catalogue) {
     for file in files.iter_mut().filter(|file| file.status == Status::Unasked) {
-        let itself = before.files.iter().find(|entry| entry.file.path == file.path);
+        let itself = before.entry_of(&file.source());
         let displaced = || before.files.iter().find(|entry| gives_way(&entry.file, file));
         if let Some(earlier) = itself.or_else(displaced).filter(|earlier| earlier.file.is_ready()) {
             file.functions.clone_from(&earlier.file.functions);
@@ -111,14 +111,15 @@ pub(super) enum MissingExecutables {
 pub(super) fn add_missing(files: &mut Vec<ToolFile>, before: &Catalogue) {
     let was_one = |file: &&ToolFile| file.kind == Kind::Executable && !file.functions.is_empty();
     for file in before.files.iter().map(|entry| &entry.file).filter(was_one) {
-        let namesake = files.iter().any(|other| other.path == file.path || other.pack == file.pack);
+        let namesake = files.iter().any(|other| other.source() == file.source() || other.pack == file.pack);
         if !namesake {
-            let what = match std::fs::metadata(&file.path) {
-                Ok(about) if about.is_file() => "is no longer executable; run `chmod +x` on it",
-                Ok(_) => "is no longer a file; put it back",
-                Err(_) => "no longer exists; put it back",
+            let (what, fix) = match std::fs::metadata(&file.path) {
+                Ok(about) if about.is_file() => ("is no longer executable", "run `chmod +x` on it"),
+                Ok(_) => ("is no longer a file", "put it back"),
+                Err(_) => ("no longer exists", "put it back"),
             };
-            let reason = format!("{} {what}, or refresh to remove it from the list", file.path.display());
+            let what = format!("{} {what}", file.path.display());
+            let reason = Diagnosis::new(what, format!("{fix}, or refresh to remove it from the list"));
             files.push(ToolFile { status: Status::Missing { reason }, ..file.clone() });
         }
     }

@@ -1,12 +1,12 @@
 //! The last good version of each tool file. It answers while the file on disk is broken or its worker does not start.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::catalogue::{Catalogue, FileEntry, version};
-use crate::discovery::{Kind, ToolFile};
+use crate::discovery::{Kind, SourceId, ToolFile};
 
 /// How long a version that did not start is not tried again, doubled at each failure. What it lacks, such as a network, may
 /// come without an edit.
@@ -37,16 +37,16 @@ pub(super) struct StandIn {
     pub helpers: Vec<PathBuf>,
 }
 
-/// The replacements of a scan, by path.
-pub(super) type StandIns = HashMap<PathBuf, StandIn>;
+/// The replacements of a scan.
+pub(super) type StandIns = HashMap<SourceId, StandIn>;
 
 /// What running versions has shown.
 #[derive(Debug, Default)]
 pub(super) struct LastGood {
     /// The version of each file that last answered a call.
-    good: HashMap<PathBuf, Arc<FileEntry>>,
+    good: HashMap<SourceId, Arc<FileEntry>>,
     /// The version of each file whose worker last did not start.
-    failed: HashMap<PathBuf, Failed>,
+    failed: HashMap<SourceId, Failed>,
 }
 
 #[derive(Debug)]
@@ -60,46 +60,45 @@ struct Failed {
 impl LastGood {
     /// Notes that a version answered.
     pub fn answered(&mut self, entry: &Arc<FileEntry>) {
-        let path = &entry.file.path;
-        if self.failed.get(path).is_some_and(|failed| failed.version == entry.version) {
-            self.failed.remove(path);
+        let source = entry.file.source();
+        if self.failed.get(&source).is_some_and(|failed| failed.version == entry.version) {
+            self.failed.remove(&source);
         }
-        self.good.insert(path.clone(), Arc::clone(entry));
+        self.good.insert(source, Arc::clone(entry));
     }
 
     /// Notes that a version did not start. Returns whether another one has to replace it now.
     pub fn failed(&mut self, entry: &FileEntry, reason: &str, now: Instant) -> bool {
-        let path = &entry.file.path;
-        if self.good.get(path).is_none_or(|good| good.version == entry.version) {
+        let source = entry.file.source();
+        if self.good.get(&source).is_none_or(|good| good.version == entry.version) {
             return false;
         }
-        let earlier = self.failed.get(path).filter(|failed| failed.version == entry.version);
+        let earlier = self.failed.get(&source).filter(|failed| failed.version == entry.version);
         if earlier.is_some_and(|failed| now < failed.until) {
             return false;
         }
         let times = earlier.map_or(0, |failed| failed.times + 1);
         let until = now + FIRST_PAUSE.saturating_mul(1 << times.min(16)).min(LONGEST_PAUSE);
-        self.failed.insert(path.clone(), Failed { version: entry.version, reason: reason.to_owned(), times, until });
+        self.failed.insert(source, Failed { version: entry.version, reason: reason.to_owned(), times, until });
         true
     }
 
     /// Replaces every file that cannot be served by its last good version.
     pub fn stand_in(&self, files: &mut [ToolFile], before: &Catalogue, now: Instant) -> StandIns {
-        let served: HashMap<&Path, &Arc<FileEntry>> =
-            before.files.iter().map(|entry| (entry.file.path.as_path(), entry)).collect();
         let mut stand_ins = StandIns::new();
         for file in files {
             let Some(stale) = self.why_not(file, now) else { continue };
+            let source = file.source();
             let is_failed = |entry: &FileEntry| {
-                self.failed.get(&file.path).is_some_and(|failed| failed.version == entry.version && now < failed.until)
+                self.failed.get(&source).is_some_and(|failed| failed.version == entry.version && now < failed.until)
             };
-            let earlier = [served.get(file.path.as_path()).copied(), self.good.get(&file.path)];
+            let earlier = [before.entry_of(&source), self.good.get(&source)];
             let Some(entry) = earlier.into_iter().flatten().find(|entry| entry.file.is_ready() && !is_failed(entry))
             else {
                 continue;
             };
             let helpers = std::mem::replace(file, entry.file.clone()).helpers;
-            stand_ins.insert(file.path.clone(), StandIn { version: entry.version, stale, helpers });
+            stand_ins.insert(source, StandIn { version: entry.version, stale, helpers });
         }
         stand_ins
     }
@@ -112,7 +111,7 @@ impl LastGood {
         if let Some(reason) = file.broken() {
             return Some(Stale { reason, retry_at: None });
         }
-        let failed = self.failed.get(&file.path).filter(|failed| now < failed.until)?;
+        let failed = self.failed.get(&file.source()).filter(|failed| now < failed.until)?;
         let is_it = version(file) == failed.version;
         is_it.then(|| Stale { reason: failed.reason.clone(), retry_at: Some(failed.until) })
     }

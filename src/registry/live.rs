@@ -15,7 +15,8 @@ use super::last_good::LastGood;
 use super::lookup::NotFound;
 use super::refined::{Refined, Saving};
 use crate::config::Config;
-use crate::discovery::{Answer, Answers, Cache, Stamp, Status, ToolFile, scan_all};
+use crate::config::tables::OnSchemaFailure;
+use crate::discovery::{Answer, Answers, Cache, SourceId, Stamp, Status, ToolFile, scan_all};
 use crate::process::EnvFilter;
 
 /// Holds the snapshot in force.
@@ -196,14 +197,14 @@ impl Registry {
     }
 
     /// Takes the description of its types by a worker of this version of a file. Where it completes a schema, the list changes.
-    pub fn described(&self, path: &Path, version: [u8; 32], description: &str) {
+    pub fn described(&self, source: &SourceId, version: [u8; 32], description: &str) {
         let _reading = self.reading.lock();
         let catalogue = self.catalogue();
-        let entry = catalogue.files.iter().find(|entry| entry.file.path == path && entry.version == version);
+        let entry = catalogue.entry_of(source).filter(|entry| entry.version == version);
         let learned =
             entry.is_some_and(|entry| self.refined.learn(entry, description, self.cache.as_ref(), &self.saving));
         if learned {
-            tracing::info!(file = %path.display(), "live types completed the schemas");
+            tracing::info!(%source, "live types completed the schemas");
             self.install(self.read());
         }
     }
@@ -231,7 +232,7 @@ impl Registry {
         }
         keep_listed(&mut scan.files, &before);
         scan.files.extend(self.built_in.iter().cloned());
-        if self.config.layer.executables.skips() {
+        if self.config.executables.on_schema_failure == OnSchemaFailure::Skip {
             scan.files.retain(|file| !matches!(file.status, Status::SchemaUnknown { .. }));
         }
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());

@@ -1,13 +1,14 @@
 //! Tools by name and by filter, and the messages where nothing matches. Every interface uses these messages.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, FileEntry, Tool};
 use crate::config::builtin::{GROUPS, listed_as};
 use crate::config::declared_policy::Mode;
 use crate::config::section::{is_typo_of, nearest};
+use crate::discovery::SourceId;
 use crate::pep723::nearest_identifier;
 
 /// Why a name is not a tool's.
@@ -21,7 +22,7 @@ pub enum NotFound {
         advice: String,
     },
     /// The file of its pack is broken, for this reason.
-    Broken(PathBuf, String),
+    Broken(SourceId, String),
 }
 
 impl Catalogue {
@@ -36,7 +37,9 @@ impl Catalogue {
             (true, []) => {
                 Some("name a folder with --tools DIR, or put Python files or executables into ./tools".to_owned())
             }
-            (true, [one]) if self.files.len() == 1 => Some(silent_file(one)),
+            (true, [one]) if self.files.len() == 1 => {
+                Some(format!("{one} has no public function; see `hostler check`"))
+            }
             (true, some) => Some(format!("no file has a public function ({}); see `hostler check`", some.join(", "))),
         }
     }
@@ -50,32 +53,15 @@ impl Catalogue {
         let rank = |entry: &&Arc<FileEntry>| (entry.file.pack.len(), entry.file.is_ready());
         let pack = self.files.iter().filter(|entry| is_of(name, &entry.file.pack)).max_by_key(rank);
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
-            return NotFound::Broken(entry.file.path.clone(), reason);
+            return NotFound::Broken(entry.file.source(), reason);
         }
-        if meant.is_none()
-            && let Some(advice) = switched_off(name)
-        {
+        let disabled = switched_off(name).filter(|_| meant.is_none());
+        let remedy = || self.remedy().map(|remedy| format!("there are no tools: {remedy}"));
+        if let Some(advice) = disabled.or_else(remedy).or_else(|| self.helper(name)) {
             return NotFound::Unknown { near: Vec::new(), advice };
-        }
-        if let Some(remedy) = self.remedy() {
-            return NotFound::Unknown { near: Vec::new(), advice: format!("there are no tools: {remedy}") };
-        }
-        if let Some(advice) = self.helper(name) {
-            return NotFound::Unknown { near: Vec::new(), advice };
-        }
-        if let Some(entry) = pack.filter(|entry| entry.serving().has_environment() && is_in(name, &entry.file.pack))
-            && self.of_pack(&entry.file.pack).is_empty()
-        {
-            return NotFound::Unknown { near: Vec::new(), advice: silent_file(&file_name(&entry.file.path)) };
         }
         let near = if meant.is_some() { self.of_pack(name) } else { self.near(name) };
         let advice = match near.split_first() {
-            Some((first, _)) if meant.is_some() => {
-                let more = if near.len() > 1 { format!(" (it has {})", near.join(", ")) } else { String::new() };
-                // The tools of an executable have no pack in their names.
-                let form = if first.contains('.') { ", FILE.FUNCTION" } else { "" };
-                format!("use the name of a tool{form}: {first}{more}")
-            }
             Some((first, [])) => format!("did you mean {first}?"),
             Some((first, more)) => format!("did you mean {first}? Similar names: {}", more.join(", ")),
             None => "`hostler list` shows every tool".to_owned(),
@@ -147,15 +133,6 @@ fn is_of(name: &str, pack: &str) -> bool {
     let is_of =
         |pack: &str| name.strip_prefix(pack).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']));
     is_of(pack) || is_of(&nearest_identifier(pack))
-}
-
-/// Whether a name can only belong to this pack: `a.b` belongs to `a`, and `a_b.c` may be a typo.
-fn is_in(name: &str, pack: &str) -> bool {
-    name.split_once('.').is_none_or(|(own, _)| own == pack || own == nearest_identifier(pack))
-}
-
-fn silent_file(name: &str) -> String {
-    format!("{name} has no public function; see `hostler check`")
 }
 
 fn stem(path: &Path) -> String {

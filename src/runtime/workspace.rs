@@ -8,9 +8,11 @@ use super::Runtime;
 use crate::builtin::Builtins;
 use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
-use crate::config::origin::Place;
+use crate::config::origin::{Diagnosis, Place};
 use crate::config::section::nearest;
-use crate::config::{Config, ConfigError, ConfigOptions, paths};
+use crate::config::tables::OnSchemaFailure;
+use crate::config::tool::ToolLayer;
+use crate::config::{Config, ConfigError, ConfigOptions, environment};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
@@ -54,7 +56,7 @@ impl Workspace {
     /// A workspace in an existing runtime, with these layers around its calls.
     pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins, layers: Vec<Arc<dyn Layer>>) -> Self {
         let config = Arc::new(config);
-        let cache = paths::cache(&config.environment);
+        let cache = environment::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
@@ -81,7 +83,7 @@ impl Workspace {
         let env_filter = registry.env_filter.clone();
         tokio::spawn(keep_asking(
             Arc::downgrade(registry),
-            Asks { limit: self.config.layer.executables.schema_timeout(), env_filter },
+            Asks { limit: self.config.executables.schema_timeout, env_filter },
         ));
     }
 
@@ -89,7 +91,7 @@ impl Workspace {
     /// Call it where [`Workspace::ask`] may be called.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
-        let limit = self.config.layer.executables.schema_timeout();
+        let limit = self.config.executables.schema_timeout;
         // The secrets that tools of either catalogue declare.
         let env_filter = registry.env_filter.clone();
         env_filter.add_all_of(&self.calls.registry.env_filter);
@@ -103,13 +105,13 @@ impl Workspace {
         let mut config = (*self.config).clone();
         config.tools.value = vec![folder.to_owned()];
         // Includes executables without a schema.
-        config.layer.executables.on_schema_failure = None;
+        config.executables.on_schema_failure = OnSchemaFailure::List;
         Arc::new(Registry::open(Arc::new(config)))
     }
 
     /// Watches the tool files until the returned guard is dropped.
     pub fn watch(&self) -> Watching {
-        let sources = Sources::in_cache(&paths::cache(&self.config.environment));
+        let sources = Sources::in_cache(&environment::cache(&self.config.environment));
         let service = Arc::downgrade(&self.calls);
         let runtime = tokio::runtime::Handle::try_current().ok();
         let keep = move |catalogue: &Catalogue| {
@@ -128,27 +130,26 @@ impl Workspace {
         Watching::start(&self.calls.registry, Box::new(keep))
     }
 
-    /// Tables of the configuration that match no tool, with the most similar name.
-    pub fn unmatched_settings(&self) -> Vec<(Option<Place>, String)> {
+    /// Tables of the configuration that match no tool.
+    pub fn unmatched_settings(&self) -> Vec<(Place, Diagnosis)> {
         let catalogue = self.calls.registry.catalogue();
         let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
         let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let layer = &self.config.layer;
-        let tables = layer.packs.iter().map(|(name, pack)| (name, &pack.place, &packs));
-        let functions = layer.functions.iter().map(|(name, function)| (name, &function.place, &tools));
-        let unmatched = tables.chain(functions).filter(|(name, _, known)| !known.contains(&name.as_str()));
-        let say = |(name, place, known): (&String, &Option<Place>, &Vec<&str>)| {
-            let near = listed_as(name)
-                .map(|listed| format!("; it is listed as {listed}: write [tool.{listed}]"))
-                .or_else(|| nearest(name, known.iter().copied()).map(|near| format!("; did you mean {near}?")));
-            // The table's name in headers.
-            let of_header =
-                || "; in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one".to_owned();
-            let near = near.filter(|_| name != "hostler").or_else(|| (name == "hostler").then(of_header));
-            let text = format!("there is no tool {name} that these settings are for{}", near.unwrap_or_default());
-            (place.clone(), text)
+        let tables = self.config.packs.iter().map(|table| (table, &packs));
+        let functions = self.config.functions.iter().map(|table| (table, &tools));
+        let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));
+        let describe = |((name, layer), known): ((&String, &ToolLayer), &Vec<&str>)| {
+            let near = listed_as(name).or_else(|| nearest(name, known.iter().copied()));
+            let fix = match near {
+                // The table's name in headers.
+                _ if name == "hostler" => "write [tool] for every tool, or [tool.NAME] for one".to_owned(),
+                Some(near) => format!("did you mean {near}?"),
+                None => "correct the name, or remove the table".to_owned(),
+            };
+            let what = format!("there is no tool {name} that these settings are for");
+            Some((layer.place.clone()?, Diagnosis::new(what, fix)))
         };
-        unmatched.map(say).collect()
+        unmatched.filter_map(describe).collect()
     }
 
     /// Kills what tools leave behind together with their workers, and what killed runs of hostler left behind now. For
@@ -193,7 +194,7 @@ fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSett
     EnvironmentSettings {
         uv: config.uv.clone(),
         python: config.python.clone(),
-        env: config.layer.build_env.clone(),
+        env: config.build_env.clone(),
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
         env_filter: registry.env_filter.clone(),

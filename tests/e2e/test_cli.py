@@ -262,7 +262,7 @@ class Configuration(unittest.TestCase):
         self.assertIn("there is no tool plian that these settings are for; did you mean plain?", done.stderr)
         config = config_file(scratch(self), "[tool.hostler]\ntimeout = 5\n")
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn("in hostler.toml the table is [tool], for every tool, or [tool.NAME], for one", done.stderr)
+        self.assertIn("write [tool] for every tool, or [tool.NAME] for one", done.stderr)
 
     def test_an_invalid_log_level(self):
         done = run("list", "--tools", TOOLS, env=environment(HOSTLER_LOG="loud"))

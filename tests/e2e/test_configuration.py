@@ -57,7 +57,7 @@ class Words(unittest.TestCase):
         config = config_file(scratch(self), '# mine\ntools = ["tols"]\n')
         for words in (["list"], ["call", "a.greet"], ["check"]):
             done = run(*words, "--config", config)
-            self.assertIn(f"create it or correct the path ({config}:2 names it)", done.stdout + done.stderr, words)
+            self.assertIn(f"this tools folder does not exist ({config}:2 names it)", done.stdout + done.stderr, words)
 
     def test_settings_for_a_function_that_is_not_there(self):
         config = config_file(scratch(self), '[tool."plain.gret"]\ntimeout = 5\n')
@@ -67,7 +67,7 @@ class Words(unittest.TestCase):
     def test_settings_for_a_built_in_tool_under_its_other_name(self):
         config = config_file(scratch(self), "[tool.file_read]\ntimeout = 5\n[builtin]\nenable = ['files']\nroots = ['.']\n")
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn("there is no tool file_read that these settings are for; it is listed as read_file: write [tool.read_file]", done.stderr)
+        self.assertIn("there is no tool file_read that these settings are for; did you mean read_file?", done.stderr)
 
     def test_a_folder_of_tools_that_is_not_there(self):
         done = run("list", "--tools", TOOLS, "--tools", "/nowhere/tools")

@@ -56,7 +56,7 @@ class Asked(unittest.TestCase):
         self.assertEqual({name: row["status"] for name, row in rows.items()},
                          {"add_up": "ready", "other": "ready", "say_it": "ready", "plain.one": "ready", "file_read.py": "broken"})
         missing = run("call", "many", "--tools", str(tools)).stderr
-        self.assertIn("add_up (it has add_up, other)", missing)
+        self.assertIn("did you mean add_up? Similar names: other", missing)
         self.assertEqual((rows["say_it"]["kind"], rows["say_it"]["mcp_name"], rows["say_it"]["description"]),
                          ("executable", "say_it", "Says it back."))
 

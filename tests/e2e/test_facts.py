@@ -75,7 +75,7 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         tools = scratch(self) / "tools"
         path = program(tools, "send", schema={"requires_approval": "yes", "allowed_modes": ["plan"], "timeout": "soon", "parameters": {}})
         silent = program(tools, "silent", body="", schema=[])
-        sly = program(tools, "sly", schema={"category": ["a; b\x9b31m\u202e"], "parameters": {}})
+        sly = program(tools, "sly", schema={"effects": "a; b\x9b31m\u202e", "parameters": {}})
         page = script(tools, "page", "#!/bin/sh\necho '<html>'\n")
         dies = script(tools, "dies", "#!/bin/sh\necho 'no; never' >&2\nexit 3\n")
         for it in (path, silent, sly, page, dies):
@@ -84,9 +84,7 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         eventually(lambda: time.time() - silent.stat().st_ctime > 3, "it has settled")
         self.assertEqual(self.said("--tools", tools)["send"], (None, None, None, None, [], True, None, None))
         shown = run("show", "send", "--tools", tools).stdout
-        for words in ("`requires_approval`: got \"yes\", taken as true",
-                      "`allowed_modes`: got [\"plan\"], taken as none",
-                      "`timeout`: got \"soon\", ignored"):
+        for words in ("`requires_approval` is taken as true: ", "`allowed_modes` is taken as []: ", "`timeout` is ignored: got soon"):
             self.assertIn(f"warning: {path}: {words}", shown)
         checked = json.loads(run("check", "--json", "--tools", tools).stdout)
         self.assertEqual({(found["rule"], found["level"]) for found in checked}, {("metadata", "warning")})
@@ -95,7 +93,8 @@ class Facts(unittest.IsolatedAsyncioTestCase):
         self.assertEqual({Path(found["file"]).name: (found["message"], found["fix"]) for found in checked} | {"send": None}, {
             "send": None,
             "silent": ("`--schema` prints an empty list", mended),
-            "sly": ("`category`: got [\"a; b\x9b31m\u202e\"], ignored", "write a string"),
+            "sly": ("`effects` is ignored: unknown variant `a; b\x9b31m\u202e`, expected one of `pure`, `idempotent`, `once`",
+                    "correct `effects` in the output of `--schema`"),
             "page": ("the output of `--schema` begins with `<html>` and is not JSON: expected value at line 1 column 1", mended),
             "dies": ("`--schema` ended with exit status 3: no; never", "make it print JSON and exit with 0"),
         })

@@ -201,7 +201,7 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
             declared = await hostler.call("looks_up", name="E2E_SECRET")
             self.assertIn('inside the function, with `hostler.secret("E2E_SECRET")`', declared.message)
             other = await hostler.call("looks_up", name="E2E_HOME")
-            for words in ("KeyError: 'E2E_HOME'", 'write line 4 as `# secrets = ["E2E_SECRET", "E2E_HOME"]`',
+            for words in ("KeyError: 'E2E_HOME'", 'add "E2E_HOME" to `secrets` on line 4',
                           '`pass_env = ["E2E_HOME"]` under [tool.looks]'):
                 self.assertIn(words, other.message)
 

@@ -58,7 +58,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         await self.mended("STARTUP_FAILED", "engine.py is broken: line 2", header=header)
 
     async def test_a_header_without_end(self):
-        await self.mended("STARTUP_FAILED", "engine.py is broken: line 1", header="# /// script\n# dependencies = []\n\n")
+        await self.mended("STARTUP_FAILED", "engine.py is broken: line 3", header="# /// script\n# dependencies = []\n\n")
 
     async def test_a_header_with_a_key_nobody_knows(self):
         header = '# /// script\n# dependencies = []\n# [tool.hostler]\n# timeuot = "3s"\n# ///\n'

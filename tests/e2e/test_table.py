@@ -74,7 +74,7 @@ ARGUMENTS = [
 ]
 SECRETS = [
     ("reads_missing", {}, "MISSING_CREDENTIALS", ["E2E_MISSING", "[secrets]", "hostler's environment"], SAME),
-    ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`", "write line", "\"E2E_OTHER\"]`"], SAME),
+    ("reads_undeclared", {}, "TOOL_ERROR", ["E2E_OTHER is not declared", "`secrets = [...]`", "add \"E2E_OTHER\" to `secrets`"], SAME),
     ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["[secret E2E_SECRET]"], SAME),
 ]
 ROWS = EXCEPTIONS + DEATHS + TOO_LONG + RESULTS + ARGUMENTS + SECRETS
@@ -315,7 +315,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_headers(self):
         rows = [
-            ("unclosed", "# /// script\n# dependencies = []\n\n" + BODY, "STARTUP_FAILED", ["line 1", "never closed", "`# ///`"]),
+            ("unclosed", "# /// script\n# dependencies = []\n\n" + BODY, "STARTUP_FAILED", ["line 3", "not closed", "`# ///`"]),
             ("bad_toml", header("dependencies = [") + BODY, "STARTUP_FAILED", ["line 2", "not valid TOML"]),
             ("spaced", "# /// script \n# dependencies = []\n# ///\n" + BODY, "STARTUP_FAILED", ["line 1", "`# /// script`"]),
             ("twice", HEADER + "\n" + HEADER + BODY, "STARTUP_FAILED", ["second `script` block", "line 1", "keep one"]),
@@ -371,7 +371,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
                               ["certificate", "SSL_CERT_FILE", "[environment.env]"])], env=env)
 
     async def test_an_index_that_refuses_or_is_broken(self):
-        place = "UV_DEFAULT_INDEX (hostler's environment)"
+        place = "UV_DEFAULT_INDEX in hostler's environment"
         answers = {401: [place, "credentials", "401 Unauthorized"],
                    200: ["(UV_DEFAULT_INDEX in hostler's environment)", "list of packages"],
                    404: ["\"markdown\" (", "(UV_DEFAULT_INDEX in hostler's environment)", "correct the name"],
@@ -466,12 +466,12 @@ class Files(unittest.IsolatedAsyncioTestCase):
 
     async def test_imports(self):
         await self.rows([
-            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5", "write line 3 as `# dependencies = [\"no_such_module\"]`"]),
+            ("missing", HEADER + "import no_such_module\n" + BODY, "STARTUP_FAILED", ["ModuleNotFoundError", "no_such_module", "line 5", "add \"no_such_module\" to `dependencies` on line 3"]),
             ("undeclared", HEADER + "import yaml\n" + BODY, "STARTUP_FAILED",
-             ["`yaml` comes with the package \"pyyaml\": in the header, write line 3 as `# dependencies = [\"pyyaml\"]`"]),
+             ["`yaml` comes with the package \"pyyaml\": in the header, add \"pyyaml\" to `dependencies` on line 3"]),
             ("internal", "import yaml\n" + BODY, "STARTUP_FAILED", ["the three lines `# /// script`, `# dependencies = [\"pyyaml\"]`"]),
             ("late", HEADER + BODY.replace("    return", "    import bs4\n    return"), "TOOL_ERROR",
-             ["No module named 'bs4'", "\"beautifulsoup4\"", "write line 3 as"]),
+             ["No module named 'bs4'", "\"beautifulsoup4\"", "to `dependencies` on line 3"]),
             ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
             ("crashing", HEADER + "import ctypes\nctypes.string_at(0)\n" + BODY, "STARTUP_FAILED", ["SIGSEGV before it was ready, at crashing.py:6"]),
             ("dotted", HEADER + "from . import other\n" + BODY, "STARTUP_FAILED", ["import its neighbours by their names, without dots", "line 5"]),

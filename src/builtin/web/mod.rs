@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::config::builtin::network;
 
 pub(super) fn add(tools: &mut Builtins, config: &Config) -> Result<(), Unregistered> {
-    let layer = &config.layer.builtin;
+    let layer = &config.builtin;
     let allowed = layer.fetch_private.as_ref().map(|names| Allowed::new(&names.value)).unwrap_or_default();
     tools.register(fetch::FetchUrl(client::Web::allowing(allowed)))?;
     tools.register(search::WebSearch::of(config))

@@ -57,7 +57,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 impl WebSearch {
     pub fn of(config: &Config) -> Self {
-        let layer = &config.layer.builtin;
+        let layer = &config.builtin;
         let url = layer.search_url.as_ref().map(|url| url.value.clone());
         // A configured instance may be in a private network.
         let host = url.as_deref().and_then(|url| url.parse::<ureq::http::Uri>().ok()?.host().map(str::to_owned));

@@ -13,7 +13,7 @@ use super::options::Install;
 use super::style::Refusal;
 use super::{check, style};
 use crate::config::origin::Origin;
-use crate::config::{Config, ConfigOptions, paths};
+use crate::config::{Config, ConfigOptions, environment};
 use crate::process::shell_word;
 use crate::runtime::Workspace;
 use conflicts::{Conflicts, is_same};
@@ -26,7 +26,7 @@ pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path
     let parcel = Parcel::of(&directory.join(&args.path), args.link)?;
     let (target, is_own) = match &args.to {
         Some(folder) => (plain_path(&directory.join(folder)), false),
-        None => (paths::user_tools(&wanted.environment), true),
+        None => (environment::user_tools(&wanted.environment), true),
     };
     let place = target.join(&parcel.top);
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {

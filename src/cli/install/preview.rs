@@ -15,6 +15,7 @@ use super::parcel::Parcel;
 use super::staging::Staging;
 use crate::check::{Level, Report, Surroundings, check};
 use crate::cli::style::{self, Refusal};
+use crate::config::value::Word;
 use crate::discovery::{Kind, Status};
 use crate::registry::{Catalogue, FileEntry};
 

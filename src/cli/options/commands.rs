@@ -9,7 +9,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::config::declared_policy::Mode;
-use crate::config::value::parse_duration;
+use crate::config::value::{Word, parse_duration};
 use crate::registry::KIND_WORDS;
 
 /// `hostler check`
@@ -184,10 +184,10 @@ fn limit(text: &str) -> Result<Duration, Expected> {
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
-    let words = PossibleValuesParser::new(Mode::EVERY.map(|(word, _)| word));
+    let words = PossibleValuesParser::new(Mode::WORDS.iter().map(|(word, _)| *word));
     words.try_map(|word| {
-        let found = Mode::EVERY.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));
-        found.map(|(_, mode)| mode).ok_or(Expected("a mode"))
+        let found = Mode::WORDS.iter().find(|(own, _)| own.eq_ignore_ascii_case(&word));
+        found.map(|(_, mode)| *mode).ok_or(Expected("a mode"))
     })
 }
 

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::cache::Stamp;
 use super::{Function, Kind, Status, ToolFile, Warning, python};
+use crate::config::origin::Diagnosis;
 use crate::pep723::is_identifier;
 
 /// Files that are never programs: on some file systems every file is executable.
@@ -61,13 +62,13 @@ pub enum Answer {
     /// Its output.
     Said(Vec<u8>),
     /// No usable output, for this reason.
-    Failed(String),
+    Failed(Diagnosis),
     /// It cannot be run, for this reason.
-    Broken(String),
+    Broken(Diagnosis),
 }
 
 /// The declarations of an output that are not understood, or why it cannot be used.
-pub fn remarks(path: &Path, output: &[u8]) -> Result<Vec<String>, String> {
+pub fn remarks(path: &Path, output: &[u8]) -> Result<Vec<Diagnosis>, Diagnosis> {
     printed::read(output, &pack_of(path)).map(|printed| printed.remarks)
 }
 
@@ -84,9 +85,9 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
     file.status = match fs::metadata(path) {
         Err(error) => Status::Missing { reason: missing(path, &error) },
         Ok(_) if !is_identifier(&file.pack) => {
-            let reason =
+            let what =
                 format!("`{stem}` is not a valid tool name: use letters, digits, `-` and `_`, and no digit first");
-            Status::Broken { line: None, reason: format!("{reason}; rename the file") }
+            Status::Broken { line: None, reason: Diagnosis::new(what, "rename the file") }
         }
         Ok(_) => match hindrance(path) {
             Some(reason) => Status::Broken { line: None, reason },
@@ -96,16 +97,17 @@ pub(super) fn unasked(path: &Path) -> ToolFile {
     file
 }
 
-fn missing(path: &Path, error: &std::io::Error) -> String {
+fn missing(path: &Path, error: &std::io::Error) -> Diagnosis {
     let target = fs::read_link(path).unwrap_or_default();
     let target = target.display();
     match error.kind() {
         ErrorKind::NotFound => {
-            format!("it is a link to {target}, which does not exist; restore it, or remove the link")
+            Diagnosis::new(format!("it is a link to {target}, which does not exist"), "restore it, or remove the link")
         }
-        _ => {
-            format!("it is a link to {target}, which cannot be followed: {error}; remove it, or point it to a program")
-        }
+        _ => Diagnosis::new(
+            format!("it is a link to {target}, which cannot be followed: {error}"),
+            "remove it, or point it to a program",
+        ),
     }
 }
 
@@ -136,8 +138,11 @@ pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
             file.declared = printed.declared;
             file.description = printed.functions.first().and_then(|function| function.summary.clone());
             file.functions = printed.functions;
-            file.warnings =
-                printed.remarks.into_iter().map(|text| Warning { line: 0, rule: "metadata", text }).collect();
+            file.warnings = printed
+                .remarks
+                .into_iter()
+                .map(|reason| Warning { line: 0, rule: "metadata".into(), reason })
+                .collect();
             file.status = Status::Ready;
         }
         Err(reason) => {
@@ -152,22 +157,21 @@ pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
 const HEADER: usize = 20;
 
 /// Why a file cannot be run on this machine. The system would hand an unknown format to a shell.
-pub(super) fn hindrance(path: &Path) -> Option<String> {
+pub(super) fn hindrance(path: &Path) -> Option<Diagnosis> {
     // An unreadable file may be executable.
     let begins = beginning(path)?;
     if begins.starts_with(b"#!") || is_mach_o(&begins) {
         return None;
     }
     if !begins.starts_with(b"\x7fELF") {
-        let reason = "it is neither a program nor a script that begins with `#!`; write one like `#!/usr/bin/env python3` as its first \
-                      line, or remove its permission to be executed (`chmod -x`)";
-        return Some(reason.to_owned());
+        let fix = "write one like `#!/usr/bin/env python3` as its first line, or remove its permission to be executed (`chmod -x`)";
+        return Some(Diagnosis::new("it is neither a program nor a script that begins with `#!`", fix));
     }
     let own = std::env::current_exe().ok().and_then(|own| beginning(&own))?;
     // The word size, the byte order and the machine.
     let machine = |header: &[u8]| Some((header.get(4..6)?.to_vec(), header.get(18..HEADER)?.to_vec()));
     let is_foreign = machine(&begins) != machine(&own) && own.starts_with(b"\x7fELF");
-    is_foreign.then(|| "it is a program for another kind of machine; build it for this one".to_owned())
+    is_foreign.then(|| Diagnosis::new("it is a program for another kind of machine", "build it for this one"))
 }
 
 /// Whether a file names its interpreter.

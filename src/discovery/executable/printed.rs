@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::config::declared_policy::{Declared, Mode, Risk};
-use crate::config::tool::Protocol;
-use crate::config::value::parse_duration;
-use crate::discovery::{DeclaredSettings, Function, JsonSchema};
+use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
+use crate::config::origin::{Diagnosis, Setting};
+use crate::config::tool::{Protocol, ToolLayer};
+use crate::config::value::{Word, parse_duration};
+use crate::discovery::{Function, JsonSchema};
 use crate::pep723::is_identifier;
 
 type Schema = Map<String, Value>;
@@ -16,27 +18,36 @@ type Schema = Map<String, Value>;
 /// More tools than any one program has.
 const MOST_TOOLS: usize = 256;
 /// Longer texts are shortened in messages.
-const MOST_SHOWN: usize = 60;
+const MOST_SHOWN: usize = 120;
 
 /// What an executable printed.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
     pub functions: Vec<Function>,
-    pub declared: DeclaredSettings,
-    /// Declarations that were not understood, one message each.
-    pub remarks: Vec<String>,
+    pub declared: ToolLayer,
+    /// Declarations that were not understood.
+    pub remarks: Vec<Diagnosis>,
+}
+
+fn unusable(what: impl Into<String>) -> Diagnosis {
+    Diagnosis::new(what, "let `--schema` print a JSON schema of its arguments")
+}
+
+/// The same about one tool or parameter.
+fn of_one(name: &str) -> impl Fn(Diagnosis) -> Diagnosis {
+    move |reason| Diagnosis::new(format!("`{name}`: {}", reason.what), reason.fix)
 }
 
 /// The tools that an executable holds, or why its output cannot be used. A single one has the file's name.
-pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "the output of `--schema` is not UTF-8".to_owned())?;
+pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, Diagnosis> {
+    let text = std::str::from_utf8(bytes).map_err(|_| unusable("the output of `--schema` is not UTF-8"))?;
     if text.trim().is_empty() {
-        return Err("`--schema` prints nothing".to_owned());
+        return Err(unusable("`--schema` prints nothing"));
     }
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let first = text.trim_start().lines().next().unwrap_or_default();
         let first = shortened(first.chars().filter(|one| !one.is_control()).collect());
-        format!("the output of `--schema` begins with `{first}` and is not JSON: {error}")
+        unusable(format!("the output of `--schema` begins with `{first}` and is not JSON: {error}"))
     })?;
     match value {
         Value::Object(tool) => {
@@ -45,30 +56,30 @@ pub(super) fn read(bytes: &[u8], name: &str) -> Result<Printed, String> {
             printed.remarks = printed.add(&tool, name.to_owned())?;
             Ok(printed)
         }
-        Value::Array(tools) if tools.is_empty() => Err("`--schema` prints an empty list".to_owned()),
+        Value::Array(tools) if tools.is_empty() => Err(unusable("`--schema` prints an empty list")),
         Value::Array(tools) if tools.len() > MOST_TOOLS => {
-            Err(format!("`--schema` prints more than {MOST_TOOLS} tools"))
+            Err(unusable(format!("`--schema` prints more than {MOST_TOOLS} tools")))
         }
         Value::Array(tools) => several(tools),
-        _ => Err("the output of `--schema` is neither an object nor a list of objects".to_owned()),
+        _ => Err(unusable("the output of `--schema` is neither an object nor a list of objects")),
     }
 }
 
-fn several(tools: Vec<Value>) -> Result<Printed, String> {
+fn several(tools: Vec<Value>) -> Result<Printed, Diagnosis> {
     let (mut found, mut objects) = (Printed::default(), Vec::new());
     for (place, tool) in (1..).zip(tools) {
         let Value::Object(tool) = tool else {
-            return Err(format!("item {place} of the output of `--schema` is not an object"));
+            return Err(unusable(format!("item {place} of the output of `--schema` is not an object")));
         };
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
         if !is_identifier(&name) {
-            return Err(format!("item {place} of the output of `--schema` has no valid `name`"));
+            return Err(unusable(format!("item {place} of the output of `--schema` has no valid `name`")));
         }
         if found.functions.iter().any(|other| other.name == name) {
-            return Err(format!("`--schema` prints two tools called `{name}`"));
+            return Err(unusable(format!("`--schema` prints two tools called `{name}`")));
         }
         let remarks = found.add(&tool, name.clone())?;
-        found.remarks.extend(remarks.into_iter().map(|remark| format!("`{name}`: {remark}")));
+        found.remarks.extend(remarks.into_iter().map(of_one(&name)));
         objects.push(tool);
     }
     found.declared = declared_settings(&objects)?;
@@ -77,12 +88,12 @@ fn several(tools: Vec<Value>) -> Result<Printed, String> {
 
 impl Printed {
     /// Adds a tool. Returns what of it was not understood.
-    fn add(&mut self, tool: &Schema, name: String) -> Result<Vec<String>, String> {
+    fn add(&mut self, tool: &Schema, name: String) -> Result<Vec<Diagnosis>, Diagnosis> {
         let (declared, remarks) = declared_policy(tool);
         let description =
             tool.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        let input = input_of(tool).map_err(|reason| format!("`{name}`: {reason}"))?;
-        let output = output_of(tool).map_err(|reason| format!("`{name}`: {reason}"))?;
+        let input = input_of(tool).map_err(of_one(&name))?;
+        let output = output_of(tool).map_err(of_one(&name))?;
         self.functions.push(Function {
             summary: description.map(first_paragraph),
             description: description.map(str::to_owned),
@@ -109,54 +120,53 @@ fn shortened(text: String) -> String {
 }
 
 /// The protocol and the secrets of an executable. Its tools share a worker, so what one of them declares holds for all.
-fn declared_settings(tools: &[Schema]) -> Result<DeclaredSettings, String> {
-    let mut declared = DeclaredSettings::default();
+fn declared_settings(tools: &[Schema]) -> Result<ToolLayer, Diagnosis> {
+    let (mut protocol, mut secrets): (Option<Protocol>, Option<Vec<String>>) = (None, None);
+    let get = |tool: &'_ Schema, key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
     for tool in tools {
-        if let Some(value) = tool.get("protocol").filter(|value| !value.is_null()) {
-            let protocol = value
-                .as_str()
-                .and_then(Protocol::of)
-                .ok_or_else(|| format!("unknown `protocol` {value}; write \"v1\" or \"bare\", or remove it"))?;
-            if declared.protocol.replace(protocol).is_some_and(|other| other != protocol) {
-                return Err("`--schema` prints two protocols, and a file has one".to_owned());
+        if let Some(value) = get(tool, "protocol") {
+            let word = value.as_str().and_then(Protocol::of);
+            let own = word.ok_or_else(|| {
+                Diagnosis::new(format!("unknown `protocol` {value}"), "write \"v1\" or \"bare\", or remove it")
+            })?;
+            if protocol.replace(own).is_some_and(|other| other != own) {
+                return Err(unusable("`--schema` prints two protocols, and a file has one"));
             }
         }
-        if let Some(value) = tool.get("secrets").filter(|value| !value.is_null()) {
-            let names: Option<Vec<String>> =
-                value.as_array().and_then(|all| all.iter().map(|name| Some(name.as_str()?.to_owned())).collect());
-            let secrets = declared.secrets.get_or_insert_default();
-            for name in names.ok_or_else(|| "`secrets` is not a list of names".to_owned())? {
-                if !secrets.contains(&name) {
-                    secrets.push(name);
-                }
-            }
+        if let Some(value) = get(tool, "secrets") {
+            let names: Result<Vec<String>, _> = serde_json::from_value(value);
+            let all = secrets.get_or_insert_default();
+            all.extend(names.map_err(|_| unusable("`secrets` is not a list of names"))?);
+            all.sort_unstable();
+            all.dedup();
         }
     }
-    Ok(declared)
+    let (protocol, secrets) = (protocol.map(Setting::declared), secrets.map(Setting::declared));
+    Ok(ToolLayer { secrets, protocol, ..ToolLayer::default() })
 }
 
 /// What a tool declares, and a message for each part that was not understood. Such a part does not keep the tool from being
 /// served; where it restricts the tool (approval, sandbox, risk, modes), the strictest value takes its place.
-fn declared_policy(tool: &Schema) -> (Option<Box<Declared>>, Vec<String>) {
+fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<Diagnosis>) {
     let mut reader = PolicyReader { tool, remarks: Vec::new() };
-    let declared = Declared {
-        timeout: reader.timeout(),
-        effects: reader.read("effects", "\"pure\", \"idempotent\" or \"once\"", None),
-        version: reader.read("version", "a string", None),
-        tags: reader.read("tags", "a list of strings", None),
-        category: reader.read("category", "a string", None),
-        risk_level: reader.read("risk_level", "\"low\", \"medium\" or \"high\"", Some(("\"high\"", Risk::High))),
-        allowed_modes: reader.modes(),
-        requires_approval: reader.read("requires_approval", "true or false", Some(("true", true))),
-        requires_sandbox: reader.read("requires_sandbox", "true or false", Some(("true", true))),
-        rate_limit_per_hour: reader.read("rate_limit_per_hour", "an integer", None),
+    let policy = DeclaredPolicy {
+        version: reader.read("version", None),
+        tags: reader.read("tags", None),
+        category: reader.read("category", None),
+        risk_level: reader.read("risk_level", Some(Risk::High)),
+        allowed_modes: reader.read::<Vec<Mode>>("allowed_modes", Some(Vec::new())),
+        requires_approval: reader.read("requires_approval", Some(true)),
+        requires_sandbox: reader.read("requires_sandbox", Some(true)),
+        rate_limit_per_hour: reader.read("rate_limit_per_hour", None),
     };
-    ((declared != Declared::default()).then(|| Box::new(declared)), reader.remarks)
+    let (timeout, effects) = (reader.timeout(), reader.read("effects", None));
+    let declared = ToolLayer { timeout, effects, policy, ..ToolLayer::default() };
+    ((declared != ToolLayer::default()).then(|| Box::new(declared)), reader.remarks)
 }
 
 struct PolicyReader<'a> {
     tool: &'a Schema,
-    remarks: Vec<String>,
+    remarks: Vec<Diagnosis>,
 }
 
 impl<'a> PolicyReader<'a> {
@@ -164,52 +174,40 @@ impl<'a> PolicyReader<'a> {
         self.tool.get(key).filter(|value| !value.is_null())
     }
 
-    /// The value of a key. `strictest` is used in place of an unknown value, with the words for it.
-    fn read<T: DeserializeOwned>(&mut self, key: &str, expected: &str, strictest: Option<(&str, T)>) -> Option<T> {
+    /// The value of a key. An unknown one is ignored, or taken as the strictest.
+    fn read<T: DeserializeOwned + Serialize>(&mut self, key: &str, strictest: Option<T>) -> Option<Setting<T>> {
         let value = self.get(key)?;
         let as_written = serde_json::from_value(value.clone());
-        if let Ok(read) = as_written.or_else(|_| serde_json::from_value(lowercase(value))) {
-            return Some(read);
-        }
-        let used = strictest.as_ref().map_or("ignored".to_owned(), |(word, _)| format!("taken as {word}"));
-        self.remark(key, value, &used, expected);
-        strictest.map(|(_, value)| value)
-    }
-
-    fn remark(&mut self, key: &str, value: &Value, used: &str, expected: &str) {
-        let value = shortened(value.to_string());
-        self.remarks.push(format!("`{key}`: got {value}, {used}; write {expected}"));
+        let read = as_written.or_else(|_| serde_json::from_value(lowercase(value)));
+        let used = read.or_else(|error| {
+            let used = strictest.as_ref().map_or("ignored".to_owned(), |value| format!("taken as {}", json!(value)));
+            let what = format!("`{key}` is {used}: {}", shortened(error.to_string()));
+            self.remarks.push(Diagnosis::new(what, format!("correct `{key}` in the output of `--schema`")));
+            strictest.ok_or(error)
+        });
+        used.ok().map(Setting::declared)
     }
 
     /// As words, or in seconds.
-    fn timeout(&mut self) -> Option<Duration> {
+    fn timeout(&mut self) -> Option<Setting<Duration>> {
         let (key, value) = ["timeout", "timeout_seconds"].into_iter().find_map(|key| Some((key, self.get(key)?)))?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let time = parse_duration(&text).filter(|time| !time.is_zero());
         if time.is_none() {
-            self.remark(key, value, "ignored", "a number of seconds, or a string like \"30s\"");
+            let what = format!("`{key}` is ignored: got {}", shortened(text));
+            self.remarks.push(Diagnosis::new(what, "print a number of seconds, or a string like \"30s\""));
         }
-        time
-    }
-
-    /// The known modes. A list of unknown ones allows none.
-    fn modes(&mut self) -> Option<Vec<Mode>> {
-        let value = self.get("allowed_modes")?;
-        let one = |value: &Value| serde_json::from_value(lowercase(value)).ok();
-        let modes: Vec<Mode> = value.as_array().into_iter().flatten().filter_map(one).collect();
-        if value.as_array().is_none_or(|names| names.len() > modes.len()) {
-            let words: Vec<&str> = modes.iter().map(|mode| mode.word()).collect();
-            let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-            let known = Mode::EVERY.map(|(word, _)| format!("\"{word}\"")).join(", ");
-            self.remark("allowed_modes", value, &format!("taken as {words}"), &format!("a list of {known}"));
-        }
-        Some(modes)
+        time.map(Setting::declared)
     }
 }
 
 /// Some programs print words in upper case.
 fn lowercase(value: &Value) -> Value {
-    value.as_str().map_or_else(|| value.clone(), |text| Value::String(text.to_lowercase()))
+    match value {
+        Value::String(text) => Value::String(text.to_lowercase()),
+        Value::Array(items) => Value::Array(items.iter().map(lowercase).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Common names of types that are not JSON Schema's.
@@ -228,25 +226,25 @@ const ALIASES: [(&str, &str); 10] = [
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
 
 /// The schema of the arguments.
-fn input_of(tool: &Schema) -> Result<Schema, String> {
+fn input_of(tool: &Schema) -> Result<Schema, Diagnosis> {
     let Some((key, value)) = first_of(tool, &["input_schema", "inputSchema", "parameters"]) else {
         return Ok(object(json!({"type": "object"})));
     };
-    let Value::Object(value) = value else { return Err(format!("`{key}` is not an object")) };
+    let Value::Object(value) = value else { return Err(unusable(format!("`{key}` is not an object"))) };
     let schema = if key == "parameters" && !is_schema(value) { from_parameters(value)? } else { value.clone() };
     checked(key, schema)
 }
 
 /// The schema of the structured content: the result when that is an object, `{"result": …}` when it is not, or `{"error": …}`
 /// when the operation failed.
-fn output_of(tool: &Schema) -> Result<Option<Schema>, String> {
+fn output_of(tool: &Schema) -> Result<Option<Schema>, Diagnosis> {
     let Some((key, value)) = first_of(tool, &["output_schema", "outputSchema", "returns"]) else { return Ok(None) };
     let schema = match value {
         Value::Object(value) if key != "returns" || value.get("type").is_some_and(Value::is_string) => value.clone(),
         Value::Object(value) => object(json!({"type": "object", "properties": properties(value)?})),
         // Words for people.
         Value::String(_) | Value::Null => return Ok(None),
-        _ => return Err(format!("`{key}` is not an object")),
+        _ => return Err(unusable(format!("`{key}` is not an object"))),
     };
     let schema = checked(key, schema)?;
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
@@ -268,7 +266,7 @@ fn is_schema(value: &Schema) -> bool {
     value.get("type").is_some_and(|kind| kind == "object") && value.get("properties").is_none_or(Value::is_object)
 }
 
-fn from_parameters(parameters: &Schema) -> Result<Schema, String> {
+fn from_parameters(parameters: &Schema) -> Result<Schema, Diagnosis> {
     let is_required = |value: &Value| value.get("required").and_then(Value::as_bool).unwrap_or(false);
     let required = parameters.iter().filter(|(_, value)| is_required(value)).map(|(name, _)| name.as_str());
     let required: Vec<&str> = required.collect();
@@ -280,14 +278,14 @@ fn from_parameters(parameters: &Schema) -> Result<Schema, String> {
     Ok(schema)
 }
 
-fn properties(of: &Schema) -> Result<Schema, String> {
+fn properties(of: &Schema) -> Result<Schema, Diagnosis> {
     let property = |(name, value): (&String, &Value)| match value {
         Value::Object(value) if let Some(Value::String(word)) = value.get("required") => {
-            Err(format!("`required` of `{name}`: expected a boolean, got \"{word}\""))
+            Err(unusable(format!("`required` of `{name}`: expected a boolean, got \"{word}\"")))
         }
         Value::Object(value) => Ok((name.clone(), Value::Object(property(value)))),
         Value::String(kind) => Ok((name.clone(), Value::Object(property(&object(json!({"type": kind})))))),
-        _ => Err(format!("`{name}` is neither an object nor the name of a type")),
+        _ => Err(unusable(format!("`{name}` is neither an object nor the name of a type"))),
     };
     of.iter().map(property).collect()
 }
@@ -310,11 +308,11 @@ fn property(printed: &Schema) -> Schema {
 }
 
 /// A valid schema.
-fn checked(key: &str, schema: Schema) -> Result<Schema, String> {
+fn checked(key: &str, schema: Schema) -> Result<Schema, Diagnosis> {
     let value = Value::Object(schema);
     if let Err(error) = jsonschema::validator_for(&value) {
         let reason = error.to_string();
-        return Err(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default()));
+        return Err(unusable(format!("`{key}` is not a JSON Schema: {}", reason.lines().next().unwrap_or_default())));
     }
     Ok(object(value))
 }
@@ -327,146 +325,5 @@ fn object(value: Value) -> Schema {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::config::declared_policy::{Mode, Risk};
-    use crate::config::tool::Effects;
-
-    fn schemas(printed: &Value) -> (Value, Option<Value>) {
-        let found = read(printed.to_string().as_bytes(), "tool").unwrap().functions;
-        let output = found[0].output_schema.as_ref().map(|schema| Value::Object(schema.read()));
-        (Value::Object(found[0].input_schema.read()), output)
-    }
-
-    #[test]
-    fn a_map_of_parameters_becomes_a_schema() {
-        let printed = json!({"name": "bash", "description": "Run.\n\nMore.", "parameters": {
-            "command": {"type": "string", "description": "What to run", "required": true},
-            "times": {"type": "int", "default": 1},
-            "odd": {"type": "whatever", "description": "kept"}
-        }});
-        let expected = json!({"type": "object", "additionalProperties": false, "required": ["command"], "properties": {
-            "command": {"type": "string", "description": "What to run"},
-            "times": {"type": "integer", "default": 1},
-            "odd": {"description": "kept"}
-        }});
-        assert_eq!(schemas(&printed), (expected, None));
-        let found = read(printed.to_string().as_bytes(), "file_name").unwrap().functions;
-        assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("file_name", Some("Run.")));
-    }
-
-    #[test]
-    fn a_schema_is_taken_as_it_is() {
-        let input = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
-        for key in ["input_schema", "inputSchema", "parameters"] {
-            assert_eq!(schemas(&json!({key: input})).0, input, "{key}");
-        }
-        assert_eq!(schemas(&json!({"name": "x"})).0, json!({"type": "object"}), "nothing is said about arguments");
-    }
-
-    #[test]
-    fn the_result_schema_allows_an_error() {
-        let wanted = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-        let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
-        let expected = json!({"type": "object", "anyOf": [wanted, failed]});
-        for returns in
-            [json!({"type": "object", "properties": {"n": {"type": "integer"}}}), json!({"n": {"type": "int"}})]
-        {
-            assert_eq!(schemas(&json!({"returns": returns})).1.unwrap(), expected);
-        }
-        assert_eq!(schemas(&json!({"output_schema": wanted})).1.unwrap(), expected);
-        let text = json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
-        let list = schemas(&json!({"returns": {"type": "string"}})).1.unwrap();
-        assert_eq!(list["anyOf"], json!([text, failed]));
-    }
-
-    #[test]
-    fn declarations_are_kept() {
-        let printed = json!({
-            "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
-            "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
-            "requires_sandbox": null,
-        });
-        let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
-        assert_eq!(printed.remarks, [""; 0]);
-        let declared = printed.functions[0].declared.as_deref().unwrap();
-        let expected = Declared {
-            timeout: Some(Duration::from_secs(5)),
-            effects: Some(Effects::Pure),
-            version: Some("1.2.0".to_owned()),
-            tags: Some(vec!["web".to_owned()]),
-            category: Some("network".to_owned()),
-            risk_level: Some(Risk::Medium),
-            allowed_modes: Some(vec![Mode::Normal, Mode::Alert]),
-            requires_approval: Some(true),
-            requires_sandbox: None,
-            rate_limit_per_hour: Some(60),
-        };
-        assert_eq!(*declared, expected);
-        assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().functions[0].declared, None);
-    }
-
-    #[test]
-    fn unusable_output_is_reported() {
-        for (printed, words) in [
-            ("", "prints nothing"),
-            ("\n<html>\n<p>", "begins with `<html>` and is not JSON: expected value at line 2 column 1"),
-            ("7", "neither an object nor a list"),
-            ("[]", "an empty list"),
-            ("[{}]", "item 1"),
-            (r#"[{"name": "a"}, {"name": "a"}]"#, "two tools called `a`"),
-            (r#"{"input_schema": {"type": "objekt"}}"#, "is not a JSON Schema"),
-            (r#"{"input_schema": []}"#, "is not an object"),
-            (r#"{"parameters": {"a": 3}}"#, "`a`"),
-            (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a`: expected a boolean"),
-            (r#"{"protocol": "v2"}"#, "unknown `protocol` \"v2\""),
-            (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
-            (r#"{"secrets": "KEY"}"#, "`secrets` is not a list of names"),
-        ] {
-            let reason = read(printed.as_bytes(), "tool").unwrap_err();
-            assert!(reason.contains(words), "{printed}: {reason}");
-        }
-        let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap().functions;
-        assert_eq!(several.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a_b", "c"]);
-    }
-
-    #[test]
-    fn unknown_declarations_are_reported_and_taken_strictly() {
-        for (key, value, taken, expected) in [
-            ("requires_approval", json!("yes"), json!(true), "true or false"),
-            ("requires_sandbox", json!(0), json!(true), "true or false"),
-            ("risk_level", json!("extreme"), json!("high"), "\"low\", \"medium\" or"),
-            ("risk_level", json!("Low"), json!("low"), ""),
-            ("allowed_modes", json!(["plan", "ALERT"]), json!(["alert"]), "a list of \"normal\""),
-            ("allowed_modes", json!("normal"), json!([]), "taken as none"),
-            ("rate_limit_per_hour", json!("often"), json!(null), "an integer"),
-            ("timeout", json!("soon"), json!(null), "a number of seconds"),
-            ("timeout_seconds", json!(0), json!(null), "a number of seconds"),
-            ("tags", json!("web"), json!(null), "a list of strings"),
-            ("version", json!(["1".repeat(99)]), json!(null), "1…, ignored; write a string"),
-            ("effects", json!("none"), json!(null), "\"pure\", \"idempotent\" or \"once\""),
-        ] {
-            let printed = read(json!({key: value}).to_string().as_bytes(), "tool").unwrap();
-            let declared = serde_json::to_value(&printed.functions[0].declared).unwrap();
-            assert_eq!(declared.get(key).cloned().unwrap_or_default(), taken, "{key}: {value}");
-            assert!(printed.remarks.join("\n").contains(expected), "{:?}", printed.remarks);
-            assert_eq!(printed.remarks.len(), usize::from(!expected.is_empty()), "{:?}", printed.remarks);
-        }
-        let several = read(br#"[{"name": "a-b", "tags": 1}, {"name": "c"}]"#, "tool").unwrap();
-        assert!(several.remarks.len() == 1 && several.remarks[0].starts_with("`a_b`: `tags`: "));
-    }
-
-    #[test]
-    fn settings_of_one_tool_hold_for_all_tools_of_its_file() {
-        let tools = [json!({"protocol": "v1", "secrets": ["A"]}), json!({"secrets": ["B", "A"]}), json!({})];
-        let tools = tools.map(|tool| tool.as_object().cloned().unwrap());
-        let found = declared_settings(&tools).unwrap();
-        assert_eq!(found.protocol, Some(Protocol::V1));
-        assert_eq!(found.secrets, Some(vec!["A".to_owned(), "B".to_owned()]));
-        assert_eq!(declared_settings(&tools[2..]).unwrap(), DeclaredSettings::default());
-    }
-}
+#[path = "printed_tests.rs"]
+mod tests;

@@ -76,7 +76,8 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     let functions = module.functions();
     if let Some(line) = module.exports.computed {
         let rest = if module.exports.names.is_some() { "only its literal names count" } else { "it is ignored" };
-        module.warn(line, "exports", format!("`__all__` is computed, so {rest}; write the names as a list of strings"));
+        let what = format!("`__all__` is computed, so {rest}");
+        module.warn(line, "exports", what, "write the names as a list of strings");
     }
     let public = match module.exports.names.clone() {
         None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
@@ -84,8 +85,8 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
     };
     let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
     for function in strange {
-        let text = format!("`{}` is not a valid tool name; use letters a-z, digits and _", function.name);
-        module.warn(module.lines.of_node(&function.name), "name", text);
+        let what = format!("`{}` is not a valid tool name", function.name);
+        module.warn(module.lines.of_node(&function.name), "name", what, "use letters a-z, digits and _");
     }
     callable
 }
@@ -98,9 +99,8 @@ fn listed<'a>(
     for (name, line) in names {
         let is_function = functions.iter().any(|function| function.name.as_str() == *name);
         if !is_function {
-            let text =
-                format!("`__all__` names `{name}`, which is not a function of this file; define it or remove it");
-            module.warn(*line, "exports", text);
+            let what = format!("`__all__` names `{name}`, which is not a function of this file");
+            module.warn(*line, "exports", what, "define it or remove it");
         }
     }
     let is_listed = |function: &&&StmtFunctionDef| names.iter().any(|(name, _)| function.name.as_str() == *name);
@@ -110,11 +110,11 @@ fn listed<'a>(
 /// Describes a public function, with a warning about `*args`.
 pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Function {
     if let Some(rest) = &function.parameters.vararg {
-        let text = format!(
-            "`{}` has the parameter *{}, which stays empty: arguments are passed by name; use a list instead",
+        let what = format!(
+            "`{}` has the parameter *{}, which stays empty: arguments are passed by name",
             function.name, rest.name
         );
-        module.warn(module.lines.of_node(&**rest), "star-args", text);
+        module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
     Function {

@@ -1,5 +1,8 @@
 //! The types of the standard library and of pydantic that are known by name, with their JSON forms.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -72,87 +75,15 @@ impl KnownType {
     /// The type of this full dotted name.
     pub(super) fn named(full: &str) -> Option<Self> {
         let (module, name) = full.rsplit_once('.')?;
+        let of = |module: &str| {
+            let mut rows = KNOWN.iter().filter(|(known, ..)| *known == module);
+            rows.find(|(_, names, _)| names.split(' ').any(|known| known == name)).map(|row| row.2)
+        };
         match module {
-            "builtins" => Self::builtin(name),
-            "typing" | "typing_extensions" => Self::from_typing(name).or_else(|| Self::collection(name)),
-            "collections" | "collections.abc" => Self::collection(name),
-            "types" if name == "NoneType" => Some(Self::Null),
-            "datetime" => Self::of_time(name),
-            "uuid" if name == "UUID" => Some(Self::Format("uuid")),
-            "decimal" if name == "Decimal" => Some(Self::Decimal),
-            "ipaddress" => Self::of_address(name),
-            "re" if name == "Pattern" => Some(Self::Format("regex")),
-            "pathlib" if name.ends_with("Path") => Some(Self::Format("path")),
-            "os" if name == "PathLike" => Some(Self::Format("path")),
-            "dataclasses" if name == "InitVar" => Some(Self::Qualifier),
-            _ => None,
+            "typing" | "typing_extensions" => of("typing").or_else(|| of("collections")),
+            "collections.abc" => of("collections"),
+            _ => of(module),
         }
-    }
-
-    fn builtin(name: &str) -> Option<Self> {
-        Some(match name {
-            "str" => Self::Text,
-            "int" => Self::Integer,
-            "float" => Self::Number,
-            "bool" => Self::Boolean,
-            "bytes" | "bytearray" => Self::Bytes,
-            "list" => Self::List,
-            "set" | "frozenset" => Self::Set,
-            "tuple" => Self::Tuple,
-            "dict" => Self::Mapping,
-            _ => return None,
-        })
-    }
-
-    fn from_typing(name: &str) -> Option<Self> {
-        Some(match name {
-            "Text" | "LiteralString" => Self::Text,
-            "Pattern" => Self::Format("regex"),
-            "List" => Self::List,
-            "FrozenSet" => Self::Set,
-            "Tuple" => Self::Tuple,
-            "Dict" | "DefaultDict" => Self::Mapping,
-            "Optional" => Self::Optional,
-            "Union" => Self::Union,
-            "Literal" => Self::Literal,
-            "Annotated" => Self::Annotated,
-            "Required" | "NotRequired" | "ReadOnly" | "Final" => Self::Qualifier,
-            "ClassVar" => Self::ClassVariable,
-            "NewType" => Self::NewType,
-            "TypeAliasType" => Self::MadeAlias,
-            "Unpack" => Self::Unpack,
-            _ => return None,
-        })
-    }
-
-    fn collection(name: &str) -> Option<Self> {
-        Some(match name {
-            "Sequence" | "MutableSequence" | "Iterable" | "Collection" | "deque" | "Deque" => Self::Sequence,
-            "Set" | "AbstractSet" | "MutableSet" => Self::Set,
-            "Mapping" | "MutableMapping" | "OrderedDict" | "defaultdict" => Self::Mapping,
-            "Counter" => Self::Counter,
-            _ => return None,
-        })
-    }
-
-    fn of_time(name: &str) -> Option<Self> {
-        Some(Self::Format(match name {
-            "datetime" => "date-time",
-            "date" => "date",
-            "time" => "time",
-            "timedelta" => "duration",
-            _ => return None,
-        }))
-    }
-
-    fn of_address(name: &str) -> Option<Self> {
-        Some(Self::Format(match name {
-            "IPv4Address" => "ipv4",
-            "IPv6Address" => "ipv6",
-            "IPv4Network" => "ipv4network",
-            "IPv6Network" => "ipv6network",
-            _ => return None,
-        }))
     }
 
     /// The schema of the type without arguments.
@@ -203,37 +134,61 @@ impl KnownType {
     }
 }
 
-/// The schema of a pydantic type by its full dotted name.
+/// Known types by module and name. Those of `collections` are in `typing` too.
+const KNOWN: &[(&str, &str, KnownType)] = &[
+    ("builtins", "str", KnownType::Text),
+    ("builtins", "int", KnownType::Integer),
+    ("builtins", "float", KnownType::Number),
+    ("builtins", "bool", KnownType::Boolean),
+    ("builtins", "bytes bytearray", KnownType::Bytes),
+    ("builtins", "list", KnownType::List),
+    ("builtins", "set frozenset", KnownType::Set),
+    ("builtins", "tuple", KnownType::Tuple),
+    ("builtins", "dict", KnownType::Mapping),
+    ("typing", "Text LiteralString", KnownType::Text),
+    ("typing", "Pattern", KnownType::Format("regex")),
+    ("typing", "List", KnownType::List),
+    ("typing", "FrozenSet", KnownType::Set),
+    ("typing", "Tuple", KnownType::Tuple),
+    ("typing", "Dict DefaultDict", KnownType::Mapping),
+    ("typing", "Optional", KnownType::Optional),
+    ("typing", "Union", KnownType::Union),
+    ("typing", "Literal", KnownType::Literal),
+    ("typing", "Annotated", KnownType::Annotated),
+    ("typing", "Required NotRequired ReadOnly Final", KnownType::Qualifier),
+    ("typing", "ClassVar", KnownType::ClassVariable),
+    ("typing", "NewType", KnownType::NewType),
+    ("typing", "TypeAliasType", KnownType::MadeAlias),
+    ("typing", "Unpack", KnownType::Unpack),
+    ("collections", "Sequence MutableSequence Iterable Collection deque Deque", KnownType::Sequence),
+    ("collections", "Set AbstractSet MutableSet", KnownType::Set),
+    ("collections", "Mapping MutableMapping OrderedDict defaultdict", KnownType::Mapping),
+    ("collections", "Counter", KnownType::Counter),
+    ("types", "NoneType", KnownType::Null),
+    ("datetime", "datetime", KnownType::Format("date-time")),
+    ("datetime", "date", KnownType::Format("date")),
+    ("datetime", "time", KnownType::Format("time")),
+    ("datetime", "timedelta", KnownType::Format("duration")),
+    ("uuid", "UUID", KnownType::Format("uuid")),
+    ("decimal", "Decimal", KnownType::Decimal),
+    ("ipaddress", "IPv4Address", KnownType::Format("ipv4")),
+    ("ipaddress", "IPv6Address", KnownType::Format("ipv6")),
+    ("ipaddress", "IPv4Network", KnownType::Format("ipv4network")),
+    ("ipaddress", "IPv6Network", KnownType::Format("ipv6network")),
+    ("re", "Pattern", KnownType::Format("regex")),
+    ("pathlib", "Path PurePath PosixPath PurePosixPath WindowsPath PureWindowsPath", KnownType::Format("path")),
+    ("os", "PathLike", KnownType::Format("path")),
+    ("dataclasses", "InitVar", KnownType::Qualifier),
+];
+
+/// The schemas of pydantic's types by name.
+static PYDANTIC: LazyLock<HashMap<&str, Schema>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("pydantic_types.json")).unwrap_or_default());
+
+/// The schema of a pydantic type by its full dotted name. Results promise its type only.
 pub(super) fn pydantic_type(full: &str, side: Side) -> Option<Schema> {
     let name = full.strip_prefix("pydantic.")?;
     let name = name.strip_prefix("types.").or_else(|| name.strip_prefix("networks.")).unwrap_or(name);
-    let known = match name {
-        "StrictStr" | "SecretStr" => of_type("string"),
-        "StrictInt" => of_type("integer"),
-        "StrictFloat" | "FiniteFloat" => of_type("number"),
-        "StrictBool" => of_type("boolean"),
-        "PositiveInt" => schema(json!({"type": "integer", "exclusiveMinimum": 0})),
-        "NegativeInt" => schema(json!({"type": "integer", "exclusiveMaximum": 0})),
-        "NonNegativeInt" => schema(json!({"type": "integer", "minimum": 0})),
-        "NonPositiveInt" => schema(json!({"type": "integer", "maximum": 0})),
-        "PositiveFloat" => schema(json!({"type": "number", "exclusiveMinimum": 0})),
-        "NegativeFloat" => schema(json!({"type": "number", "exclusiveMaximum": 0})),
-        "NonNegativeFloat" => schema(json!({"type": "number", "minimum": 0})),
-        "NonPositiveFloat" => schema(json!({"type": "number", "maximum": 0})),
-        "UUID1" | "UUID3" | "UUID4" | "UUID5" | "UUID6" | "UUID7" | "UUID8" => text(&name.to_ascii_lowercase()),
-        "AnyUrl" | "AnyHttpUrl" | "HttpUrl" | "FileUrl" | "FtpUrl" | "WebsocketUrl" | "AnyWebsocketUrl" => text("uri"),
-        "EmailStr" => text("email"),
-        "IPvAnyAddress" => text("ipvanyaddress"),
-        "FilePath" => text("file-path"),
-        "DirectoryPath" => text("directory-path"),
-        "NewPath" => text("path"),
-        "PastDate" | "FutureDate" => text("date"),
-        "AwareDatetime" | "NaiveDatetime" | "PastDatetime" | "FutureDatetime" => text("date-time"),
-        _ => return None,
-    };
-    Some(if side.is_input() { known } else { of_type(known.get("type")?.as_str()?) })
-}
-
-fn text(format: &str) -> Schema {
-    schema(json!({"type": "string", "format": format}))
+    let known = PYDANTIC.get(name)?;
+    Some(if side.is_input() { known.clone() } else { of_type(known.get("type")?.as_str()?) })
 }

@@ -64,18 +64,18 @@ impl Live {
         let is_live = |key: &str| self.names.values().any(|names| names.contains_key(key));
         let keys = self.definitions.iter().map(|definition| definition.key.as_str());
         let taken: BTreeSet<String> = keys.filter(|key| is_taken(key) && !is_live(key)).map(str::to_owned).collect();
-        if taken.is_empty() {
-            return self;
-        }
+        let mut rename = |pointer: &mut String| {
+            if pointer.strip_prefix(POINTER).is_some_and(|key| taken.contains(key)) {
+                pointer.push_str("-imported");
+            }
+        };
         for definition in &mut self.definitions {
             if taken.contains(&definition.key) {
                 definition.key.push_str("-imported");
             }
-            definition.schema.values_mut().for_each(|value| rename(value, &taken));
+            each_pointer(&mut definition.schema, &mut rename);
         }
-        for schema in self.names.values_mut().flat_map(HashMap::values_mut) {
-            schema.iter_mut().for_each(|(key, value)| rename_at(key, value, &taken));
-        }
+        self.names.values_mut().flat_map(HashMap::values_mut).for_each(|schema| each_pointer(schema, &mut rename));
         self
     }
 
@@ -89,9 +89,8 @@ impl Live {
 
     /// The places of the definitions that a schema refers to.
     pub(super) fn needs(&self, schema: &Schema, side: Side) -> Vec<usize> {
-        let mut keys = BTreeSet::new();
-        schema.iter().for_each(|(key, value)| mentioned_at(key, value, &mut keys));
-        let is_meant = |definition: &LiveDefinition| definition.side == side && keys.contains(definition.key.as_str());
+        let keys = keys_in(schema);
+        let is_meant = |definition: &LiveDefinition| definition.side == side && keys.contains(&definition.key);
         self.definitions.iter().enumerate().filter(|(_, each)| is_meant(each)).map(|(place, _)| place).collect()
     }
 }
@@ -99,47 +98,38 @@ impl Live {
 impl SideDescription {
     /// Whether it compiles and refers only to its own definitions. Otherwise the tool would not be validated.
     fn is_sound(&self) -> bool {
-        let mut keys = BTreeSet::new();
-        self.names.values().flatten().for_each(|(key, value)| mentioned_at(key, value, &mut keys));
-        self.defs.values().for_each(|value| mentioned(value, &mut keys));
         let all: Vec<Value> = self.names.values().cloned().map(Value::Object).collect();
         let whole = serde_json::json!({ "$defs": self.defs, "anyOf": all });
-        keys.iter().all(|key| self.defs.contains_key(*key))
+        let keys = whole.as_object().map(keys_in).unwrap_or_default();
+        keys.iter().all(|key| self.defs.contains_key(key))
             && jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&whole).is_ok()
     }
 }
 
-fn mentioned<'v>(value: &'v Value, keys: &mut BTreeSet<&'v str>) {
-    match value {
-        Value::Object(members) => members.iter().for_each(|(key, value)| mentioned_at(key, value, keys)),
-        Value::Array(items) => items.iter().for_each(|item| mentioned(item, keys)),
-        _ => {}
-    }
+/// The keys of the definitions that a schema refers to.
+fn keys_in(schema: &Schema) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    each_pointer(&mut schema.clone(), &mut |pointer| {
+        keys.insert(pointer.strip_prefix(POINTER).unwrap_or(pointer).to_owned());
+    });
+    keys
 }
 
-fn mentioned_at<'v>(key: &str, value: &'v Value, keys: &mut BTreeSet<&'v str>) {
-    match value.as_str() {
-        Some(text) if key == "$ref" => drop(keys.insert(text.strip_prefix(POINTER).unwrap_or(text))),
-        _ => mentioned(value, keys),
-    }
-}
-
-fn rename(value: &mut Value, taken: &BTreeSet<String>) {
-    match value {
-        Value::Object(members) => members.iter_mut().for_each(|(key, value)| rename_at(key, value, taken)),
-        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, taken)),
-        _ => {}
-    }
-}
-
-fn rename_at(key: &str, value: &mut Value, taken: &BTreeSet<String>) {
-    match value {
-        Value::String(text) if key == "$ref" => {
-            if text.strip_prefix(POINTER).is_some_and(|key| taken.contains(key)) {
-                text.push_str("-imported");
-            }
+/// Visits every `$ref` in a schema.
+fn each_pointer(schema: &mut Schema, visit: &mut impl FnMut(&mut String)) {
+    for (key, value) in schema {
+        match value {
+            Value::String(pointer) if key == "$ref" => visit(pointer),
+            other => each_pointer_in(other, visit),
         }
-        other => rename(other, taken),
+    }
+}
+
+fn each_pointer_in(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::Object(schema) => each_pointer(schema, visit),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_pointer_in(item, visit)),
+        _ => {}
     }
 }
 

@@ -30,13 +30,17 @@ use self::docstring::Docstring;
 use self::functions::{describe, public_functions};
 use self::module::Module;
 use self::syntax::{Nesting, dispose, too_many_brackets};
-use crate::discovery::{DeclaredSettings, Kind, Status, ToolFile, Warning};
+use crate::config::origin::Diagnosis;
+use crate::config::tool::ToolLayer;
+use crate::discovery::{Kind, Status, ToolFile, Warning};
 use crate::pep723::{self, HeaderError, is_identifier, nearest_identifier};
 
 /// Larger files are not parsed: this takes a tenth of a second.
 const LARGEST_FILE: u64 = 2 << 20;
 
-const TOO_DEEP: &str = "the code nests too deeply for Python; split it";
+fn too_deep() -> Diagnosis {
+    Diagnosis::new("the code nests too deeply for Python", "split it")
+}
 
 /// Reads one file. [`ToolFile::helpers`] stays empty: only a scan knows the neighbours.
 pub fn read_file(path: &Path) -> ToolFile {
@@ -61,26 +65,29 @@ pub fn read_bytes_with(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
     let read = catch_unwind(AssertUnwindSafe(|| describe_file(path, bytes, described)));
     let mut file = read.unwrap_or_else(|_| {
         let mut file = blank(path, kind_of_undecodable(bytes));
-        file.break_with(None, "the Python parser failed on this file; simplify it, and please report it".to_owned());
+        let fix = "simplify it, and please report it";
+        file.break_with(None, Diagnosis::new("the Python parser failed on this file", fix));
         file
     });
     file.fingerprint = Sha256::digest(bytes).into();
     file
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
-    let cannot =
-        |error: std::io::Error| format!("the file cannot be read: {error}; check that it exists, and its permissions");
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Diagnosis> {
+    let cannot = |error: std::io::Error| {
+        Diagnosis::new(format!("the file cannot be read: {error}"), "check that it exists, and its permissions")
+    };
     // Checked before it is opened: opening a pipe would block.
     let metadata = fs::metadata(path).map_err(cannot)?;
     if !metadata.is_file() {
-        return Err("this is not a regular file; replace it by a Python file, or rename it".to_owned());
+        return Err(Diagnosis::new("this is not a regular file", "replace it by a Python file, or rename it"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_FILE)).unwrap_or_default() + 1);
     let file = fs::File::open(path).map_err(cannot)?;
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("the file is larger than {} MB; move its data to another file", LARGEST_FILE >> 20));
+        let what = format!("the file is larger than {} MB", LARGEST_FILE >> 20);
+        return Err(Diagnosis::new(what, "move its data to another file"));
     }
     Ok(bytes)
 }
@@ -107,7 +114,7 @@ fn describe_file(path: &Path, bytes: &[u8], described: Live) -> ToolFile {
     }
     let names_its_pack = match too_many_brackets(&source) {
         Some(line) => {
-            file.break_with(Some(line), TOO_DEEP.to_owned());
+            file.break_with(Some(line), too_deep());
             false
         }
         None => read_module(&mut file, &source, described),
@@ -126,7 +133,7 @@ fn read_module(file: &mut ToolFile, source: &str, described: Live) -> bool {
     let nesting = Nesting::of(&parsed);
     let names_its_pack = match nesting.too_many_blocks {
         Some(offset) => {
-            file.break_with(Some(Lines::of(source).at(offset.to_usize())), TOO_DEEP.to_owned());
+            file.break_with(Some(Lines::of(source).at(offset.to_usize())), too_deep());
             false
         }
         None => describe_module(file, source, &parsed, described),
@@ -158,7 +165,7 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
     file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     if let Some(error) = syntax_error(source, parsed) {
-        file.break_with(Some(module.lines.at(error.range.start)), format!("{}; {}", error.what, error.fix));
+        file.break_with(Some(module.lines.at(error.range.start)), error.reason);
     }
     let mut names_its_pack = false;
     match module.pack {
@@ -173,13 +180,13 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
             }
         }
         Some((line, None)) => {
-            module.warn(line, "exports", "`pack` is not a literal string and is ignored; write it in quotes");
+            module.warn(line, "exports", "`pack` is not a literal string and is ignored", "write it in quotes");
         }
         None => {}
     }
     if file.functions.is_empty() && file.is_ready() {
-        let text = "no public functions; define one without a leading underscore, or name it in `__all__`";
-        module.warn(1, "no-tools", text);
+        let fix = "define one without a leading underscore, or name it in `__all__`";
+        module.warn(1, "no-tools", "no public functions", fix);
     }
     module.warnings.sort_by_key(|warning: &Warning| warning.line);
     file.imports = module.imports.into_iter().collect();
@@ -200,8 +207,9 @@ fn name_pack(file: &mut ToolFile) {
     }
 }
 
-fn invalid_pack(name: &str, fix: &str) -> String {
-    format!("`{name}` is not a valid pack name: use letters, digits and _, and no digit first; {fix}")
+fn invalid_pack(name: &str, fix: &str) -> Diagnosis {
+    let what = format!("`{name}` is not a valid pack name: use letters, digits and _, and no digit first");
+    Diagnosis::new(what, fix)
 }
 
 fn stem(path: &Path) -> String {
@@ -209,7 +217,7 @@ fn stem(path: &Path) -> String {
 }
 
 fn break_header(file: &mut ToolFile, error: &HeaderError) {
-    file.break_with(Some(error.line), error.sentence());
+    file.break_with(Some(error.line), error.diagnosis());
 }
 
 /// The kind of a file whose text cannot be decoded.
@@ -235,6 +243,6 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         helpers: Vec::new(),
         rank: 0,
         overrides: Vec::new(),
-        declared: DeclaredSettings::default(),
+        declared: ToolLayer::default(),
     }
 }

@@ -12,7 +12,8 @@ use super::functions::Exports;
 use super::live::{Live, OpenNames};
 use super::schema::{Budget, Definitions};
 use super::syntax::Lines;
-use crate::discovery::{RULES, Warning};
+use crate::config::origin::Diagnosis;
+use crate::discovery::Warning;
 
 /// What a top-level name is bound to after the module has run.
 #[derive(Debug, Clone)]
@@ -91,9 +92,8 @@ impl<'a> Module<'a> {
         functions
     }
 
-    pub(super) fn warn(&mut self, line: usize, rule: &'static str, text: impl Into<String>) {
-        debug_assert!(RULES.contains(&rule), "{rule} is not among the rules");
-        self.warnings.push(Warning { line, rule, text: text.into() });
+    pub(super) fn warn(&mut self, line: usize, rule: &'static str, what: impl Into<String>, fix: &str) {
+        self.warnings.push(Warning { line, rule: rule.into(), reason: Diagnosis::new(what, fix) });
     }
 
     fn block(&mut self, body: &'a [Stmt], reach: Reach) {

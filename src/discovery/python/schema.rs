@@ -103,8 +103,8 @@ fn kind_of(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// The most values of aliases that are copied into one function or class.
-pub(super) const MOST_COPIED: usize = 20_000;
+/// Aliases of more values are left open. They are copied, and may double with every line.
+pub(super) const LARGEST_ALIAS: usize = 10_000;
 
 /// The most values for one file. Aliases are copied and definitions repeated for every function that mentions them, so a few
 /// lines could become gigabytes. Beyond the budget, schemas are left open.
@@ -209,8 +209,6 @@ pub(super) struct Definition<'a> {
     pub(super) key: String,
     pub(super) schema: Schema,
     pub(super) references: Vec<Reference<'a>>,
-    /// The number of hints that were read for it.
-    pub(super) read: usize,
     /// The number of values in its schema.
     pub(super) size: usize,
     /// Whether it is an alias that mentions itself, which has to be a reference.
@@ -239,7 +237,7 @@ impl<'a> Module<'a> {
         };
         let Hints { references, .. } = hints;
         let size = size_of(&schema);
-        let made = Rc::new(Definition { key, schema, references, read: 1, size, is_recursive: false });
+        let made = Rc::new(Definition { key, schema, references, size, is_recursive: false });
         self.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         made
     }

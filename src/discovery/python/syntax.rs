@@ -10,20 +10,20 @@ use ruff_python_ast::{ModModule, PythonVersion};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, UnsupportedSyntaxError, parse_unchecked};
 use ruff_text_size::{Ranged, TextSize};
 
+use crate::config::origin::Diagnosis;
+
 /// Why a text is not Python, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The bytes it is about.
     pub range: Range<usize>,
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub fix: String,
+    /// What is wrong and what to do.
+    pub reason: Diagnosis,
 }
 
 impl SyntaxError {
     fn new(range: Range<usize>, what: &str, fix: &str) -> Self {
-        Self { range, what: format!("not valid Python: {what}"), fix: fix.to_owned() }
+        Self { range, reason: Diagnosis::new(format!("not valid Python: {what}"), fix) }
     }
 }
 

@@ -15,7 +15,7 @@ use super::live::means_anything;
 use super::model::is_readable;
 use super::module::{Module, Named, dotted};
 use super::schema::{
-    Definition, MOST_COPIED, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
+    Definition, LARGEST_ALIAS, Reference, Schema, Target, admits_anything, any_of, nullable, of_type, one_of, size_of,
 };
 
 /// Reads the hints of one function or class.
@@ -27,12 +27,6 @@ pub(super) struct Hints<'m, 'a> {
     depth: usize,
     /// The number of containers around the hint. An alias that mentions itself inside one is recursive, not endless.
     pub(super) level: usize,
-    /// The number of hints that were read, including those of known aliases.
-    read: usize,
-    /// The number of values that were copied from aliases.
-    copied: usize,
-    /// Whether something was left out because of its size.
-    is_cut: bool,
     pending: Vec<PendingAlias<'a>>,
 }
 
@@ -46,26 +40,21 @@ struct PendingAlias<'a> {
 /// Deeper hints are left open.
 const DEEPEST_HINT: usize = 48;
 
-/// Further hints are left open. Aliases that double with every line reach this soon.
-const MOST_HINTS: usize = 4000;
-
 /// Longer quoted hints are left open.
 const LONGEST_QUOTED_HINT: usize = 2000;
 
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
         let (references, pending) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, level: 0, read: 0, copied: 0, is_cut: false, pending }
+        Self { module, side, references, depth: 0, level: 0, pending }
     }
 
     /// The schema of a hint; the empty one where it is unknown.
     pub(super) fn hint(&mut self, hint: &Expr) -> Schema {
-        if self.depth >= DEEPEST_HINT || self.read >= MOST_HINTS || !self.module.budget.spend(1) {
-            self.is_cut = true;
+        if self.depth >= DEEPEST_HINT || !self.module.budget.spend(1) {
             return Schema::new();
         }
         self.depth += 1;
-        self.read += 1;
         let schema = match hint {
             Expr::NoneLiteral(_) => KnownType::Null.bare(self.side),
             Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
@@ -171,36 +160,25 @@ impl<'m, 'a> Hints<'m, 'a> {
         }
         let filed = self.module.definitions.borrow().get(&reference).map(Rc::clone);
         let definition = filed.unwrap_or_else(|| self.read_alias(reference, value));
-        self.read += definition.read;
         if definition.is_recursive {
             return self.refer(reference);
         }
-        if self.copied + definition.size > MOST_COPIED || !self.module.budget.spend(definition.size) {
-            self.is_cut = true;
+        if definition.size > LARGEST_ALIAS || !self.module.budget.spend(definition.size) {
             return Schema::new();
         }
-        self.copied += definition.size;
         self.references.extend(&definition.references);
         definition.schema.clone()
     }
 
     fn read_alias(&mut self, reference: Reference<'a>, value: &'a Expr) -> Rc<Definition<'a>> {
         let outer = std::mem::take(&mut self.references);
-        let outer_cut = std::mem::take(&mut self.is_cut);
-        let (read_before, copied_before) = (self.read, self.copied);
         self.pending.push(PendingAlias { reference, level: self.level, is_recursive: false });
         let schema = self.hint(value);
         let is_recursive = self.pending.pop().is_some_and(|pending| pending.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
-        let (read, size) = (self.read - read_before, size_of(&schema));
-        (self.read, self.copied) = (read_before, copied_before);
-        let key = self.module.key_of(reference);
-        let made = Rc::new(Definition { key, schema, references, read, size, is_recursive });
-        // It may be complete in another place.
-        if !self.is_cut || is_recursive {
-            self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));
-        }
-        self.is_cut |= outer_cut;
+        let (key, size) = (self.module.key_of(reference), size_of(&schema));
+        let made = Rc::new(Definition { key, schema, references, size, is_recursive });
+        self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         made
     }
 

@@ -56,7 +56,7 @@ impl Ground {
     /// Whether what a scan makes of the folder with the cache is what it makes without, and whether it read anything.
     pub fn is_true(&self) -> bool {
         let (found, read_anew) = self.scan();
-        assert_eq!(told(&found), told(&scan(&[self.tools()])));
+        assert_eq!(described(&found), described(&scan(&[self.tools()])));
         read_anew
     }
 
@@ -65,7 +65,7 @@ impl Ground {
         let path = self.tools().join(name);
         let planted = ToolFile { description: Some("planted".to_owned()), ..read_file(&path) };
         let line = line(&planted, Stamp::of(&path).unwrap()).unwrap();
-        self.cache().unsaved(&[self.tools()], std::iter::once(line)).save();
+        self.cache().unsaved(&[self.tools()], &line).save();
     }
 
     fn description(&self) -> Option<String> {
@@ -74,7 +74,7 @@ impl Ground {
 }
 
 /// Everything a scan says.
-pub(super) fn told(scan: &Scan) -> String {
+pub(super) fn described(scan: &Scan) -> String {
     format!("{:#?} {:?}", scan.files, scan.problems)
 }
 

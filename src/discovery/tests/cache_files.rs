@@ -102,7 +102,6 @@ fn fields_of_another_format_are_not_guessed() {
         ("\"kind\":", "\"later\":1,\"kind\":"),
         ("\"kind\":\"Python\",", ""),
         ("\"Ready\"", "\"Later\""),
-        ("\"star-args\"", "\"later-rule\""),
         ("timeout = ", "later = "),
     ];
     for (from, to) in changes {

@@ -4,8 +4,8 @@ use super::{broken, file, file_at, names};
 fn assert_warnings(file: &ToolFile, expected: &[(usize, &str, &str)]) {
     assert_eq!(file.warnings.len(), expected.len(), "{:?}", file.warnings);
     for (warning, (line, rule, words)) in file.warnings.iter().zip(expected) {
-        assert_eq!((warning.line, warning.rule), (*line, *rule));
-        assert!(warning.text.contains(words), "{}", warning.text);
+        assert_eq!((warning.line, &*warning.rule), (*line, *rule));
+        assert!(warning.reason.to_string().contains(words), "{}", warning.reason);
     }
 }
 
@@ -103,7 +103,7 @@ fn a_broken_file_still_lists_its_functions() {
     assert!(names(&syntax).contains(&"good"));
 
     let unclosed = file("# /// script\n# dependencies = []\n\ndef search(): ...\n");
-    assert!(broken(&unclosed).starts_with("line 1: this header is never closed"), "{}", broken(&unclosed));
+    assert!(broken(&unclosed).starts_with("line 3: the header of line 1 is not closed"), "{}", broken(&unclosed));
     assert_eq!((unclosed.kind, names(&unclosed)), (Kind::Python, vec!["search"]));
 
     assert_eq!(file("def f(): ...").kind, Kind::Internal);

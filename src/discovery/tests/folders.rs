@@ -103,7 +103,7 @@ fn a_missing_folder_is_named() {
         problems[0].to_string(),
         "/no/such/folder: this tools folder does not exist; create it or correct the path"
     );
-    assert!(problems[1].reason.contains("this is a file"));
+    assert!(problems[1].reason.what.contains("this is a file"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn broken(file: &ToolFile) -> String {
         Status::Ready => "ready".to_owned(),
         Status::Broken { line: Some(line), reason } => format!("line {line}: {reason}"),
         Status::Broken { line: None, reason } | Status::Missing { reason } | Status::SchemaUnknown { reason } => {
-            reason.clone()
+            reason.to_string()
         }
         Status::Unasked => "unasked".to_owned(),
     }

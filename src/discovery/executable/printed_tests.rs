@@ -1,0 +1,133 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::config::tool::Effects;
+
+fn schemas(printed: &Value) -> (Value, Option<Value>) {
+    let found = read(printed.to_string().as_bytes(), "tool").unwrap().functions;
+    let output = found[0].output_schema.as_ref().map(|schema| Value::Object(schema.read()));
+    (Value::Object(found[0].input_schema.read()), output)
+}
+
+#[test]
+fn a_map_of_parameters_becomes_a_schema() {
+    let printed = json!({"name": "bash", "description": "Run.\n\nMore.", "parameters": {
+        "command": {"type": "string", "description": "What to run", "required": true},
+        "times": {"type": "int", "default": 1},
+        "odd": {"type": "whatever", "description": "kept"}
+    }});
+    let expected = json!({"type": "object", "additionalProperties": false, "required": ["command"], "properties": {
+        "command": {"type": "string", "description": "What to run"},
+        "times": {"type": "integer", "default": 1},
+        "odd": {"description": "kept"}
+    }});
+    assert_eq!(schemas(&printed), (expected, None));
+    let found = read(printed.to_string().as_bytes(), "file_name").unwrap().functions;
+    assert_eq!((found[0].name.as_str(), found[0].summary.as_deref()), ("file_name", Some("Run.")));
+}
+
+#[test]
+fn a_schema_is_taken_as_it_is() {
+    let input = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    for key in ["input_schema", "inputSchema", "parameters"] {
+        assert_eq!(schemas(&json!({key: input})).0, input, "{key}");
+    }
+    assert_eq!(schemas(&json!({"name": "x"})).0, json!({"type": "object"}), "nothing is said about arguments");
+}
+
+#[test]
+fn the_result_schema_allows_an_error() {
+    let wanted = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let failed = json!({"type": "object", "required": ["error"], "properties": {"error": {}}});
+    let expected = json!({"type": "object", "anyOf": [wanted, failed]});
+    for returns in [json!({"type": "object", "properties": {"n": {"type": "integer"}}}), json!({"n": {"type": "int"}})]
+    {
+        assert_eq!(schemas(&json!({"returns": returns})).1.unwrap(), expected);
+    }
+    assert_eq!(schemas(&json!({"output_schema": wanted})).1.unwrap(), expected);
+    let text = json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
+    let list = schemas(&json!({"returns": {"type": "string"}})).1.unwrap();
+    assert_eq!(list["anyOf"], json!([text, failed]));
+}
+
+#[test]
+fn declarations_are_kept() {
+    let printed = json!({
+        "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
+        "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
+        "requires_sandbox": null,
+    });
+    let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
+    assert_eq!(printed.remarks, []);
+    let declared = printed.functions[0].declared.as_deref().unwrap();
+    assert_eq!(declared.timeout, Some(Setting::declared(Duration::from_secs(5))));
+    assert_eq!(declared.effects, Some(Setting::declared(Effects::Pure)));
+    let policy = json!({
+        "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium",
+        "allowed_modes": ["normal", "alert"], "requires_approval": true, "rate_limit_per_hour": 60,
+    });
+    assert_eq!(Value::Object(declared.policy.as_json()), policy);
+    assert_eq!(read(b"{\"description\": \"x\"}", "tool").unwrap().functions[0].declared, None);
+}
+
+#[test]
+fn unusable_output_is_reported() {
+    for (printed, words) in [
+        ("", "prints nothing"),
+        ("\n<html>\n<p>", "begins with `<html>` and is not JSON: expected value at line 2 column 1"),
+        ("7", "neither an object nor a list"),
+        ("[]", "an empty list"),
+        ("[{}]", "item 1"),
+        (r#"[{"name": "a"}, {"name": "a"}]"#, "two tools called `a`"),
+        (r#"{"input_schema": {"type": "objekt"}}"#, "is not a JSON Schema"),
+        (r#"{"input_schema": []}"#, "is not an object"),
+        (r#"{"parameters": {"a": 3}}"#, "`a`"),
+        (r#"{"parameters": {"a": {"required": "yes"}}}"#, "`required` of `a`: expected a boolean"),
+        (r#"{"protocol": "v2"}"#, "unknown `protocol` \"v2\""),
+        (r#"[{"name": "a", "protocol": "v1"}, {"name": "b", "protocol": "bare"}]"#, "two protocols"),
+        (r#"{"secrets": "KEY"}"#, "`secrets` is not a list of names"),
+    ] {
+        let reason = read(printed.as_bytes(), "tool").unwrap_err().to_string();
+        assert!(reason.contains(words), "{printed}: {reason}");
+    }
+    let several = read(br#"[{"name": "a-b", "description": "A"}, {"name": "c"}]"#, "tool").unwrap().functions;
+    assert_eq!(several.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a_b", "c"]);
+}
+
+#[test]
+fn unknown_declarations_are_reported_and_taken_strictly() {
+    for (key, value, taken, expected) in [
+        ("requires_approval", json!("yes"), json!(true), "taken as true"),
+        ("requires_sandbox", json!(0), json!(true), "expected a boolean"),
+        ("risk_level", json!("extreme"), json!("high"), "`low`, `medium`"),
+        ("risk_level", json!("Low"), json!("low"), ""),
+        ("allowed_modes", json!(["plan", "ALERT"]), json!([]), "taken as []"),
+        ("allowed_modes", json!("normal"), json!([]), "taken as []"),
+        ("rate_limit_per_hour", json!("often"), json!(null), "is ignored"),
+        ("timeout", json!("soon"), json!(null), "a number of seconds"),
+        ("timeout_seconds", json!(0), json!(null), "a number of seconds"),
+        ("tags", json!("web"), json!(null), "expected a sequence"),
+        ("version", json!(["1".repeat(99)]), json!(null), "expected a string"),
+        ("effects", json!("none"), json!(null), "`pure`, `idempotent`"),
+    ] {
+        let printed = read(json!({key: value}).to_string().as_bytes(), "tool").unwrap();
+        let declared = serde_json::to_value(&printed.functions[0].declared).unwrap();
+        assert_eq!(declared.get(key).cloned().unwrap_or_default(), taken, "{key}: {value}");
+        assert!(expected.is_empty() || printed.remarks[0].to_string().contains(expected), "{:?}", printed.remarks);
+        assert_eq!(printed.remarks.len(), usize::from(!expected.is_empty()), "{:?}", printed.remarks);
+    }
+    let several = read(br#"[{"name": "a-b", "tags": 1}, {"name": "c"}]"#, "tool").unwrap();
+    assert!(several.remarks.len() == 1 && several.remarks[0].what.starts_with("`a_b`: `tags` is ignored: "));
+}
+
+#[test]
+fn settings_of_one_tool_hold_for_all_tools_of_its_file() {
+    let tools = [json!({"protocol": "v1", "secrets": ["A"]}), json!({"secrets": ["B", "A"]}), json!({})];
+    let tools = tools.map(|tool| tool.as_object().cloned().unwrap());
+    let found = declared_settings(&tools).unwrap();
+    assert_eq!(found.protocol, Some(Setting::declared(Protocol::V1)));
+    assert_eq!(found.secrets, Some(Setting::declared(vec!["A".to_owned(), "B".to_owned()])));
+    assert_eq!(declared_settings(&tools[2..]).unwrap(), ToolLayer::default());
+}
