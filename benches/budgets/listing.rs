@@ -27,10 +27,10 @@ pub fn listing(ground: &Ground) -> Fallible<Vec<Measured>> {
     write_packs(&ground.folder("thousand"), 1000)?;
     sleep(SETTLED);
     let rows = [
-        ("hundred", 100, From::Cold, Target::AtMost(50.0), Target::Open),
-        ("hundred", 100, From::Cache, Target::AtMost(50.0), Target::AtMost(20.0)),
+        ("hundred", 100, From::Cold, Target::AtMost(50.0), Target::AtMost(15.0)),
+        ("hundred", 100, From::Cache, Target::AtMost(50.0), Target::AtMost(7.0)),
         ("thousand", 1000, From::Cold, Target::AtMost(1000.0), Target::Open),
-        ("thousand", 1000, From::Cache, Target::AtMost(100.0), Target::Open),
+        ("thousand", 1000, From::Cache, Target::AtMost(100.0), Target::AtMost(50.0)),
     ];
     let row = |(folder, files, from, now, aim)| {
         let (median, spread) = measure(ground, folder, files, from)?;

@@ -26,15 +26,15 @@ pub use cache::{Cache, PendingWrite, Stamp};
 pub use collisions::{resolve_collisions, resolve_overrides};
 pub use executable::{Answer, is_executable_tool, may_not_be_executed, remarks};
 pub use imports::{did_you_mean, is_behind_the_scenes, is_standard, neighbours_of};
+#[cfg(any(test, feature = "bench"))]
+pub use python::read_bytes;
 pub use python::{
     Lines, Live, OpenNames, SyntaxError, enough_for, read_bytes_with, read_file, syntax_error, syntax_tree, unknown_to,
 };
 pub use reader::Answers;
-pub use scan::{FolderProblem, Scan, scan_all};
-#[cfg(any(test, feature = "bench"))]
-pub use python::read_bytes;
 #[cfg(test)]
 pub use scan::scan;
+pub use scan::{FolderProblem, Scan, scan_all};
 
 /// One tool file. What depends on its place or on other files is not stored in the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]
