@@ -1,6 +1,8 @@
-//! A call request.
+//! A call request, and the ids of calls.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -48,5 +50,21 @@ impl CallRequest {
             at_most: None,
             chain: Vec::new(),
         }
+    }
+}
+
+/// Random ids: one session must not guess the ids of another.
+#[derive(Debug, Default)]
+pub(super) struct CallIds {
+    counter: AtomicU64,
+    /// Two keys from the system's randomness, so that seen ids do not reveal others.
+    keys: [RandomState; 2],
+}
+
+impl CallIds {
+    pub fn next(&self) -> String {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let halves = [0, 1].map(|key: usize| self.keys[key].hash_one(number).to_be_bytes());
+        data_encoding::HEXLOWER.encode(halves.as_flattened())
     }
 }

@@ -2,8 +2,7 @@
 //! execute, check the result, record the outcome.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use tokio::sync::Notify;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::layer::{CallContext, Layer, Next};
 use super::layer::{CallCounts, CountLayer, LogLayer};
-use super::request::CallRequest;
+use super::request::{CallIds, CallRequest};
 use super::{host, results, validate, waits};
 use crate::config::Config;
 use crate::discovery::{SourceId, Status};
@@ -356,22 +355,6 @@ impl Drop for Finish {
             Fault::new(Code::ShuttingDown, format!("hostler shut down before the call of {} ended", self.tool))
         };
         self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
-    }
-}
-
-/// Random ids: one session must not guess the ids of another.
-#[derive(Debug, Default)]
-struct CallIds {
-    counter: AtomicU64,
-    /// Two keys from the system's randomness, so that seen ids do not reveal others.
-    keys: [RandomState; 2],
-}
-
-impl CallIds {
-    fn next(&self) -> String {
-        let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        let halves = [0, 1].map(|key: usize| self.keys[key].hash_one(number).to_be_bytes());
-        data_encoding::HEXLOWER.encode(halves.as_flattened())
     }
 }
 

@@ -111,7 +111,7 @@ fn xdg(environment: &Environment, variable: &str, below_home: &str) -> PathBuf {
 }
 
 /// A folder of our own beneath the temporary one, in which everybody may write: it is taken only if it is ours alone, so
-/// that nobody can put a program of theirs where we look for ours.
+/// that no other user can put a program where hostler looks for its own.
 fn homeless(environment: &Environment) -> PathBuf {
     let temporary = environment.absolute_path("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
     let user = rustix::process::getuid().as_raw();

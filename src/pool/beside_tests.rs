@@ -17,8 +17,8 @@ fn a_stuck_call_does_not_end_the_other_calls_of_its_worker() {
     assert_eq!(harness.does(0, at(251), Event::Submit(call(3))), []);
     let timed_out = Verdict::TimedOut { worker: W1, stopped: true };
     let given_up = harness.does(0, at(750), Event::Timer);
-    let told = Effect::Finish { call: CallId(1), verdict: timed_out };
-    assert_eq!(given_up, [told, Effect::Ping(W1), Effect::Start(W2)]);
+    let finish = Effect::Finish { call: CallId(1), verdict: timed_out };
+    assert_eq!(given_up, [finish, Effect::Ping(W1), Effect::Start(W2)]);
     let _ = harness.step(0, at(755), Event::Pong(W1));
     let _ = harness.step(0, at(760), Event::Ready(W2));
     assert_eq!(harness.pools[0].next_timer(), Some(at(60_000)), "it has answered the ping");

@@ -84,7 +84,7 @@ impl CircuitBreaker {
         self.add_at
     }
 
-    /// A start without a waiting call failed, for any reason: nobody would see it repeated endlessly.
+    /// A start without a waiting call failed, for any reason. Without a pause it would be repeated endlessly, unseen.
     pub fn addition_failed(&mut self, now: Moment, rules: &Rules) {
         let pause = doubled(rules.first_pause, self.failed_additions).min(rules.longest_pause);
         self.failed_additions += 1;

@@ -219,8 +219,8 @@ async fn a_death_fails_only_the_running_call() {
 async fn a_death_during_several_calls_mentions_the_others() {
     let (pool, _) = pool(&Rules { concurrency: 2, ..Rules::default() });
     let (beside, dead) = tokio::join!(pool.call(job("hang", 1)), pool.call(job("die", 2)));
-    for told in [beside, dead] {
-        let fault = told.ended.unwrap_err();
+    for settled in [beside, dead] {
+        let fault = settled.ended.unwrap_err();
         assert!(fault.message.contains("it also ran one other call"), "{fault}");
     }
     let alone = pool.call(job("die", 3)).await.ended.unwrap_err();

@@ -223,9 +223,9 @@ fn repeated_failed_starts_back_off() {
         if number == 1 {
             continue; // the next call retries at once
         }
-        let told = machine.step(now, submit(CallId(100 + number)));
-        let [Effect::Finish { verdict: Verdict::StillFailing { times, retry_after }, .. }] = told[..] else {
-            panic!("after {number} failures: {told:?}");
+        let effects = machine.step(now, submit(CallId(100 + number)));
+        let [Effect::Finish { verdict: Verdict::StillFailing { times, retry_after }, .. }] = effects[..] else {
+            panic!("after {number} failures: {effects:?}");
         };
         assert_eq!(u64::from(times), number);
         pauses.push(retry_after);
