@@ -84,6 +84,12 @@ impl<'a> Next<'a> {
     }
 }
 
+/// The layers of hostler itself, outermost first, and the one of them that the status reads.
+pub(super) fn own_layers() -> (Arc<CountLayer>, Vec<Arc<dyn Layer>>) {
+    let counts = Arc::<CountLayer>::default();
+    (Arc::clone(&counts), vec![Arc::new(LogLayer), counts])
+}
+
 /// Logs one line for each call that ended without a result.
 pub(super) struct LogLayer;
 

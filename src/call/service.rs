@@ -12,8 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
-use super::layer::{CallContext, Layer, Next};
-use super::layer::{CallCounts, CountLayer, LogLayer};
+use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
 use super::request::{CallIds, CallRequest};
 use super::{host, results, validate, waits};
 use crate::config::Config;
@@ -57,17 +56,14 @@ impl CallService {
         built_ins: BuiltIns,
         layers: Vec<Arc<dyn Layer>>,
     ) -> Arc<Self> {
-        let counts = Arc::<CountLayer>::default();
+        let (counts, own) = own_layers();
         Arc::new(Self {
             registry,
             pools,
             one_shots,
             built_ins,
             config,
-            layers: [Arc::new(LogLayer) as Arc<dyn Layer>, Arc::clone(&counts) as Arc<dyn Layer>]
-                .into_iter()
-                .chain(layers)
-                .collect(),
+            layers: own.into_iter().chain(layers).collect(),
             counts,
             waits: Mutex::default(),
             is_warm: AtomicBool::new(false),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{RequestId, RequestMetaObject};
+use rmcp::model::{LoggingLevel, RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::lifecycle::Rules;
+use super::lifecycle::{Era, Rules};
 use super::notifier::Notifier;
 use super::session::McpSession;
-use crate::call::{Caller, SessionId};
+use crate::call::Caller;
 use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
@@ -37,21 +37,46 @@ pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
     meta.get(KEY)?.as_str().map(str::to_owned)
 }
 
-/// The caller of a request: `usual`, unless its metadata names another.
-pub(super) fn caller(
-    session: SessionId,
-    usual: &Arc<Caller>,
-    meta: &RequestMetaObject,
-    client: impl FnOnce() -> Option<String>,
-) -> Arc<Caller> {
+/// What the metadata of a call says.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    pub rules: Rules,
+    pub caller: Arc<Caller>,
+    /// Whether the client has a language model to ask.
+    pub samples: bool,
+    /// The least severe log messages that the client receives; `None` for none.
+    pub level: Option<LoggingLevel>,
+}
+
+/// The terms of the last call: clients of 2026-07-28 send the same metadata with every request, and decoding it takes longer
+/// than the rest of the request.
+#[derive(Debug, Default)]
+pub(super) struct LastTerms(Option<(RequestMetaObject, Terms)>);
+
+impl LastTerms {
+    /// The known terms, if only the progress token differs.
+    pub fn known(&self, meta: &RequestMetaObject) -> Option<Terms> {
+        fn lasting(meta: &RequestMetaObject) -> impl Iterator<Item = (&String, &Value)> {
+            meta.iter().filter(|(key, _)| *key != "progressToken")
+        }
+        self.0.as_ref().filter(|(known, _)| lasting(known).eq(lasting(meta))).map(|(_, terms)| terms.clone())
+    }
+
+    pub fn remember(&mut self, meta: RequestMetaObject, terms: Terms) {
+        self.0 = Some((meta, terms));
+    }
+}
+
+/// The caller that the metadata of a request names: the session's, unless it says something about it.
+pub(super) fn caller(era: &Era, usual: &Arc<Caller>, meta: &RequestMetaObject) -> Arc<Caller> {
     let names_another = [TAGS, TRACE, "io.modelcontextprotocol/clientInfo"].iter().any(|key| meta.contains_key(*key));
     if !names_another {
         return Arc::clone(usual);
     }
     let tags = meta.get(TAGS).and_then(Value::as_array).into_iter().flatten();
     Arc::new(Caller {
-        session,
-        client: client(),
+        session: usual.session,
+        client: era.client_name(meta),
         tags: tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
         trace: meta.get(TRACE).and_then(Value::as_str).map(str::to_owned),
     })
@@ -86,5 +111,29 @@ impl Listener for CallReply {
 
     fn ended(&self, outcome: &Arc<Outcome>) {
         self.session.answer(&self.id, outcome, self.rules);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn terms_are_known_again_where_only_the_progress_token_differs() {
+        let meta = |value: Value| -> RequestMetaObject { serde_json::from_value(value).unwrap() };
+        let mut last = LastTerms::default();
+        assert!(last.known(&RequestMetaObject::default()).is_none());
+        let terms = Terms { rules: Rules::Modern, caller: Arc::default(), samples: true, level: None };
+        last.remember(meta(json!({"progressToken": 1, "hostler/tags": ["a"]})), terms);
+        assert!(
+            last.known(&meta(json!({"progressToken": 2, "hostler/tags": ["a"]}))).is_some_and(|known| known.samples)
+        );
+        assert!(last.known(&meta(json!({"hostler/tags": ["a"]}))).is_some());
+        for other in [json!({"hostler/tags": ["b"]}), json!({}), json!({"hostler/tags": ["a"], "traceparent": "00-1"})]
+        {
+            assert!(last.known(&meta(other.clone())).is_none(), "{other}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::worker::LogLine;
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// Unread bytes beyond which notifications are dropped.
-const MAX_UNREAD: usize = 4 << 20;
+const MAX_UNREAD_NOTES: usize = 4 << 20;
 
 /// The end of the last note before the tool runs.
 const READY: &str = "is ready";
@@ -109,7 +109,7 @@ impl Shared {
     }
 
     fn send(&self, method: &str, params: &impl serde::Serialize) {
-        if self.outbox.waiting() > MAX_UNREAD {
+        if self.outbox.waiting() > MAX_UNREAD_NOTES {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         } else {
             self.outbox.send(&message::notification(method, params));

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::call::{self, CallParams, CallReply};
+use super::call::{self, CallParams, CallReply, LastTerms, Terms};
 use super::client::{Client, ClientLlm};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
@@ -46,6 +46,21 @@ struct State {
     level: Option<LoggingLevel>,
     /// The caller of requests that do not name another.
     caller: Arc<Caller>,
+    last: LastTerms,
+}
+
+impl State {
+    fn terms(&mut self, meta: RequestMetaObject) -> Result<Terms, Refused> {
+        if let Some(known) = self.last.known(&meta) {
+            return Ok(known);
+        }
+        let rules = self.era.admit("tools/call", &meta)?;
+        let caller = call::caller(&self.era, &self.caller, &meta);
+        let samples = self.era.may_sample(&meta);
+        let terms = Terms { rules, caller, samples, level: meta.log_level().or(self.level) };
+        self.last.remember(meta, terms.clone());
+        Ok(terms)
+    }
 }
 
 /// A request that is answered later.
@@ -67,7 +82,7 @@ impl McpSession {
         Arc::new(Self {
             client: Client::new(outbox.clone()),
             outbox,
-            state: Mutex::new(State { era: Era::Undecided, level: None, caller }),
+            state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
             listening: Mutex::default(),
             listed: Mutex::new(announcements),
@@ -136,7 +151,9 @@ impl McpSession {
             ("tools/list", _) => self.list(id, rules),
             ("logging/setLevel", Rules::Legacy) => {
                 let Level { level } = read(method, params, line)?;
-                self.state.lock().level = Some(level);
+                let mut state = self.state.lock();
+                (state.level, state.last) = (Some(level), LastTerms::default());
+                drop(state);
                 self.outbox.send(&message::result(id, json!({})));
             }
             ("subscriptions/listen", Rules::Modern) => {
@@ -155,6 +172,7 @@ impl McpSession {
         let client = state.era.client_name(&RequestMetaObject::default());
         tracing::info!(session = self.session.id().0, client, revision = %result.protocol_version, "session opened");
         state.caller = Arc::new(Caller { session: self.session.id(), client, ..Caller::default() });
+        state.last = LastTerms::default();
         drop(state);
         if is_first {
             subscription::tell_unasked(self.outbox.clone(), self.changes());
@@ -166,29 +184,25 @@ impl McpSession {
         self.service().registry.refresh_if_changed();
         self.listed.lock().mark_unchanged();
         self.service().keep_ready();
-        let line = tools::line(id, &self.service().registry.catalogue(), rules, self.wears_envelope());
+        let line = tools::line(id, &self.service().registry.catalogue(), rules, self.has_envelope());
         self.outbox.send(&line);
     }
 
     fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
         let CallParams { name, arguments, meta } = params;
-        let (rules, caller, samples, level) = {
-            let mut state = self.state.lock();
-            let rules = state.era.admit("tools/call", &meta)?;
-            let caller = call::caller(self.session.id(), &state.caller, &meta, || state.era.client_name(&meta));
-            (rules, caller, state.era.may_sample(&meta), meta.log_level().or(state.level))
-        };
+        let (key, progress) = (call::key(&meta), meta.get_progress_token());
+        let Terms { rules, caller, samples, level } = self.state.lock().terms(meta)?;
         if self.running.lock().contains_key(id) {
             return Err(ErrorData::invalid_request("a request with this id is still running", None));
         }
         let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
-        let notifier = Notifier::new(self.outbox.clone(), meta.get_progress_token(), level, &name);
+        let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
         let request = CallRequest {
             tool: name,
             arguments: arguments.unwrap_or_default(),
             timeout: None,
             caller,
-            key: call::key(&meta),
+            key,
             listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier }),
             llm: samples.then(client),
             at_most: None,
@@ -212,7 +226,7 @@ impl McpSession {
         if !is_wanted {
             return;
         }
-        let line = result::line(id, outcome, rules, self.wears_envelope());
+        let line = result::line(id, outcome, rules, self.has_envelope());
         // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
     }
@@ -240,7 +254,7 @@ impl McpSession {
         }
     }
 
-    fn wears_envelope(&self) -> bool {
+    fn has_envelope(&self) -> bool {
         self.service().config.envelope == Envelope::ToolSuccess
     }
 

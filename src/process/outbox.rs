@@ -24,6 +24,7 @@ struct Shared {
     state: Mutex<State>,
     /// Notified when there is something to write, and after the last clone.
     wake: Notify,
+    /// Notified when the stream has accepted something.
     caught_up: Notify,
 }
 
@@ -32,6 +33,8 @@ struct State {
     /// Whole messages, of which the first `written` bytes are written.
     backlog: Vec<u8>,
     written: usize,
+    /// All bytes ever queued.
+    queued: u64,
     /// Bytes that the stream has accepted and not yet flushed: a thread writes standard output where it cannot be polled.
     unflushed: usize,
     /// The writing task is waiting for messages. While it waits for the stream instead, only it may poll the stream:
@@ -50,6 +53,7 @@ impl Outbox {
             stream,
             backlog: Vec::new(),
             written: 0,
+            queued: 0,
             unflushed: 0,
             is_idle: false,
             is_closed: false,
@@ -64,9 +68,14 @@ impl Outbox {
     pub fn send(&self, messages: &[u8]) {
         let mut state = self.0.0.state.lock();
         if !state.is_closed {
-            state.backlog.extend_from_slice(messages);
+            state.queue(messages);
             self.0.0.wake.notify_one();
         }
+    }
+
+    /// All bytes ever queued: the position behind the last message, for [`Outbox::caught_up_to`].
+    pub fn queued(&self) -> u64 {
+        self.0.0.state.lock().queued
     }
 
     /// Writes whole messages immediately if the backlog is empty; what the stream does not accept is queued. For an answer
@@ -77,7 +86,7 @@ impl Outbox {
             return;
         }
         if !state.is_idle || !state.backlog.is_empty() {
-            state.backlog.extend_from_slice(messages);
+            state.queue(messages);
             self.0.0.wake.notify_one();
             return;
         }
@@ -87,26 +96,35 @@ impl Outbox {
             Poll::Ready(_) => return self.0.0.close(&mut state),
             Poll::Pending => 0,
         };
+        state.queued += written as u64;
         state.unflushed = written;
         if written < messages.len() || !state.is_flushed(&mut context) {
             // From here on the writing task polls the stream.
             state.is_idle = false;
-            state.backlog.extend_from_slice(&messages[written..]);
+            state.queue(&messages[written..]);
             self.0.0.wake.notify_one();
         }
     }
 
     /// Bytes that the stream has not accepted yet; 0 if it never will.
     pub fn waiting(&self) -> usize {
-        let state = self.0.0.state.lock();
-        if state.is_closed { 0 } else { state.backlog.len() - state.written + state.unflushed }
+        self.0.0.state.lock().waiting()
     }
 
     /// Waits until everything has been written, or never will be.
     pub async fn caught_up(&self) {
+        self.until(|state| state.waiting() == 0).await;
+    }
+
+    /// Waits until everything up to there has been written, or never will be.
+    pub async fn caught_up_to(&self, position: u64) {
+        self.until(|state| state.queued - state.waiting() as u64 >= position || state.is_closed).await;
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
         loop {
             let caught_up = self.0.0.caught_up.notified();
-            if self.waiting() == 0 {
+            if holds(&self.0.0.state.lock()) {
                 return;
             }
             caught_up.await;
@@ -138,6 +156,15 @@ impl Shared {
 }
 
 impl State {
+    fn queue(&mut self, messages: &[u8]) {
+        self.backlog.extend_from_slice(messages);
+        self.queued += messages.len() as u64;
+    }
+
+    fn waiting(&self) -> usize {
+        if self.is_closed { 0 } else { self.backlog.len() - self.written + self.unflushed }
+    }
+
     fn is_flushed(&mut self, context: &mut Context<'_>) -> bool {
         let is_flushed = Pin::new(&mut self.stream).poll_flush(context).is_ready();
         if is_flushed {
@@ -156,7 +183,10 @@ impl State {
                     self.unflushed += written;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return self.wait(),
+                Poll::Pending => {
+                    self.is_flushed(context);
+                    return self.wait();
+                }
             }
         }
         self.backlog.clear();
@@ -186,7 +216,12 @@ const KEPT: usize = 1 << 20;
 async fn write(shared: Arc<Shared>) {
     loop {
         shared.state.lock().is_idle = false;
-        let step = std::future::poll_fn(|context| shared.state.lock().poll_backlog(context)).await;
+        let step = std::future::poll_fn(|context| {
+            let step = shared.state.lock().poll_backlog(context);
+            shared.caught_up.notify_waiters();
+            step
+        });
+        let step = step.await;
         if step.is_err() {
             return shared.close(&mut shared.state.lock());
         }
@@ -196,7 +231,6 @@ async fn write(shared: Arc<Shared>) {
             (state.is_idle, state.is_over || state.is_closed)
         };
         if is_empty {
-            shared.caught_up.notify_waiters();
             if is_last {
                 return;
             }
@@ -246,6 +280,24 @@ mod tests {
         reading.await.expect("the writing task goes on").unwrap();
         outbox.caught_up().await;
         assert_eq!((read, outbox.waiting()), ([[b'a'; 64], [b'b'; 64]].concat(), 0));
+    }
+
+    #[tokio::test]
+    async fn a_message_is_not_waited_for_longer_than_until_it_is_written() {
+        let (ours, mut reader) = tokio::io::duplex(16);
+        let outbox = Outbox::new(Box::new(ours));
+        outbox.send(&[b'a'; 8]);
+        let position = outbox.queued();
+        outbox.send(&[b'b'; 1000]);
+        outbox.caught_up_to(position).await;
+        assert!(outbox.waiting() > 900, "nothing reads the other messages");
+        let later = outbox.queued();
+        let pending = tokio::time::timeout(std::time::Duration::from_millis(50), outbox.caught_up_to(later));
+        assert!(pending.await.is_err(), "they are not written");
+        let read = tokio::spawn(async move { tokio::io::copy(&mut reader, &mut tokio::io::sink()).await });
+        outbox.caught_up_to(later).await;
+        drop(outbox);
+        assert_eq!(read.await.unwrap().unwrap(), 1008);
     }
 
     #[tokio::test]

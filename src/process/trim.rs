@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-/// The time from the end of a call to the look at the memory. Calls in between are not delayed by it.
+/// The time from the end of a call to the look at the memory.
 const SETTLE: Duration = Duration::from_millis(300);
 /// The time that startup may take: the first look comes after it, too.
 const STARTUP: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
         }
         let Some(held) = file_pages() else { return };
         if held > left + WORTH {
-            release(Which::Text);
+            release(&Which::TextOf(program()));
             left = file_pages().unwrap_or(held);
             tracing::debug!(before = held, after = left, "released program text");
         }
@@ -35,18 +35,34 @@ pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
 }
 
 /// The mappings whose pages may be released.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     /// Every file mapping: only for a process with one thread, which cannot unmap one meanwhile.
     All,
-    /// Program text: neither the program nor its libraries are ever unloaded.
-    Text,
+    /// The text of the program with this path: unlike a library, it is never unloaded by another thread.
+    TextOf(String),
+}
+
+#[cfg(target_os = "linux")]
+impl Which {
+    fn has(&self, access: &str, path: &str) -> bool {
+        let is_fit = access.starts_with('r') && !access.contains(['w', 's']);
+        is_fit
+            && match self {
+                Self::All => true,
+                Self::TextOf(program) => access.contains('x') && path == program,
+            }
+    }
+}
+
+/// The running program as the system lists it, also after an update has replaced it.
+fn program() -> String {
+    std::fs::read_link("/proc/self/exe").unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Releases every page that can be read again from its file. The kernel counts such pages in each process that maps
 /// them, although they exist once.
 #[cfg(target_os = "linux")]
-pub(super) fn release(which: Which) {
+pub(super) fn release(which: &Which) {
     use rustix::mm::{Advice, madvise};
 
     for (start, end) in unmodified(which, &std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()) {
@@ -58,7 +74,7 @@ pub(super) fn release(which: Which) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn release(_: Which) {}
+pub(super) fn release(_: &Which) {}
 
 /// Resident pages of files, in bytes; `None` where this system does not show it.
 #[cfg(target_os = "linux")]
@@ -75,7 +91,7 @@ fn file_pages() -> Option<usize> {
 
 /// Unmodified read-only file mappings, from `/proc/self/smaps`.
 #[cfg(target_os = "linux")]
-fn unmodified(which: Which, text: &str) -> Vec<(usize, usize)> {
+fn unmodified(which: &Which, text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut candidate = None;
     for line in text.lines() {
@@ -83,11 +99,8 @@ fn unmodified(which: Which, text: &str) -> Vec<(usize, usize)> {
         let Some(first) = words.next() else { continue };
         if let Some(range) = range(first) {
             // Address, permissions, offset, device, inode, path.
-            let may = |access: &str| {
-                let is_text = access.contains('x');
-                access.starts_with('r') && !access.contains(['w', 's']) && (is_text || which == Which::All)
-            };
-            let is_fit = words.next().is_some_and(may) && words.nth(3).is_some_and(|path| path.starts_with('/'));
+            let access = words.next().unwrap_or_default();
+            let is_fit = line.find('/').is_some_and(|path| which.has(access, &line[path..]));
             candidate = is_fit.then_some(range);
         } else if first == "Anonymous:" {
             // Modified pages are private: the loader writes addresses into pages that become read-only later.
@@ -119,8 +132,9 @@ mod tests {
             one("5000-6000 r-xp 00000000 00:00 0 [vdso]", 0),
             one("6000-7000 r--p 00000000 00:00 0", 0),
             one("a000-b000 r--p 00000000 fe:00 13 /lib/libc.so.6", 0),
+            one("c000-d000 r-xp 00000000 fe:00 13 /lib/libc.so.6", 0),
         ];
-        assert_eq!(unmodified(Which::All, &text.concat()), [(0x1000, 0x2000), (0xa000, 0xb000)]);
-        assert_eq!(unmodified(Which::Text, &text.concat()), [(0x1000, 0x2000)]);
+        assert_eq!(unmodified(&Which::All, &text.concat()), [(0x1000, 0x2000), (0xa000, 0xb000), (0xc000, 0xd000)]);
+        assert_eq!(unmodified(&Which::TextOf("/bin/hostler".to_owned()), &text.concat()), [(0x1000, 0x2000)]);
     }
 }

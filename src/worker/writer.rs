@@ -50,9 +50,10 @@ impl LinkWriter {
         match self.codec.cancel(call) {
             Some(bytes) => {
                 self.frames.send(&bytes);
+                let position = self.frames.queued();
                 let frames = self.frames.clone();
                 tokio::spawn(async move {
-                    frames.caught_up().await;
+                    frames.caught_up_to(position).await;
                     afterwards();
                 });
             }

@@ -185,7 +185,7 @@ impl Machine {
             }
         }
         for (id, worker) in &mut self.workers {
-            // Also a worker that stops gracefully: step.now it is killed.
+            // Also a worker that stops gracefully: now it is killed.
             worker.state = State::Leaving;
             step.effects.push(Effect::Stop { worker: *id, mode: StopMode::Kill });
         }

@@ -178,7 +178,7 @@ impl Machine {
         if !worker.is_asked_for && worker.state != State::Leaving {
             self.breaker.addition_failed(step.now, &self.rules);
         }
-        // The predecessor stays for step.now.
+        // The predecessor stays for now.
         if let Some(old) = worker.succeeds.and_then(|old| self.workers.get_mut(&old)) {
             old.outgoing = None;
             old.recycle_after = step.now + self.rules.longest_pause;

@@ -40,7 +40,7 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
     let _ = rustix::thread::set_name(c"hostler-keeper");
     let delivery = deliver();
     // Last, because pages used up to here are not needed again.
-    release(Which::All);
+    release(&Which::All);
     let exit = match delivery {
         Ok(mut delivery) => watch(supervisor, words, limits, &mut delivery),
         Err(error) => {
