@@ -113,6 +113,19 @@ impl RunningCall {
         })
     }
 
+    /// Whether it has neither ended nor been cancelled.
+    pub fn is_wanted(&self) -> bool {
+        self.cancellation.why().is_none() && !self.has_ended()
+    }
+
+    /// Another handle, unless the call has ended or is being cancelled.
+    pub fn join(self: &Arc<Self>) -> Option<CallHandle> {
+        let joined = self.interest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |handles| {
+            (handles > 0 && self.is_wanted()).then_some(handles + 1)
+        });
+        joined.ok().map(|_| CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(false) })
+    }
+
     /// Another handle, with its own interest in the outcome.
     pub fn handle(self: &Arc<Self>) -> CallHandle {
         self.interest.fetch_add(1, Ordering::AcqRel);

@@ -101,19 +101,27 @@ impl CallService {
     }
 
     /// Accepts a call. Its outcome is recorded once, even if no listener is left.
-    pub fn start(self: &Arc<Self>, request: CallRequest) -> CallHandle {
-        let joined = request.key.as_ref().and_then(|key| self.join(key, &request));
-        if let Some(handle) = joined {
-            return handle;
+    pub fn start(self: &Arc<Self>, mut request: CallRequest) -> CallHandle {
+        let mut refusal = None;
+        if let Some(key) = &request.key {
+            // Both names of a tool are the same request.
+            if let Ok(tool) = self.find(&request.tool) {
+                request.tool.clone_from(&tool.name);
+            }
+            match self.join(key, &request) {
+                Some(Ok(handle)) => return handle,
+                Some(Err(fault)) => refusal = Some(fault),
+                None => {}
+            }
         }
         let running = RunningCall::new(self.ids.next(), &request);
         let handle = running.handle();
         self.running.lock().insert(running.id.clone(), Arc::clone(&running));
-        if let Some(key) = &request.key {
+        if let Some(key) = request.key.as_ref().filter(|_| refusal.is_none()) {
             self.keyed.lock().insert((request.caller.session, key.clone()), Arc::downgrade(&running));
         }
         let mut finish =
-            Finish { service: Arc::clone(self), running, tool: request.tool.clone(), began: Instant::now() };
+            Finish { service: Arc::clone(self), running, refusal, tool: request.tool.clone(), began: Instant::now() };
         // Boxed: the future of a call is large, and spawning copies a task several times.
         tokio::spawn(async move { Box::pin(finish.run(request)).await });
         handle
@@ -125,17 +133,23 @@ impl CallService {
         handle.0.outcome().await
     }
 
-    /// A running call with the same key, tool and arguments in the same session.
-    fn join(&self, key: &str, request: &CallRequest) -> Option<CallHandle> {
+    /// Joins the running call with the same key in the same session. Running another request under the key would run the work of
+    /// one of them twice when it is repeated. A call that is being cancelled is not joined.
+    fn join(&self, key: &str, request: &CallRequest) -> Option<Result<CallHandle, Fault>> {
         let found = self.keyed.lock().get(&(request.caller.session, key.to_owned()))?.upgrade()?;
-        let (tool, arguments) = found.joinable.as_ref()?;
-        let is_same = *tool == request.tool && arguments.as_object() == Some(&request.arguments);
-        if !is_same || found.has_ended() {
-            return None;
+        let is_same = found.joinable.as_ref().is_some_and(|(tool, arguments)| {
+            *tool == request.tool && arguments.as_object() == Some(&request.arguments)
+        });
+        if !is_same && found.is_wanted() {
+            let text = format!(
+                "the idempotency key {key:?} belongs to a running call with another tool or other arguments; use another key, or \
+                 wait for that call"
+            );
+            return Some(Err(Fault::new(Code::InvalidParams, text)));
         }
-        let handle = found.handle();
+        let handle = found.join().filter(|_| is_same)?;
         found.listen(&request.listener);
-        Some(handle)
+        Some(Ok(handle))
     }
 
     /// The number of a session's calls without an outcome.
@@ -297,6 +311,8 @@ impl CallService {
 struct Finish {
     service: Arc<CallService>,
     running: Arc<RunningCall>,
+    /// Why the call is not made.
+    refusal: Option<Fault>,
     /// The full name, once it is known.
     tool: String,
     began: Instant,
@@ -304,6 +320,9 @@ struct Finish {
 
 impl Finish {
     async fn run(&mut self, mut request: CallRequest) {
+        if let Some(fault) = self.refusal.take() {
+            return self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
+        }
         let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
         service.keep_ready();
         let found =

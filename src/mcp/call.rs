@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::model::{LoggingLevel, RequestId, RequestMetaObject};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::lifecycle::{Era, Rules};
@@ -21,8 +21,13 @@ pub(super) struct CallParams {
     pub name: String,
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "or_default")]
     pub meta: RequestMetaObject,
+}
+
+/// Some clients write `null` for what they leave out.
+pub(super) fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// The client's idempotency key for a call, in its `_meta`.
@@ -86,31 +91,40 @@ pub(super) fn caller(era: &Era, usual: &Arc<Caller>, meta: &RequestMetaObject) -
 pub(super) struct CallReply {
     pub session: Arc<McpSession>,
     pub id: RequestId,
+    /// The number of the request in its session.
+    pub number: u64,
     pub rules: Rules,
     pub notifier: Option<Notifier>,
 }
 
+impl CallReply {
+    /// A joined call goes on for its other listeners when one has cancelled its request.
+    fn notifier(&self) -> Option<&Notifier> {
+        self.notifier.as_ref().filter(|_| self.session.is_wanted(&self.id, self.number))
+    }
+}
+
 impl Listener for CallReply {
     fn note(&self, text: &str) {
-        if let Some(notifier) = &self.notifier {
+        if let Some(notifier) = self.notifier() {
             notifier.note(text);
         }
     }
 
     fn progress(&self, note: &ProgressNote) {
-        if let Some(notifier) = &self.notifier {
+        if let Some(notifier) = self.notifier() {
             notifier.progress(note);
         }
     }
 
     fn log(&self, line: &LogLine) {
-        if let Some(notifier) = &self.notifier {
+        if let Some(notifier) = self.notifier() {
             notifier.log(line);
         }
     }
 
     fn ended(&self, outcome: &Arc<Outcome>) {
-        self.session.answer(&self.id, outcome, self.rules);
+        self.session.answer(&self.id, self.number, outcome, self.rules);
     }
 }
 

@@ -50,6 +50,12 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 /// Parses a line.
 pub(super) fn parse(line: &[u8]) -> Incoming<'_> {
     let line = line.trim_ascii();
+    if line.starts_with(b"[") && serde_json::from_slice::<Vec<serde::de::IgnoredAny>>(line).is_ok() {
+        return Incoming::Unreadable(invalid(
+            &Value::Null,
+            "batches are not supported: send each message on a line of its own",
+        ));
+    }
     if !line.starts_with(b"{") {
         return Incoming::Noise;
     }

@@ -32,7 +32,7 @@ pub(super) struct McpSession {
     /// Locked only briefly.
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
-    running: Mutex<HashMap<RequestId, Running>>,
+    running: Mutex<Requests>,
     /// Open subscriptions. Locked only briefly.
     listening: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last list contained. Locked only briefly.
@@ -63,7 +63,30 @@ impl State {
     }
 }
 
-/// A request that is answered later.
+/// Requests that are answered later. A client may use the id of a cancelled request again while its call still ends, so each
+/// has a number of its own.
+#[derive(Default)]
+struct Requests {
+    of_id: HashMap<RequestId, (u64, Running)>,
+    last: u64,
+}
+
+impl Requests {
+    fn add(&mut self, id: &RequestId, running: Running) -> u64 {
+        self.last += 1;
+        self.of_id.insert(id.clone(), (self.last, running));
+        self.last
+    }
+
+    fn has(&self, id: &RequestId, number: u64) -> bool {
+        self.of_id.get(id).is_some_and(|(own, _)| *own == number)
+    }
+
+    fn remove(&mut self, id: &RequestId, number: u64) -> bool {
+        self.has(id, number) && self.of_id.remove(id).is_some()
+    }
+}
+
 enum Running {
     /// A call that is being accepted.
     Accepted,
@@ -192,9 +215,10 @@ impl McpSession {
         let CallParams { name, arguments, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
         let Terms { rules, caller, samples, level } = self.state.lock().terms(meta)?;
-        if self.running.lock().contains_key(id) {
+        if self.running.lock().of_id.contains_key(id) {
             return Err(ErrorData::invalid_request("a request with this id is still running", None));
         }
+        let number = self.running.lock().add(id, Running::Accepted);
         let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
         let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
         let request = CallRequest {
@@ -203,25 +227,24 @@ impl McpSession {
             timeout: None,
             caller,
             key,
-            listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), rules, notifier }),
+            listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier }),
             llm: samples.then(client),
             at_most: None,
             chain: Vec::new(),
         };
-        self.running.lock().insert(id.clone(), Running::Accepted);
         let handle = self.session.start(request);
         // The call may already have ended and been removed.
-        if let Some(running) = self.running.lock().get_mut(id) {
+        if let Some((_, running)) = self.running.lock().of_id.get_mut(id).filter(|(own, _)| *own == number) {
             *running = Running::Call(handle);
         }
         Ok(())
     }
 
     /// Answers a call, unless the client cancelled it.
-    pub fn answer(&self, id: &RequestId, outcome: &Outcome, rules: Rules) {
+    pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
-            (running.remove(id).is_some(), running.is_empty())
+            (running.remove(id, number), running.of_id.is_empty())
         };
         if !is_wanted {
             return;
@@ -229,6 +252,11 @@ impl McpSession {
         let line = result::line(id, outcome, rules, self.has_envelope());
         // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
+    }
+
+    /// Whether a request has neither been answered nor cancelled.
+    pub fn is_wanted(&self, id: &RequestId, number: u64) -> bool {
+        self.running.lock().has(id, number)
     }
 
     fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) {
@@ -239,7 +267,7 @@ impl McpSession {
             while open.try_join_next().is_some() {}
             open.spawn(listen)
         };
-        self.running.lock().insert(id.clone(), Running::Subscription(listening));
+        self.running.lock().add(id, Running::Subscription(listening));
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>) {
@@ -247,7 +275,7 @@ impl McpSession {
             return;
         }
         let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
-        match self.running.lock().remove(&request_id) {
+        match self.running.lock().of_id.remove(&request_id).map(|(_, running)| running) {
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Subscription(listening)) => listening.abort(),
             Some(Running::Accepted) | None => {}
@@ -279,7 +307,7 @@ impl McpSession {
 
 #[derive(Deserialize)]
 struct Meta {
-    #[serde(rename = "_meta", default)]
+    #[serde(rename = "_meta", default, deserialize_with = "call::or_default")]
     meta: RequestMetaObject,
 }
 
@@ -313,7 +341,7 @@ fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line
             return ErrorData::parse_error(text, None);
         }
         let shape = match method {
-            "tools/call" => "{\"name\": string, \"arguments\"?: object}",
+            "tools/call" => "{\"name\": string, \"arguments\"?: object, \"_meta\"?: object}",
             "tools/list" => "{\"cursor\"?: string}",
             "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
             _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),

@@ -10,14 +10,15 @@ use std::time::Duration;
 const SETTLE: Duration = Duration::from_millis(300);
 /// The time that startup may take: the first look comes after it, too.
 const STARTUP: Duration = Duration::from_secs(2);
-/// Resident file pages, in bytes, above those left by the last release that make another one worth its faults. What
-/// calls need anyway is less, so a steady load pays once.
+/// Resident file pages, in bytes, above what calls need anyway that make a release worth its faults: a steady load pays
+/// once.
 const WORTH: usize = 5 << 20;
 
 /// Releases program text that startup or rare work used, a moment after each burst of activity; `active` completes
 /// when there was some. An idle process is not woken.
 pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
-    let mut left = 0;
+    // What calls keep resident: known at the first look after a release.
+    let mut usual = Some(0);
     // A client may list the tools and not call any for long.
     let mut startup = std::pin::pin!(tokio::time::sleep(STARTUP));
     loop {
@@ -26,10 +27,10 @@ pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
             () = active() => tokio::time::sleep(SETTLE).await,
         }
         let Some(held) = file_pages() else { return };
-        if held > left + WORTH {
+        if held > *usual.get_or_insert(held) + WORTH {
             release(&Which::TextOf(program()));
-            left = file_pages().unwrap_or(held);
-            tracing::debug!(before = held, after = left, "released program text");
+            tracing::debug!(before = held, after = file_pages(), "released program text");
+            usual = None;
         }
     }
 }

@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from harness import TOOLS, connected, environment, scratch, write_tool
+from harness import META, TOOLS, connected, environment, scratch, write_tool
 from wire import INLINE, Wire, call, line, request
 
 BIG = 2**80 + 1
@@ -14,6 +14,14 @@ def inline(number, name, /, meta=None, **arguments):
     """A call of a session without a handshake."""
     params = {"name": name, "arguments": arguments, "_meta": INLINE if meta is None else meta}
     return request(number, "tools/call", **params)
+
+
+def cancelled(number):
+    return line(method="notifications/cancelled", params={"requestId": number})
+
+
+def keyed(number, name, /, **arguments):
+    return request(number, "tools/call", name=name, arguments=arguments, _meta={"hostler/key": "k"})
 
 
 class WithHandshake(unittest.TestCase):
@@ -61,6 +69,22 @@ class WithHandshake(unittest.TestCase):
         for number, method in enumerate(("prompts/list", "resources/list", "completion/complete", "tasks/list", "no/such")):
             wire.send(request(number, method))
             self.assertEqual(wire.answer(number)["error"]["code"], -32601, method)
+
+    def test_an_id_used_again_after_a_cancellation_gets_its_own_answer(self):
+        wire = self.open()
+        for number in range(1, 6):
+            wire.began(number, "slow_nap", seconds=60)
+            wire.send(cancelled(number) + call(number, "slow_echo", number=100 + number))
+            answer = wire.answer(number)["result"]
+            self.assertEqual((answer["isError"], answer["structuredContent"].get("number")), (False, 100 + number))
+
+    def test_a_key_joins_the_same_running_request_and_no_other(self):
+        wire = self.open()
+        wire.send(keyed(1, "slow_nap", seconds=60) + keyed(2, "slow.nap", seconds=60) + keyed(3, "slow_nap", seconds=61))
+        self.assertEqual(wire.answer(3)["result"]["_meta"][META]["error"]["code"], "INVALID_PARAMS")
+        # After its listeners have left, the call is not joined any more, though it still ends.
+        wire.send(cancelled(1) + cancelled(2) + keyed(4, "slow_echo", number=4))
+        self.assertEqual(wire.answer(4)["result"]["structuredContent"]["number"], 4)
 
     def test_an_id_that_is_still_running_is_refused(self):
         wire = self.open()
