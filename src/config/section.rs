@@ -223,7 +223,7 @@ const TOOL_KEYS: [&str; 13] = [
 ];
 
 /// Keys of a tool that only hostler.toml may set.
-const OPERATOR_KEYS: [&str; 5] = ["min_workers", "launcher", "validate", "host_access", "pass_env"];
+pub(super) const OPERATOR_KEYS: [&str; 5] = ["min_workers", "launcher", "validate", "host_access", "pass_env"];
 
 /// Whether a key may be set in `[tool.hostler]` of a header.
 pub(crate) fn is_header_key(key: &str) -> bool {

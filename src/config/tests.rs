@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::load::{Config, ConfigOptions};
 use super::origin::{Origin, Problem};
-use super::section::Source;
+use super::section::{OPERATOR_KEYS, Source};
 use super::tool::{Effects, ToolLayer};
 use super::value::IdleTimeout;
+use crate::pep723::Metadata;
 
 const EXAMPLE: &str = include_str!("../../hostler.example.toml");
 
@@ -76,6 +77,30 @@ fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
             (6, "check.tools", "above its first [table]"),
         ],
     );
+}
+
+#[test]
+fn a_header_sets_no_key_of_the_operator() {
+    let file = Arc::new(PathBuf::from("/t/brave.py"));
+    let untouched = header("");
+    for key in OPERATOR_KEYS.into_iter().chain(["env", "config", "functions"]) {
+        for value in ["1", "true", "\"direct\"", "[\"HOME\"]", "{ A = \"b\" }"] {
+            let text = format!("{key} = {value}\n");
+            assert_eq!(header(&text), untouched, "{text}");
+            let error = Metadata::from_toml(&format!("[tool.hostler]\n{text}"), 1, &file).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains("[tool"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn settings_of_every_tool_hold_for_a_pack_that_sets_none() {
+    let every = "timeout = 1\nstartup_timeout = 1\nidle_timeout = 1\nmax_queue = 1\nmin_workers = 1\nmax_workers = 1\n\
+                 concurrency = 1\nmax_calls = 1\nmax_lifetime = 1\nmax_rss = \"1GB\"\nmax_memory = \"1GB\"\neffects = \"pure\"\n\
+                 secrets = [\"KEY\"]\nlauncher = \"direct\"\nvalidate = false\nhost_access = true\npass_env = [\"HOME\"]\n\
+                 version = \"1\"\nrisk_level = \"high\"\n";
+    let every = read(&format!("[tool]\n{every}")).unwrap().every;
+    assert_eq!(every.clone().under(ToolLayer::default()), every);
 }
 
 #[test]
