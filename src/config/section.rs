@@ -193,11 +193,19 @@ impl<'a> Section<'a> {
                 (Some(home), _) => self.report(&entry, "this key is not valid here", format!("move it to {home}")),
                 (None, Some(near)) => self.report(&entry, "unknown key", format!("did you mean `{near}`?")),
                 (None, None) => {
-                    let fix = format!("remove it; the keys here are {}", known.join(", "));
+                    let fix = self.function_table(&entry);
+                    let fix = fix.unwrap_or_else(|| format!("remove it; the keys here are {}", known.join(", ")));
                     self.report(&entry, "unknown key", fix);
                 }
             }
         }
+    }
+
+    /// What to write for `[tool.a.ask]`, where `ask` may be a function of `a`.
+    fn function_table(&self, entry: &Entry<'_>) -> Option<String> {
+        let pack = self.prefix.strip_prefix("tool.").filter(|pack| !pack.contains('.') && !entry.source.is_header)?;
+        let (key, is_table) = (entry.key, entry.value.is_table());
+        is_table.then(|| format!("write [tool.\"{pack}.{key}\"] if `{key}` is a function of `{pack}`"))
     }
 
     fn full_key(&self, key: &str) -> String {

@@ -64,6 +64,7 @@ fn a_typo_is_one_letter_or_two_in_long_names() {
 #[test]
 fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
     assert_mistakes("[tool.a.confg]\nx = 1\n", &[(1, "tool.a.confg", "`config`")]);
+    assert_mistakes("[tool.a.ask]\ntimeout = \"3s\"\n", &[(1, "tool.a.ask", "[tool.\"a.ask\"]")]);
     assert_mistakes("[tools]\ntimeout = \"3s\"\n", &[(1, "tools", "expected a list, got a table")]);
     assert_mistakes("limits = [\"1GB\"]\n", &[(1, "limits", "[limits]")]);
     assert_mistakes("[tool]\non_schema_failure = \"skip\"\n", &[(2, "tool.on_schema_failure", "[executables]")]);
