@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::load::{Config, ConfigOptions};
-use super::origin::{Origin, Problem};
+use super::origin::{Diagnosis, Origin, Problem};
 use super::section::{OPERATOR_KEYS, Source};
 use super::tool::{Effects, ToolLayer};
 use super::value::IdleTimeout;
@@ -78,6 +78,13 @@ fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
             (6, "check.tools", "above its first [table]"),
         ],
     );
+}
+
+#[test]
+fn a_mistake_whose_message_says_what_to_write_ends_with_it() {
+    let messages = mistakes("[tool]\neffects = \"some\"\n");
+    assert!(messages[0].ends_with(", got \"some\""), "{messages:?}");
+    assert_eq!(Diagnosis::new("a", "").to_string() + &Diagnosis::new("b", "c").to_string(), "ab; c");
 }
 
 #[test]
