@@ -28,8 +28,8 @@ pub fn arguments(tool: &Tool, arguments: &mut Value) -> Result<(), Fault> {
 
 fn inexact(tool: &Tool, place: &str) -> Fault {
     let message = format!(
-        "{} was not called: `{place}`: expected an exact integer, got a float too large to be exact; let the tool take \
-         it as a string",
+        "{} was not called: `{place}`: expected an exact integer, got a float too large to be exact; change the \
+         parameter to a string",
         tool.name
     );
     Fault::new(Code::InvalidParams, message)

@@ -97,11 +97,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
 
 /// What is wrong, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{what}; {fix}")]
+#[error("{what}{}{fix}", if fix.is_empty() { "" } else { "; " })]
 pub struct Diagnosis {
     /// What is wrong.
     pub what: String,
-    /// What to do.
+    /// What to do; empty where what is wrong says it.
     pub fix: String,
 }
 
@@ -131,6 +131,7 @@ impl fmt::Display for Problem {
         if !self.key.is_empty() {
             write!(f, "`{}`: ", self.key)?;
         }
-        write!(f, "{}; {}", self.what, self.fix)
+        f.write_str(&self.what)?;
+        if self.fix.is_empty() { Ok(()) } else { write!(f, "; {}", self.fix) }
     }
 }

@@ -12,7 +12,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::declared_policy::DeclaredPolicy;
 use super::origin::{Diagnosis, Origin, Place, Problem, Setting};
-use super::value::{FromToml, describe};
+use super::value::{FromToml, kind};
 
 /// A TOML text and its place in a file.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ impl<'a> Section<'a> {
                 section.place = Some(entry.source.place_at(entry.at));
                 section.tables.push((entry.source, table));
             } else {
-                let what = format!("expected a table, got {}", describe(entry.value));
+                let what = format!("expected a table, got {}", kind(entry.value));
                 self.report(&entry, what, format!("write it as [{}]", section.prefix));
             }
         }
@@ -193,11 +193,19 @@ impl<'a> Section<'a> {
                 (Some(home), _) => self.report(&entry, "this key is not valid here", format!("move it to {home}")),
                 (None, Some(near)) => self.report(&entry, "unknown key", format!("did you mean `{near}`?")),
                 (None, None) => {
-                    let fix = format!("remove it; the keys here are {}", known.join(", "));
+                    let fix = self.function_table(&entry);
+                    let fix = fix.unwrap_or_else(|| format!("remove it; the keys here are {}", known.join(", ")));
                     self.report(&entry, "unknown key", fix);
                 }
             }
         }
+    }
+
+    /// What to write for `[tool.a.ask]`, where `ask` may be a function of `a`.
+    fn function_table(&self, entry: &Entry<'_>) -> Option<String> {
+        let pack = self.prefix.strip_prefix("tool.").filter(|pack| !pack.contains('.') && !entry.source.is_header)?;
+        let (key, is_table) = (entry.key, entry.value.is_table());
+        is_table.then(|| format!("write [tool.\"{pack}.{key}\"] if `{key}` is a function of `{pack}`"))
     }
 
     fn full_key(&self, key: &str) -> String {
@@ -223,7 +231,7 @@ const TOOL_KEYS: [&str; 13] = [
 ];
 
 /// Keys of a tool that only hostler.toml may set.
-const OPERATOR_KEYS: [&str; 5] = ["min_workers", "launcher", "validate", "host_access", "pass_env"];
+pub(super) const OPERATOR_KEYS: [&str; 5] = ["min_workers", "launcher", "validate", "host_access", "pass_env"];
 
 /// Whether a key may be set in `[tool.hostler]` of a header.
 pub(crate) fn is_header_key(key: &str) -> bool {

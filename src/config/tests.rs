@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::load::{Config, ConfigOptions};
-use super::origin::{Origin, Problem};
-use super::section::Source;
+use super::origin::{Diagnosis, Origin, Problem};
+use super::section::{OPERATOR_KEYS, Source};
 use super::tool::{Effects, ToolLayer};
 use super::value::IdleTimeout;
+use crate::pep723::Metadata;
 
 const EXAMPLE: &str = include_str!("../../hostler.example.toml");
 
@@ -29,6 +30,14 @@ fn assert_mistakes(text: &str, expected: &[(usize, &str, &str)]) {
     for (problem, (line, key, words)) in found.iter().zip(expected) {
         assert_eq!((problem.place.line, problem.key.as_str()), (*line, *key), "{text}");
         assert!(problem.to_string().contains(words), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn a_secret_in_the_place_of_a_table_is_not_shown() {
+    for text in ["secrets = \"s3cret\"", "[tool.p]\nenv = \"s3cret\"", "[tool.p]\nconfig = \"s3cret\""] {
+        let found = mistakes(text);
+        assert!(found.iter().all(|one| one.contains("a table") && !one.contains("s3cret")), "{found:?}");
     }
 }
 
@@ -63,6 +72,7 @@ fn a_typo_is_one_letter_or_two_in_long_names() {
 #[test]
 fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
     assert_mistakes("[tool.a.confg]\nx = 1\n", &[(1, "tool.a.confg", "`config`")]);
+    assert_mistakes("[tool.a.ask]\ntimeout = \"3s\"\n", &[(1, "tool.a.ask", "[tool.\"a.ask\"]")]);
     assert_mistakes("[tools]\ntimeout = \"3s\"\n", &[(1, "tools", "expected a list, got a table")]);
     assert_mistakes("limits = [\"1GB\"]\n", &[(1, "limits", "[limits]")]);
     assert_mistakes("[tool]\non_schema_failure = \"skip\"\n", &[(2, "tool.on_schema_failure", "[executables]")]);
@@ -76,6 +86,37 @@ fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
             (6, "check.tools", "above its first [table]"),
         ],
     );
+}
+
+#[test]
+fn a_mistake_whose_message_says_what_to_write_ends_with_it() {
+    let messages = mistakes("[tool]\neffects = \"some\"\n");
+    assert!(messages[0].ends_with(", got \"some\""), "{messages:?}");
+    assert_eq!(Diagnosis::new("a", "").to_string() + &Diagnosis::new("b", "c").to_string(), "ab; c");
+}
+
+#[test]
+fn a_header_sets_no_key_of_the_operator() {
+    let file = Arc::new(PathBuf::from("/t/brave.py"));
+    let untouched = header("");
+    for key in OPERATOR_KEYS.into_iter().chain(["env", "config", "functions"]) {
+        for value in ["1", "true", "\"direct\"", "[\"HOME\"]", "{ A = \"b\" }"] {
+            let text = format!("{key} = {value}\n");
+            assert_eq!(header(&text), untouched, "{text}");
+            let error = Metadata::from_toml(&format!("[tool.hostler]\n{text}"), 1, &file).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains("[tool"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn settings_of_every_tool_hold_for_a_pack_that_sets_none() {
+    let every = "timeout = 1\nstartup_timeout = 1\nidle_timeout = 1\nmax_queue = 1\nmin_workers = 1\nmax_workers = 1\n\
+                 concurrency = 1\nmax_calls = 1\nmax_lifetime = 1\nmax_rss = \"1GB\"\nmax_memory = \"1GB\"\neffects = \"pure\"\n\
+                 secrets = [\"KEY\"]\nlauncher = \"direct\"\nvalidate = false\nhost_access = true\npass_env = [\"HOME\"]\n\
+                 version = \"1\"\nrisk_level = \"high\"\n";
+    let every = read(&format!("[tool]\n{every}")).unwrap().every;
+    assert_eq!(every.clone().under(ToolLayer::default()), every);
 }
 
 #[test]

@@ -194,7 +194,9 @@ impl ToolLayer {
     /// This layer with a stronger one over it. Tables are the stronger one's.
     #[must_use]
     pub fn under(self, over: Self) -> Self {
+        // Every field is named: one that is forgotten here would lose its weaker value.
         Self {
+            place: over.place,
             timeout: over.timeout.or(self.timeout),
             startup_timeout: over.startup_timeout.or(self.startup_timeout),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),
@@ -214,7 +216,9 @@ impl ToolLayer {
             host_access: over.host_access.or(self.host_access),
             pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
-            ..over
+            env: over.env,
+            config: over.config,
+            functions: over.functions,
         }
     }
 }

@@ -20,9 +20,19 @@ pub(super) fn describe(value: &DeValue<'_>) -> String {
         DeValue::Integer(number) => number.to_string(),
         DeValue::Float(number) => number.to_string(),
         DeValue::Boolean(flag) => flag.to_string(),
-        DeValue::Datetime(_) => "a date".to_owned(),
-        DeValue::Array(_) => "a list".to_owned(),
-        DeValue::Table(_) => "a table".to_owned(),
+        other => kind(other).to_owned(),
+    }
+}
+
+/// The kind of a value, where the value itself may be a secret in the wrong place.
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
     }
 }
 
@@ -53,7 +63,7 @@ impl FromToml for PathBuf {
 impl FromToml for toml::Table {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
         let table = Self::deserialize(ValueDeserializer::from(toml::Spanned::new(0..0, value.clone())));
-        table.map_err(|_| mismatch("a table", value, "write `{ key = value }`"))
+        table.map_err(|_| Diagnosis::new(format!("expected a table, got {}", kind(value)), "write `{ key = value }`"))
     }
 }
 
@@ -107,7 +117,7 @@ impl<T: Word> FromToml for T {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
         value.as_str().and_then(Self::of).ok_or_else(|| {
             let words: Vec<String> = Self::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-            mismatch(&format!("one of {}", words.join(", ")), value, "write one of them")
+            mismatch(&format!("one of {}", words.join(", ")), value, "")
         })
     }
 }

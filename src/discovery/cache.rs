@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -100,7 +101,7 @@ impl Cache {
     pub(super) fn load(&self, folders: &[PathBuf]) -> CachedFiles {
         let place = self.place(folders);
         let known = read_regular(&place).and_then(|text| {
-            CachedFiles::of(&text, &self.first_line()).ok_or_else(|| io::Error::other("written by another build"))
+            CachedFiles::of(text, &self.first_line()).ok_or_else(|| io::Error::other("written by another build"))
         });
         known.unwrap_or_else(|error| {
             tracing::debug!(place = %place.display(), %error, "no cache of an earlier run");
@@ -108,8 +109,10 @@ impl Cache {
         })
     }
 
-    pub(super) fn unsaved(&self, folders: &[PathBuf], lines: &str) -> PendingWrite {
-        PendingWrite { place: self.place(folders), text: self.first_line() + lines }
+    pub(super) fn unsaved<'l>(&self, folders: &[PathBuf], lines: impl Iterator<Item = &'l str>) -> PendingWrite {
+        let mut text = self.first_line();
+        text.extend(lines);
+        PendingWrite { place: self.place(folders), text }
     }
 }
 
@@ -121,26 +124,40 @@ pub(super) fn read_regular(place: &Path) -> io::Result<String> {
     fs::read_to_string(place)
 }
 
-/// The lines of an earlier run by tool file.
+/// The text of an earlier run, and where in it the line of each tool file is.
 #[derive(Debug, Default)]
-pub(super) struct CachedFiles(HashMap<PathBuf, String>);
+pub(super) struct CachedFiles {
+    text: String,
+    lines: HashMap<PathBuf, Range<usize>>,
+}
 
 impl CachedFiles {
-    fn of(text: &str, first_line: &str) -> Option<Self> {
-        let lines = text.strip_prefix(first_line)?.split_inclusive('\n');
-        Some(Self(lines.filter_map(|line| Some((line.split('\t').nth(2)?.into(), line.to_owned()))).collect()))
+    fn of(text: String, first_line: &str) -> Option<Self> {
+        let mut end = first_line.len();
+        let place = |line: &str| {
+            let start = end;
+            end += line.len();
+            Some((line.split('\t').nth(2)?.into(), start..end))
+        };
+        let lines = text.strip_prefix(first_line)?.split_inclusive('\n').filter_map(place).collect();
+        Some(Self { text, lines })
     }
 
-    /// The file at a path with its line, if it has the same stamp.
-    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, String)> {
-        let line = self.0.get(path)?;
-        let (sum, rest) = line.strip_suffix('\n')?.split_once('\t')?;
+    /// A line of the text.
+    pub(super) fn line(&self, place: &Range<usize>) -> &str {
+        &self.text[place.clone()]
+    }
+
+    /// The file at a path with the place of its line, if it has the same stamp.
+    pub(super) fn file(&self, path: &Path, stamp: Stamp) -> Option<(ToolFile, Range<usize>)> {
+        let place = self.lines.get(path)?;
+        let (sum, rest) = self.line(place).strip_suffix('\n')?.split_once('\t')?;
         let mut columns = rest.splitn(3, '\t');
         let (seen, _path, json) = (columns.next()?, columns.next()?, columns.next()?);
         if seen != columns_of(stamp) || sum != check(rest) {
             return None;
         }
-        Some((reader::from_json(path, json)?, line.clone()))
+        Some((reader::from_json(path, json)?, place.clone()))
     }
 }
 

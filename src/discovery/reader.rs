@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -58,9 +59,16 @@ pub(super) struct Reader<'a> {
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub file: ToolFile,
-    line: Option<String>,
-    /// Whether an earlier run did not read it.
-    is_new: bool,
+    line: Option<CacheLine>,
+}
+
+/// A line of the cache.
+#[derive(Debug)]
+enum CacheLine {
+    /// At this place in the text of an earlier run.
+    Known(Range<usize>),
+    /// Not read by an earlier run.
+    New(String),
 }
 
 impl<'a> Reader<'a> {
@@ -79,12 +87,12 @@ impl<'a> Reader<'a> {
             return self.read_executable(path);
         }
         if self.cache.is_none() {
-            return ReadFile { file: read_file(path), line: None, is_new: false };
+            return ReadFile { file: read_file(path), line: None };
         }
         // Taken before reading, so that a change in between is seen the next time.
         let stamp = Stamp::of(path);
         if let Some((file, line)) = stamp.and_then(|stamp| self.known.file(path, stamp)) {
-            return ReadFile { file, line: Some(line), is_new: false };
+            return ReadFile { file, line: Some(CacheLine::Known(line)) };
         }
         self.found(read_file(path), stamp)
     }
@@ -97,36 +105,38 @@ impl<'a> Reader<'a> {
         let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));
         match known {
-            Some((file, line)) => ReadFile { file, line: Some(line), is_new: false },
-            None => ReadFile { file: executable::unasked(path), line: None, is_new: false },
+            Some((file, line)) => ReadFile { file, line: Some(CacheLine::Known(line)) },
+            None => ReadFile { file: executable::unasked(path), line: None },
         }
     }
 
     fn found(&self, file: ToolFile, stamp: Option<Stamp>) -> ReadFile {
         let settled = stamp.filter(|stamp| stamp.is_settled_at(self.began));
         let line = settled.and_then(|stamp| line(&file, stamp));
-        ReadFile { is_new: line.is_some(), file, line }
+        ReadFile { file, line: line.map(CacheLine::New) }
     }
 }
 
 /// The lines of all files that were read.
 #[derive(Debug, Default)]
-pub(super) struct CacheLines {
-    text: String,
-    has_new: bool,
-}
+pub(super) struct CacheLines(Vec<CacheLine>);
 
 impl CacheLines {
     /// Adds the line of a file.
     pub fn take(&mut self, found: ReadFile) -> ToolFile {
-        self.text.push_str(&found.line.unwrap_or_default());
-        self.has_new |= found.is_new;
+        self.0.extend(found.line);
         found.file
     }
 
+    /// The cache to be written, if a line is new.
     pub fn unsaved(self, reader: &Reader<'_>) -> Option<PendingWrite> {
-        let (cache, folders) = reader.cache.as_ref().filter(|_| self.has_new)?;
-        Some(cache.unsaved(folders, &self.text))
+        let has_new = self.0.iter().any(|line| matches!(line, CacheLine::New(_)));
+        let (cache, folders) = reader.cache.as_ref().filter(|_| has_new)?;
+        let lines = self.0.iter().map(|line| match line {
+            CacheLine::Known(place) => reader.known.line(place),
+            CacheLine::New(line) => line,
+        });
+        Some(cache.unsaved(folders, lines))
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::settings::{EnvironmentSettings, host_of, place_of, without_password};
+use super::settings::{EnvironmentSettings, PROXIES, host_of, place_of, without_password};
 use super::spec::EnvironmentSpec;
 use super::uv::Minor;
 use crate::config::origin::Setting;
@@ -285,10 +285,24 @@ impl Failure<'_> {
         if all.is_empty() { String::new() } else { format!(" (found: {})", all.join(", ")) }
     }
 
-    /// With what may keep uv from it, if that is set somewhere.
+    /// How uv can download one: without the variable that forbids it, or from where it can be reached.
     fn download(&self) -> String {
-        let set = self.settings.first_of(&["UV_OFFLINE", "UV_PYTHON_DOWNLOADS"]);
-        format!("let uv download one{}", set.map(|set| format!(" ({set} may forbid that)")).unwrap_or_default())
+        if self.reason.contains("Failed to download") {
+            let proxy = self.settings.first_of(PROXIES);
+            let proxy = proxy.map_or("set HTTPS_PROXY or".to_owned(), |set| format!("correct {set} or set"));
+            return format!("{proxy} UV_PYTHON_INSTALL_MIRROR under [environment.env] in hostler.toml");
+        }
+        let forbidding = [
+            ("UV_OFFLINE", ["1", "true", "yes", "on", "y", "t"].as_slice()),
+            ("UV_PYTHON_DOWNLOADS", ["never", "manual", "false", "0"].as_slice()),
+        ];
+        let set = forbidding.iter().find_map(|(name, values)| {
+            self.settings.first_of(&[name]).filter(|set| values.contains(&set.value.to_ascii_lowercase().as_str()))
+        });
+        match set {
+            Some(set) => format!("unset {} ({}) to let uv download one", set.name, set.place),
+            None => "let uv download one".to_owned(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::origin::{Origin, Place, Setting};
-use crate::environment::settings::{INDEXES, PROXIES};
+use crate::environment::settings::INDEXES;
 
 const HEADER: &str = "requires-python = \">=3.10\"\ndependencies = [\n  \"rich==99\",\n  \"httpx==0.27.0\",\n  \"httpcore==0.9\",\n  \
                       \"x @ https://e.org/x.whl\",\n  \"pywin32\",\n  \"six>2,<1\",\n  \"httpx==0.28\",\n]\n[tool.uv]\nindexx = 3\n";
@@ -188,6 +188,14 @@ fn a_python_that_is_not_there_is_named_with_its_line_and_what_works_here() {
     let settings = EnvironmentSettings { python: Some(python), ..settings_of(&[]) };
     let message = fault_of(HEADER, &settings, NO_INTERPRETER).message;
     assert!(message.contains("3.30") && message.contains("/p/hostler.toml:3") && message.contains("3.11"), "{message}");
+}
+
+#[test]
+fn the_way_to_a_python_depends_on_what_is_set() {
+    let text = explained(NO_INTERPRETER, &[("UV_OFFLINE", "0"), ("UV_PYTHON_DOWNLOADS", "automatic")]);
+    assert!(text.ends_with("or let uv download one"), "{text}");
+    let text = explained(FETCHING, &[("HTTPS_PROXY", "http://p:3128")]);
+    assert!(text.contains("or correct HTTPS_PROXY = http://p:3128 (/p/hostler.toml:3) or set UV_PY"), "{text}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn pip_reason(stderr: &str) -> String {
     let last = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given").trim();
     let network = "check the network, HTTPS_PROXY and UV_DEFAULT_INDEX";
     match broken {
-        Some(cause) => format!("the package index was not reached ({cause}): {network}"),
+        Some(cause) => format!("the package index could not be reached ({cause}): {network}"),
         None if stderr.contains("(from versions: none)") => format!("{last}: {network}"),
         None => last.to_owned(),
     }

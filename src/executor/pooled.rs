@@ -211,7 +211,8 @@ impl Pools {
             Pool::start(entry.file.path.clone(), &rules(entry), launcher, Arc::clone(&self.store.broker))
         };
         let pool = Arc::new(self.store.lease(key, describe(entry, &self.registry), start));
-        let config = to_raw_value(&entry.settings.config.value).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
+        let config = as_json(&toml::Value::Table(entry.settings.config.value.clone()));
+        let config = to_raw_value(&config).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }
     }
 
@@ -297,5 +298,30 @@ impl Pools {
         }
         pools.sort_by(|left, right| (&left.pack, !left.current).cmp(&(&right.pack, !right.current)));
         Status { usage: self.store.broker.usage(), pools }
+    }
+}
+
+/// A tool's configuration as it is sent: dates as strings, and `null` for numbers that JSON does not have.
+fn as_json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) => (*number).into(),
+        toml::Value::Boolean(flag) => (*flag).into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(items) => items.iter().map(as_json).collect(),
+        toml::Value::Table(table) => table.iter().map(|(key, value)| (key.clone(), as_json(value))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_sent_as_json_that_every_worker_can_read() {
+        let table: toml::Table = toml::from_str("a = 1979-05-27\nb = inf\nc = [{ d = 1.5 }]\n").unwrap();
+        let sent = as_json(&toml::Value::Table(table));
+        assert_eq!(sent, serde_json::json!({"a": "1979-05-27", "b": null, "c": [{"d": 1.5}]}));
     }
 }

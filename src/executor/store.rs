@@ -73,7 +73,7 @@ impl PoolStore {
     pub(super) fn lease(&self, key: PoolKey, describe: Describe, start: impl FnOnce(Describe) -> Pool) -> PoolLease {
         let mut pools = self.pools.lock();
         pools.retain(|_, pool| pool.strong_count() > 0);
-        let is_usable = |shared: &Arc<SharedPool>| !shared.pool.is_told() && !shared.pool.is_empty();
+        let is_usable = |shared: &Arc<SharedPool>| !shared.pool.is_closing() && !shared.pool.is_empty();
         if let Some(shared) = pools.get(&key).and_then(Weak::upgrade).filter(is_usable) {
             shared.users.fetch_add(1, Ordering::AcqRel);
             if let Some(types) = shared.described.get() {
@@ -125,8 +125,8 @@ impl PoolLease {
     }
 
     /// Whether this lease is released.
-    pub fn is_told(&self) -> bool {
-        self.is_released.load(Ordering::Acquire) || self.shared.pool.is_told()
+    pub fn is_closing(&self) -> bool {
+        self.is_released.load(Ordering::Acquire) || self.shared.pool.is_closing()
     }
 
     /// Waits until a pool without users is empty.
@@ -186,7 +186,7 @@ pub(super) struct Current {
 impl Current {
     pub fn serves(&self, entry: &FileEntry) -> bool {
         // A pool that ended without being closed is a bug; drop it.
-        self.version == entry.version && !self.pool.is_told() && !self.pool.is_empty()
+        self.version == entry.version && !self.pool.is_closing() && !self.pool.is_empty()
     }
 }
 
@@ -225,7 +225,7 @@ impl Open {
             self.older.push((source.clone(), old));
         }
         self.older.retain(|(_, older)| !older.pool.is_empty());
-        let kept = self.older.iter().filter(|(of, older)| of == source && !older.pool.is_told());
+        let kept = self.older.iter().filter(|(of, older)| of == source && !older.pool.is_closing());
         let kept: Vec<_> = kept.map(|(_, older)| (Arc::clone(&older.pool), Arc::clone(&older.is_older))).collect();
         if !kept.is_empty() {
             tokio::spawn(async move {

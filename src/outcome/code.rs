@@ -99,6 +99,32 @@ impl std::fmt::Display for Code {
 mod tests {
     use super::*;
 
+    /// Written apart from the table: a change to what programs rely on has to be made twice.
+    #[test]
+    fn words_exit_statuses_and_retries_are_as_promised() {
+        let promised = [
+            ("TOOL_NOT_FOUND", 3, false),
+            ("INVALID_PARAMS", 2, false),
+            ("PERMISSION_DENIED", 4, false),
+            ("BUSY", 6, true),
+            ("TOOL_TIMEOUT", 5, true),
+            ("CANCELLED", 130, false),
+            ("TOOL_ERROR", 1, false),
+            ("TOOL_CRASHED", 1, false),
+            ("PROCESS_KILLED", 1, true),
+            ("INVALID_OUTPUT", 1, false),
+            ("COMMAND_NOT_FOUND", 7, false),
+            ("ENVIRONMENT_FAILED", 7, false),
+            ("STARTUP_FAILED", 7, false),
+            ("RESOURCE_EXHAUSTED", 6, true),
+            ("MISSING_CREDENTIALS", 1, false),
+            ("SHUTTING_DOWN", 130, true),
+            ("SYSTEM_ERROR", 70, false),
+        ];
+        let found = TABLE.map(|(code, ..)| (code.word(), code.exit_status(), code.retryable()));
+        assert_eq!(found, promised);
+    }
+
     #[test]
     fn each_row_of_the_table_is_its_codes() {
         for (place, (code, word, ..)) in TABLE.into_iter().enumerate() {

@@ -148,7 +148,7 @@ fn why_no_block(lines: &[&str], at: usize) -> HeaderError {
         let fix = "write at least `# dependencies = []` in it, and an empty line above it";
         return HeaderError::new(number, "this header is empty, or inside another block", fix);
     }
-    let reason = format!("the header of line {number} is not closed before this line");
+    let reason = format!("the header that begins on line {number} is not closed");
     let fix = format!("begin each line of the header with `# `, and end it with a line `{CLOSING}`");
     HeaderError::new((number + 1 + end.unwrap_or(below.len())).min(lines.len()), reason, fix)
 }

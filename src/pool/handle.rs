@@ -85,7 +85,7 @@ impl Pool {
     }
 
     /// Whether it is closing or ending.
-    pub fn is_told(&self) -> bool {
+    pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 

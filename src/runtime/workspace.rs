@@ -146,7 +146,7 @@ impl Workspace {
                 Some(near) => format!("did you mean {near}?"),
                 None => "correct the name, or remove the table".to_owned(),
             };
-            let what = format!("there is no tool {name} that these settings are for");
+            let what = format!("no tool is named {name}");
             Some((layer.place.clone()?, Diagnosis::new(what, fix)))
         };
         unmatched.filter_map(describe).collect()

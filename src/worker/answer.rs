@@ -116,8 +116,8 @@ impl Handshake {
             }
         }
         let how = exit.map_or_else(
-            || "it closed its standard output before it was ready".to_owned(),
-            |exit| format!("it exited with {} before it was ready", exit.behind_launcher()),
+            || "it closed its standard output during startup".to_owned(),
+            |exit| format!("it exited with {} during startup", exit.behind_launcher()),
         );
         let tail = self.tail.lock().text();
         let last = tail.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));

@@ -259,7 +259,7 @@ class Configuration(unittest.TestCase):
         config = config_file(scratch(self), "[tool.plian]\ntimeout = 5\n")
         done = run("list", "--tools", TOOLS, "--config", config)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("there is no tool plian that these settings are for; did you mean plain?", done.stderr)
+        self.assertIn("no tool is named plian; did you mean plain?", done.stderr)
         config = config_file(scratch(self), "[tool.hostler]\ntimeout = 5\n")
         done = run("list", "--tools", TOOLS, "--config", config)
         self.assertIn("write [tool] for every tool, or [tool.NAME] for one", done.stderr)

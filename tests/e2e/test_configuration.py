@@ -62,12 +62,12 @@ class Words(unittest.TestCase):
     def test_settings_for_a_function_that_is_not_there(self):
         config = config_file(scratch(self), '[tool."plain.gret"]\ntimeout = 5\n')
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn(f"{config}:1: there is no tool plain.gret that these settings are for; did you mean plain.greet?", done.stderr)
+        self.assertIn(f"{config}:1: no tool is named plain.gret; did you mean plain.greet?", done.stderr)
 
     def test_settings_for_a_built_in_tool_under_its_other_name(self):
         config = config_file(scratch(self), "[tool.file_read]\ntimeout = 5\n[builtin]\nenable = ['files']\nroots = ['.']\n")
         done = run("list", "--tools", TOOLS, "--config", config)
-        self.assertIn("there is no tool file_read that these settings are for; did you mean read_file?", done.stderr)
+        self.assertIn("no tool is named file_read; did you mean read_file?", done.stderr)
 
     def test_a_folder_of_tools_that_is_not_there(self):
         done = run("list", "--tools", TOOLS, "--tools", "/nowhere/tools")

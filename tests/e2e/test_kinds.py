@@ -536,7 +536,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
             "silent": ("import time\ntime.sleep(600)\n", "did not answer `hello` within 300ms. Flush"),
             "unflushed": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}')\nsys.stdin.read()\n",
                           "Flush its output after each line, do less before it reads the first one, or raise its `startup_timeout` at "),
-            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "exited with exit status 5 before it was ready; last line of stderr: no bridge"),
+            "quick": ("sys.stderr.write('no bridge')\nsys.exit(5)\n", "exited with exit status 5 during startup; last line of stderr: no bridge"),
             "newer": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":2,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",
                       "uses protocol v2, hostler uses v1"),
             "liar": ("sys.stdin.readline()\nprint('{\"id\":0,\"result\":{\"protocol\":1,\"pid\":1}}', flush=True)\nsys.stdin.read()\n",

@@ -26,7 +26,7 @@ EXCEPTIONS = [
     ("grouped", {}, "TOOL_ERROR", ["E"], SAME),
     ("tells_secret", {"how": "exception"}, "TOOL_ERROR", ["ValueError: 401", "?key=[secret E2E_SECRET]"], SAME),
     ("tells_secret", {"how": "local"}, "TOOL_ERROR", ["ValueError", "[secret E2E_SECRET]"], SAME),
-    ("types", {}, "TOOL_ERROR", ["EOFError", "take what it needs as an argument (table.py:"], SAME),
+    ("types", {}, "TOOL_ERROR", ["EOFError", "take the value as an argument (table.py:"], SAME),
     ("asks_to_exit", {}, "TOOL_ERROR", ["asked to exit with status 2", "raise an exception or return"], SAME),
     ("runs_out", {"of": "memory"}, "RESOURCE_EXHAUSTED", ["ran out of memory", "process less"], SAME),
     ("runs_out", {"of": "disk"}, "RESOURCE_EXHAUSTED", ["no disk space left", "/var/big"], SAME),
@@ -51,12 +51,12 @@ RESULTS = [
     ("returns", {"what": "nan"}, "INVALID_OUTPUT", ["result.rows[1]: nan is not JSON; return None"], SAME),
     ("returns", {"what": "inf"}, "INVALID_OUTPUT", ["result[0]: inf is not JSON"], SAME),
     ("returns", {"what": "set"}, "INVALID_OUTPUT", ["result.items[1].tags: set is not JSON; return a list"], SAME),
-    ("returns", {"what": "file"}, "INVALID_OUTPUT", ["result: TextIOWrapper is not JSON; return what is in it: .read()"], SAME),
+    ("returns", {"what": "file"}, "INVALID_OUTPUT", ["result: TextIOWrapper is not JSON; return its content (.read())"], SAME),
     ("returns", {"what": "object"}, "INVALID_OUTPUT", ["result.thing: object is not JSON"], SAME),
-    ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "contains itself"], SAME),
+    ("returns", {"what": "cycle"}, "INVALID_OUTPUT", ["result.loop", "circular reference"], SAME),
     ("returns", {"what": "deep"}, "INVALID_OUTPUT", ["nested deeper than about 120 levels"], SAME),
     ("returns", {"what": "keys"}, "INVALID_OUTPUT", ["result.a", "two keys become the same text \"1\""], SAME),
-    ("returns", {"what": "large"}, "INVALID_OUTPUT", ["70 MB", "at most 64 MB", "write it to a file and return the path"], SAME),
+    ("returns", {"what": "large"}, "INVALID_OUTPUT", ["70 MB", "the limit is 64 MB", "write it to a file and return the path"], SAME),
 ]
 LOAD = {"fuel": "coal", "tons": 1.5}
 ARGUMENTS = [
@@ -473,7 +473,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
             ("late", HEADER + BODY.replace("    return", "    import bs4\n    return"), "TOOL_ERROR",
              ["No module named 'bs4'", "\"beautifulsoup4\"", "to `dependencies` on line 3"]),
             ("raising", HEADER + "\nraise RuntimeError('no coal')\n" + BODY, "STARTUP_FAILED", ["RuntimeError: no coal", "line 6"]),
-            ("crashing", HEADER + "import ctypes\nctypes.string_at(0)\n" + BODY, "STARTUP_FAILED", ["SIGSEGV before it was ready, at crashing.py:6"]),
+            ("crashing", HEADER + "import ctypes\nctypes.string_at(0)\n" + BODY, "STARTUP_FAILED", ["SIGSEGV during startup, at crashing.py:6"]),
             ("dotted", HEADER + "from . import other\n" + BODY, "STARTUP_FAILED", ["import its neighbours by their names, without dots", "line 5"]),
             ("leaving", HEADER + "import sys\nsys.exit(4)\n" + BODY, "STARTUP_FAILED", ["asked, while it was imported, to exit with status 4", "move it into a function", "line 6"]),
             ("slow", HEADER + "import time\n\ntime.sleep(600)\n" + BODY, "STARTUP_FAILED",

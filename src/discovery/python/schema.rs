@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::known_types::Side;
 use super::module::Module;
-use super::types::Hints;
+use super::types::{DEEPEST_HINT, Hints};
 
 /// A JSON Schema that is an object.
 pub(super) type Schema = Map<String, Value>;
@@ -211,6 +211,10 @@ pub(super) struct Definition<'a> {
     pub(super) references: Vec<Reference<'a>>,
     /// The number of values in its schema.
     pub(super) size: usize,
+    /// The depth of hints at which an alias was read.
+    pub(super) depth: usize,
+    /// How much deeper its hints go. One that was cut short has no known height.
+    pub(super) height: usize,
     /// Whether it is an alias that mentions itself, which has to be a reference.
     pub(super) is_recursive: bool,
 }
@@ -219,16 +223,24 @@ pub(super) struct Definition<'a> {
 pub(super) type Definitions<'a> = RefCell<HashMap<Reference<'a>, Rc<Definition<'a>>>>;
 
 impl<'a> Module<'a> {
+    /// The definition as a reader of hints at this depth would read it, if it is filed. Otherwise schemas would depend on the
+    /// order of functions, of which the first may reach an alias near the limit of depth.
+    pub(super) fn filed(&self, reference: Reference<'a>, depth: usize) -> Option<Rc<Definition<'a>>> {
+        let definitions = self.definitions.borrow();
+        let is_same =
+            |filed: &&Rc<Definition<'_>>| depth == filed.depth || depth.saturating_add(filed.height) <= DEEPEST_HINT;
+        definitions.get(&reference).filter(is_same).map(Rc::clone)
+    }
+
     /// The definition of a reference, read at its first use.
     fn definition(&self, reference: Reference<'a>) -> Rc<Definition<'a>> {
-        if let Some(known) = self.definitions.borrow().get(&reference) {
-            return Rc::clone(known);
+        if let Some(known) = self.filed(reference, 0) {
+            return known;
         }
         let mut hints = Hints::new(self, reference.side);
         let (key, schema) = match reference.target {
             Target::Class(class) => (self.key_of(reference), hints.definition_of(class)),
-            // Aliases are inserted by the reader of hints.
-            Target::Alias(..) => (reference.key(false), Schema::new()),
+            Target::Alias(_, value) => return hints.read_alias(reference, value),
             Target::Live(place) => {
                 let Some(live) = self.live.definition(place) else { return Rc::default() };
                 hints.refer_to_live(&live.schema);
@@ -237,7 +249,7 @@ impl<'a> Module<'a> {
         };
         let Hints { references, .. } = hints;
         let size = size_of(&schema);
-        let made = Rc::new(Definition { key, schema, references, size, is_recursive: false });
+        let made = Rc::new(Definition { key, schema, references, size, ..Definition::default() });
         self.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         made
     }

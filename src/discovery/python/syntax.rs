@@ -36,7 +36,7 @@ pub fn syntax_error(source: &str, parsed: &Parsed<ModModule>) -> Option<SyntaxEr
     let error = parsed.errors().first()?;
     let range = error.location.start().to_usize()..error.location.end().to_usize();
     if let Some((at, mark)) = unclosed_bracket(parsed, range.start) {
-        return Some(SyntaxError::new(at, &format!("`{mark}` is never closed"), "close it where it ends"));
+        return Some(SyntaxError::new(at, &format!("`{mark}` is never closed"), "add the closing bracket"));
     }
     // The parser quotes what it finds, which may be a control character.
     let reason = error.error.to_string().replace(char::is_control, "\u{FFFD}");

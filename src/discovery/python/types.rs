@@ -25,6 +25,8 @@ pub(super) struct Hints<'m, 'a> {
     /// What `$defs` has to contain.
     pub(super) references: Vec<Reference<'a>>,
     depth: usize,
+    /// The greatest depth that was reached; `usize::MAX` where something was left out.
+    deepest: usize,
     /// The number of containers around the hint. An alias that mentions itself inside one is recursive, not endless.
     pub(super) level: usize,
     pending: Vec<PendingAlias<'a>>,
@@ -38,7 +40,7 @@ struct PendingAlias<'a> {
 }
 
 /// Deeper hints are left open.
-const DEEPEST_HINT: usize = 48;
+pub(super) const DEEPEST_HINT: usize = 48;
 
 /// Longer quoted hints are left open.
 const LONGEST_QUOTED_HINT: usize = 2000;
@@ -46,15 +48,17 @@ const LONGEST_QUOTED_HINT: usize = 2000;
 impl<'m, 'a> Hints<'m, 'a> {
     pub(super) fn new(module: &'m Module<'a>, side: Side) -> Self {
         let (references, pending) = (Vec::new(), Vec::new());
-        Self { module, side, references, depth: 0, level: 0, pending }
+        Self { module, side, references, depth: 0, deepest: 0, level: 0, pending }
     }
 
     /// The schema of a hint; the empty one where it is unknown.
     pub(super) fn hint(&mut self, hint: &Expr) -> Schema {
         if self.depth >= DEEPEST_HINT || !self.module.budget.spend(1) {
+            self.deepest = usize::MAX;
             return Schema::new();
         }
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         let schema = match hint {
             Expr::NoneLiteral(_) => KnownType::Null.bare(self.side),
             Expr::StringLiteral(text) if text.value.len() <= LONGEST_QUOTED_HINT => {
@@ -158,8 +162,9 @@ impl<'m, 'a> Hints<'m, 'a> {
             pending.is_recursive = true;
             return self.refer(reference);
         }
-        let filed = self.module.definitions.borrow().get(&reference).map(Rc::clone);
+        let filed = self.module.filed(reference, self.depth);
         let definition = filed.unwrap_or_else(|| self.read_alias(reference, value));
+        self.deepest = self.deepest.max(self.depth.saturating_add(definition.height));
         if definition.is_recursive {
             return self.refer(reference);
         }
@@ -170,14 +175,17 @@ impl<'m, 'a> Hints<'m, 'a> {
         definition.schema.clone()
     }
 
-    fn read_alias(&mut self, reference: Reference<'a>, value: &'a Expr) -> Rc<Definition<'a>> {
+    pub(super) fn read_alias(&mut self, reference: Reference<'a>, value: &'a Expr) -> Rc<Definition<'a>> {
         let outer = std::mem::take(&mut self.references);
+        let outer_deepest = std::mem::replace(&mut self.deepest, self.depth);
         self.pending.push(PendingAlias { reference, level: self.level, is_recursive: false });
         let schema = self.hint(value);
         let is_recursive = self.pending.pop().is_some_and(|pending| pending.is_recursive);
         let references = std::mem::replace(&mut self.references, outer);
         let (key, size) = (self.module.key_of(reference), size_of(&schema));
-        let made = Rc::new(Definition { key, schema, references, size, is_recursive });
+        let (depth, height) = (self.depth, self.deepest - self.depth);
+        self.deepest = outer_deepest;
+        let made = Rc::new(Definition { key, schema, references, size, depth, height, is_recursive });
         self.module.definitions.borrow_mut().insert(reference, Rc::clone(&made));
         made
     }

@@ -65,7 +65,7 @@ impl Ground {
         let path = self.tools().join(name);
         let planted = ToolFile { description: Some("planted".to_owned()), ..read_file(&path) };
         let line = line(&planted, Stamp::of(&path).unwrap()).unwrap();
-        self.cache().unsaved(&[self.tools()], &line).save();
+        self.cache().unsaved(&[self.tools()], std::iter::once(line.as_str())).save();
     }
 
     fn description(&self) -> Option<String> {

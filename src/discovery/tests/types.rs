@@ -165,3 +165,22 @@ fn constants_of_the_file_are_defaults() {
     assert_eq!(found["a"]["default"], json!(10));
     assert!(["b", "c", "d"].iter().all(|name| found[*name].get("default").is_none()));
 }
+
+#[test]
+fn a_deep_alias_is_the_same_in_every_order_of_functions() {
+    let aliases: Vec<String> = (1..=60).map(|n| format!("A{n} = list[A{}]\n", n - 1)).collect();
+    let trees: Vec<String> = (1..=40).map(|n| format!("type T{n} = list[T{}]\n", n - 1)).collect();
+    let lines = format!("A0 = int\n{}type T0 = list[int | T40]\n{}", aliases.concat(), trees.concat());
+    let functions = ["def f(x: A30): ...\n", "def g(x: A18): ...\n", "def h(x: T9): ...\n", "def i(x: T30): ...\n"];
+    let schemas = |functions: &[&str]| {
+        let found = file(&(lines.clone() + &functions.concat())).functions;
+        let mut schemas: Vec<_> = found.iter().map(|each| (each.name.clone(), each.input_schema.read())).collect();
+        schemas.sort_by(|left, right| left.0.cmp(&right.0));
+        schemas
+    };
+    let mut reversed = functions;
+    reversed.reverse();
+    let found = schemas(&functions);
+    assert_eq!(found, schemas(&reversed));
+    assert!(serde_json::to_string(&found[1].1).unwrap().contains("integer"), "{:?}", found[1]);
+}

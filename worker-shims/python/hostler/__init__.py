@@ -41,7 +41,7 @@ class HostlerError(Exception):
 
 
 class MissingSecret(HostlerError):
-    """A declared secret that is not set. Let it pass: hostler tells the caller where to put it."""
+    """A declared secret that is not set. Do not catch it: hostler then tells the caller where to set it."""
 
     def __init__(self, name):
         super().__init__("the secret %s is not set" % name)
@@ -148,13 +148,13 @@ def host_config():
 
 
 def status():
-    """How hostler stands: tools, running calls, workers and what they died of."""
+    """The state of hostler: tools, running calls, workers and why they ended."""
     return _ask("host.status", {})
 
 
 def refresh():
-    """Have all tool folders looked at anew and every executable asked again; returns how many tools there are, in a
-    sentence."""
+    """Reads all tool folders again and asks every executable for its schema again; returns a sentence with the number
+    of tools."""
     return _ask("host.refresh", {})
 
 

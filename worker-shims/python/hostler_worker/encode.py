@@ -82,7 +82,7 @@ _TABLES = (
     ("iterrows", "to_dict", 'return its rows: .to_dict("records")'),
     ("iter_rows", "to_dicts", "return its rows: .to_dicts()"),
     ("tolist", "__len__", "return its .tolist()"),
-    ("readline", "read", "return what is in it: .read()"),
+    ("readline", "read", "return its content (.read())"),
 )
 
 
@@ -190,7 +190,7 @@ def walk(value):
 
 
 def _too_deep():
-    return "nested deeper than about 120 levels, which is as deep as callers read; flatten it"
+    return "nested deeper than about 120 levels, the limit for JSON readers; flatten it"
 
 
 def _described(error):
@@ -209,7 +209,7 @@ def _walk(value, path, above):
     if isinstance(value, float):
         return _float(value)
     if id(value) in above:
-        raise NotJson("it contains itself; return the id or name of what it refers back to")
+        raise NotJson("circular reference; return the id or name of what it refers back to")
     if len(path) > _DEEPEST:
         raise NotJson(_too_deep())
     above.add(id(value))

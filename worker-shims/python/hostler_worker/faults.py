@@ -150,9 +150,9 @@ def describe(error):
 def _advice(error):
     """What to do where Python's own words do not say it."""
     if type(error) is EOFError and _text(error) == "EOF when reading a line":
-        return "; input() finds nobody at a tool's keyboard: take what it needs as an argument"
+        return "; input() cannot be used in a tool; take the value as an argument"
     if type_name(error) == "bdb.BdbQuit":
-        return "; breakpoint() finds nobody at a tool's keyboard: take it out, and print or log instead"
+        return "; breakpoint() cannot be used in a tool; remove it, and print or log instead"
     return ""
 
 

@@ -198,7 +198,7 @@ def ready(message, functions):
 def bounded(id, answer):
     """An answer, where the host takes one of this length."""
     if len(answer) > MAX_FRAME:
-        return faults.reply(id, -32001, "result is %d MB of JSON; at most 64 MB pass: return a part, or "
+        return faults.reply(id, -32001, "result is %d MB of JSON; the limit is 64 MB; return a part, or "
                             "write it to a file and return the path" % (len(answer) >> 20))
     return answer
 

@@ -71,7 +71,7 @@ class Results(ShimTest):
             def fine(): return {"again": 1}
         """
         cycle, deep, fine = self.results(source, "cycle", "deep", "fine")
-        self.fault(cycle, -32001, "result.b[0]: it contains itself")
+        self.fault(cycle, -32001, "result.b[0]: circular reference")
         self.fault(deep, -32001, "result[0][0]", "nested deeper")
         self.assertEqual(fine["result"], {"again": 1})
 
