@@ -371,6 +371,33 @@ class Linked(Place):
         write_tool(self.own, "one", ONE)
         self.refused([self.own / "one.py", "--link", "--force", "--yes"], "is already in that folder")
 
+    def test_a_source_in_the_tools_folder_is_never_set_aside(self):
+        write_tool(self.own, "brave", ONE, HEADER)
+        (self.own / "brave.py.lock").write_text("version = 1\n")
+        write_tool(self.own, "first", "import _common\n\ndef one() -> int:\n    return _common.x\n", "")
+        write_tool(self.own, "_common", "x = 7\n", "")
+        write_tool(self.own / "pack", "pack", ONE)
+        forced = ["--force", "--yes"]
+        for source in ("brave.py", "first.py", "pack/pack.py"):
+            for link in ([], ["--link"]):
+                with self.subTest(source, link=link):
+                    self.refused([self.own / source, *link, *forced], "is already in that folder")
+        write_tool(self.work / "far", "far", ONE)
+        (self.own / "far").symlink_to(self.work / "far")
+        self.refused([self.own / "far", "--link", *forced], "is already in that folder")
+        self.refused([self.work / "far", "--to", self.work / "far", "--link", *forced], "is already in that folder")
+        self.assertTrue((self.work / "far/far.py").exists())
+
+    def test_a_source_below_a_linked_tools_folder(self):
+        real = self.folder / "real"
+        write_tool(real / "hostler/tools", "one", ONE)
+        write_tool(real / "hostler/tools/pack", "pack", ONE)
+        self.data.symlink_to(real)
+        for source in ("one.py", "pack"):
+            with self.subTest(source):
+                self.refused([self.own / source, "--link", "--force", "--yes"], "is already in that folder")
+                self.assertFalse((self.own / source).is_symlink())
+
 
 class Replaced(Place):
     def test_an_identical_tool_is_left_and_not_run(self):

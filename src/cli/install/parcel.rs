@@ -106,6 +106,19 @@ impl Parcel {
         }
         Ok(parcel)
     }
+
+    /// Whether an entry of a tools folder is a source of this parcel, holds one, is in one, or is a link on the way to one:
+    /// without that entry, a link to the source would lead nowhere.
+    pub fn overlaps(&self, entry: &Path) -> bool {
+        let is_entry = |part: &Path| {
+            let (Some(parent), Some(name)) = (part.parent(), part.file_name()) else { return false };
+            parent.canonicalize().is_ok_and(|parent| parent.join(name) == entry)
+        };
+        self.pieces.iter().any(|Piece { from, .. }| {
+            let real = from.canonicalize();
+            real.is_ok_and(|real| real.starts_with(entry) || entry.starts_with(real)) || from.ancestors().any(is_entry)
+        })
+    }
 }
 
 /// Hidden files and caches of Python are no part of a tool.
