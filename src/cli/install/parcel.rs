@@ -19,6 +19,8 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Piece {
     pub from: PathBuf,
     pub at: PathBuf,
+    /// Whether it was named or is a neighbour: only then may it be a link to a file.
+    pub may_be_link: bool,
 }
 
 /// All that is installed together.
@@ -69,7 +71,7 @@ impl Parcel {
     }
 
     fn of_file(source: PathBuf, name: PathBuf, is_link: bool) -> Self {
-        let pieces = vec![Piece { from: source.clone(), at: name.clone() }];
+        let pieces = vec![Piece { from: source.clone(), at: name.clone(), may_be_link: true }];
         Self { source, top: name.clone(), main: name, pieces, is_executable: false, is_link }
     }
 
@@ -87,7 +89,9 @@ impl Parcel {
             return Self::of_file(source, name, is_link);
         }
         let top = name.with_extension("");
-        let piece = |path: PathBuf| Some(Piece { at: top.join(path.strip_prefix(&folder).ok()?), from: path });
+        let piece = |path: PathBuf| {
+            Some(Piece { at: top.join(path.strip_prefix(&folder).ok()?), from: path, may_be_link: true })
+        };
         let pieces = files.into_iter().filter_map(piece).collect();
         Self { source, main: top.join(name), top, pieces, is_executable: false, is_link }
     }
@@ -148,7 +152,7 @@ fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, Refusal> {
                 return Err(Refusal::new(what, "replace it by the file itself, or install the folder with --link"));
             }
             bytes += about.len();
-            found.push(Piece { from: path, at });
+            found.push(Piece { from: path, at, may_be_link: false });
             if found.len() > MOST_FILES || bytes > MOST_BYTES {
                 let what = format!("{} has more than {MOST_FILES} files or {} MB", folder.display(), MOST_BYTES >> 20);
                 return Err(Refusal::new(what, "move out what is not part of the tool, or install it with --link"));

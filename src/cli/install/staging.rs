@@ -123,11 +123,14 @@ fn copy(piece: &Piece, to: &Path, is_link: bool) -> io::Result<()> {
         return symlink(&piece.from, to);
     }
     // The file may have been replaced by a pipe, and opening that would block.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut from = File::from(openat(CWD, &piece.from, flags, Mode::empty())?);
+    let follow = if piece.may_be_link { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | follow;
+    let changed = || Error::other("it is no longer a regular file");
+    let opened = openat(CWD, &piece.from, flags, Mode::empty());
+    let mut from = File::from(opened.map_err(|error| if error == Errno::LOOP { changed() } else { error.into() })?);
     let about = from.metadata()?;
     if !about.is_file() {
-        return Err(Error::other("it is no longer a regular file"));
+        return Err(changed());
     }
     let mut copy = File::create_new(to)?;
     io::copy(&mut from, &mut copy)?;
@@ -196,6 +199,24 @@ mod tests {
         drop(Staging::within(target.path(), true).unwrap());
         assert!(!left[0].exists() && !left[1].exists() && left[2].join(ASIDE).join("0").exists());
         assert_eq!(fs::read_dir(target.path()).unwrap().count(), 1, "its own is gone too");
+    }
+
+    #[test]
+    fn a_file_that_was_swapped_for_a_link_is_not_copied() {
+        let (work, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let pack = work.path().join("pack");
+        fs::create_dir(&pack).unwrap();
+        for path in [pack.join("pack.py"), pack.join("data"), work.path().join("secret")] {
+            fs::write(path, "").unwrap();
+        }
+        let parcel = Parcel::of(&pack, false).unwrap();
+        fs::remove_file(pack.join("data")).unwrap();
+        symlink("../secret", pack.join("data")).unwrap();
+        let staging = Staging::within(target.path(), true).unwrap();
+        assert!(staging.fill(&parcel).unwrap_err().to_string().contains("no longer a regular file"));
+        symlink("pack/pack.py", work.path().join("named.py")).unwrap();
+        staging.fill(&Parcel::of(&work.path().join("named.py"), false).unwrap()).unwrap();
+        assert!(staging.folder.join("named.py").is_file());
     }
 
     #[test]
