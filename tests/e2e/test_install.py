@@ -455,6 +455,25 @@ class Replaced(Place):
         self.installed("say-it", "--force")
         self.assertEqual(self.files(self.own), ["say-it"])
 
+    def test_a_folder_that_would_be_removed_is_shown_whole(self):
+        write_tool(self.own / "say_it", "say_it", ONE)
+        (self.own / "say_it" / "notes").write_text("mine")
+        program(self.work, "say-it")
+        self.refused(["say-it", "--yes"], f"all of {self.own}/say_it would be removed: a folder with 2 files")
+
+    def test_what_changed_since_it_was_shown_is_not_replaced(self):
+        write_tool(self.work, "one", ONE)
+        write_tool(self.own, "one", "# old\n" + ONE)
+        write_tool(self.own / "say_it", "say_it", ONE)
+        program(self.work, "say-it")
+        for source, path in (("one.py", self.own / "one.py"), ("say-it", self.own / "say_it" / "notes")):
+            with self.subTest(source):
+                edited = lambda: path.write_text("mine")
+                code, shown = self.at_a_terminal(b"y\n", "install", source, "--force", before=edited)
+                self.assertEqual(code, 2, shown)
+                self.assertIn("changed meanwhile", shown)
+                self.assertEqual(path.read_text(), "mine")
+
     def test_what_it_overrides_and_what_hides_it_is_shown(self):
         config = self.work / "hostler.toml"
         config.write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')

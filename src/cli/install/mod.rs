@@ -56,8 +56,8 @@ pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let found: Vec<_> = catalogue.files.iter().map(|entry| entry.file.clone()).collect();
     let conflicts = Conflicts::of(&parcel, &found, &target, &app.config, &app.calls.registry.catalogue());
-    if let Some(entry) = conflicts.in_the_way.iter().find(|entry| parcel.overlaps(entry)) {
-        return already(entry);
+    if let Some(entry) = conflicts.in_the_way.iter().find(|entry| parcel.overlaps(&entry.path)) {
+        return already(&entry.path);
     }
     let surroundings = check::surroundings((*app.config).clone());
     let preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use super::conflicts::Existing;
 use super::parcel::{Parcel, Piece};
 use crate::cli::style::{self, Refusal};
 
@@ -65,8 +66,14 @@ impl Staging {
 
     /// Moves everything into place. What is `in_the_way` is set aside first, and put back if that fails; an entry of the same
     /// name is replaced in one step, where the file system can do that, so that the tool is never missing.
-    pub fn place(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), Refusal> {
-        self.place_by(&|from, to, flags| renameat_with(CWD, from, CWD, to, flags), parcel, in_the_way)
+    pub fn place(&mut self, parcel: &Parcel, in_the_way: &[Existing]) -> Result<(), Refusal> {
+        if let Some(changed) = in_the_way.iter().find(|entry| !entry.is_unchanged()) {
+            let (source, entry) = (parcel.source.display(), changed.path.display());
+            let what = format!("{source} was not installed: {entry} changed meanwhile");
+            return Err(Refusal::new(what, "run the command again to see what would be replaced"));
+        }
+        let in_the_way: Vec<_> = in_the_way.iter().map(|entry| entry.path.clone()).collect();
+        self.place_by(&|from, to, flags| renameat_with(CWD, from, CWD, to, flags), parcel, &in_the_way)
     }
 
     fn place_by(&mut self, rename: Rename<'_>, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), Refusal> {
