@@ -495,7 +495,7 @@ class Replaced(Place):
         write_tool(self.own, "a_b", "def c() -> int:\n    return 1\n", "")
         write_tool(self.work, "a", "def b_c() -> int:\n    return 1\n", "")
         write_tool(self.work / "tools", "a_b_c", "def x() -> int:\n    return 1\n", "")
-        self.refused(["a.py", "--yes"], "also has a tool `a_b_c`")
+        self.refused(["a.py", "--yes"], "also has a tool `a_b_c`", "pass --force to install it anyway")
 
 
 class Asked(Place):
