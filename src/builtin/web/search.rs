@@ -154,7 +154,7 @@ pub(super) fn found(provider: SearchProvider, answer: &Response) -> Result<Vec<H
         SearchProvider::DuckDuckGo => {
             let hits = of_page(&text);
             if hits.is_empty() && !text.contains("no-results") {
-                return Err(failed("it asks for a proof that a person is searching"));
+                return Err(failed("it requires a CAPTCHA"));
             }
             Ok(hits)
         }

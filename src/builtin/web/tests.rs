@@ -250,7 +250,7 @@ fn the_responses_of_providers_are_parsed() {
 #[test]
 fn an_unusable_response_is_reported() {
     let wrong = |provider, answer: &Response| found(provider, answer).unwrap_err().message;
-    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("a person"));
+    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("CAPTCHA"));
     assert!(wrong(SearchProvider::SearXng, &answered("<html>")).contains("search.formats"));
     let busy = Response { status: 429, ..answered("") };
     let message = wrong(SearchProvider::Brave, &busy);
