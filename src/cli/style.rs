@@ -191,7 +191,10 @@ impl Refusal {
 
 impl From<ConfigError> for Refusal {
     fn from(error: ConfigError) -> Self {
-        Self::new(error.to_string(), "")
+        match error {
+            ConfigError::Unreadable { path, error, fix } => Self { fix: fix.to_owned(), ..Self::io(path, error) },
+            ConfigError::Problems(_) => Self::new(error.to_string(), ""),
+        }
     }
 }
 
@@ -248,4 +251,24 @@ pub(super) async fn unless_interrupted(work: impl Future<Output = Result<(), Ref
 /// Listens for signals, which otherwise end the program.
 pub(super) fn signals() -> Result<Signals, Refusal> {
     Signals::listen().map_err(|error| Refusal { status: SYSTEM, ..Refusal::io("cannot listen for signals", error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_cannot_be_read_keeps_the_reason() {
+        let unreadable = || ConfigError::Unreadable {
+            path: "a".to_owned(),
+            error: ErrorKind::IsADirectory.into(),
+            fix: "name a file",
+        };
+        let refusal = Refusal::from(unreadable());
+        assert_eq!(refusal.to_string(), unreadable().to_string());
+        let source = refusal.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+        assert_eq!(source.map(std::io::Error::kind), Some(ErrorKind::IsADirectory));
+    }
 }

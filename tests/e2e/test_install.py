@@ -371,6 +371,33 @@ class Linked(Place):
         write_tool(self.own, "one", ONE)
         self.refused([self.own / "one.py", "--link", "--force", "--yes"], "is already in that folder")
 
+    def test_a_source_in_the_tools_folder_is_never_set_aside(self):
+        write_tool(self.own, "brave", ONE, HEADER)
+        (self.own / "brave.py.lock").write_text("version = 1\n")
+        write_tool(self.own, "first", "import _common\n\ndef one() -> int:\n    return _common.x\n", "")
+        write_tool(self.own, "_common", "x = 7\n", "")
+        write_tool(self.own / "pack", "pack", ONE)
+        forced = ["--force", "--yes"]
+        for source in ("brave.py", "first.py", "pack/pack.py"):
+            for link in ([], ["--link"]):
+                with self.subTest(source, link=link):
+                    self.refused([self.own / source, *link, *forced], "is already in that folder")
+        write_tool(self.work / "far", "far", ONE)
+        (self.own / "far").symlink_to(self.work / "far")
+        self.refused([self.own / "far", "--link", *forced], "is already in that folder")
+        self.refused([self.work / "far", "--to", self.work / "far", "--link", *forced], "is already in that folder")
+        self.assertTrue((self.work / "far/far.py").exists())
+
+    def test_a_source_below_a_linked_tools_folder(self):
+        real = self.folder / "real"
+        write_tool(real / "hostler/tools", "one", ONE)
+        write_tool(real / "hostler/tools/pack", "pack", ONE)
+        self.data.symlink_to(real)
+        for source in ("one.py", "pack"):
+            with self.subTest(source):
+                self.refused([self.own / source, "--link", "--force", "--yes"], "is already in that folder")
+                self.assertFalse((self.own / source).is_symlink())
+
 
 class Replaced(Place):
     def test_an_identical_tool_is_left_and_not_run(self):
@@ -428,6 +455,25 @@ class Replaced(Place):
         self.installed("say-it", "--force")
         self.assertEqual(self.files(self.own), ["say-it"])
 
+    def test_a_folder_that_would_be_removed_is_shown_whole(self):
+        write_tool(self.own / "say_it", "say_it", ONE)
+        (self.own / "say_it" / "notes").write_text("mine")
+        program(self.work, "say-it")
+        self.refused(["say-it", "--yes"], f"all of {self.own}/say_it would be removed: a folder with 2 files")
+
+    def test_what_changed_since_it_was_shown_is_not_replaced(self):
+        write_tool(self.work, "one", ONE)
+        write_tool(self.own, "one", "# old\n" + ONE)
+        write_tool(self.own / "say_it", "say_it", ONE)
+        program(self.work, "say-it")
+        for source, path in (("one.py", self.own / "one.py"), ("say-it", self.own / "say_it" / "notes")):
+            with self.subTest(source):
+                edited = lambda: path.write_text("mine")
+                code, shown = self.at_a_terminal(b"y\n", "install", source, "--force", before=edited)
+                self.assertEqual(code, 2, shown)
+                self.assertIn("changed meanwhile", shown)
+                self.assertEqual(path.read_text(), "mine")
+
     def test_what_it_overrides_and_what_hides_it_is_shown(self):
         config = self.work / "hostler.toml"
         config.write_text('[builtin]\nenable = ["search"]\nroots = ["."]\n')
@@ -449,7 +495,7 @@ class Replaced(Place):
         write_tool(self.own, "a_b", "def c() -> int:\n    return 1\n", "")
         write_tool(self.work, "a", "def b_c() -> int:\n    return 1\n", "")
         write_tool(self.work / "tools", "a_b_c", "def x() -> int:\n    return 1\n", "")
-        self.refused(["a.py", "--yes"], "also has a tool `a_b_c`")
+        self.refused(["a.py", "--yes"], "also has a tool `a_b_c`", "pass --force to install it anyway")
 
 
 class Asked(Place):

@@ -116,19 +116,20 @@ impl Target {
     }
 
     fn lock_within(&self, patience: Duration) -> FolderLock {
-        static LOCKS: [Mutex<Option<Instant>>; 64] = [const { Mutex::new(None) }; 64];
-        // The folder's identity is the same under every name, and stays when a file in it is replaced.
-        let id = self.folder.dir_metadata().map(|about| (about.dev(), about.ino())).ok();
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
-        let asked = Instant::now();
-        let mut gave_up = LOCKS[usize::try_from(hash % 64).unwrap_or_default()].lock();
-        // A call that queued behind one that gave up has waited as long.
-        let has_waited = gave_up.is_some_and(|at| asked < at);
+        let (id, asked) = (self.folder_id(), Instant::now());
+        let mut gave_up = bucket(id).lock();
+        // A call that queued behind one that gave up on the same folder has waited as long.
+        let has_waited = gave_up.is_some_and(|(folder, at)| id == Some(folder) && asked < at);
         let held = self.lock_file(if has_waited { patience / 20 } else { patience });
         if held.is_none() {
-            *gave_up = Some(Instant::now());
+            *gave_up = id.map(|id| (id, Instant::now()));
         }
         FolderLock { held, _own: gave_up }
+    }
+
+    /// The folder's identity is the same under every name, and stays when a file in it is replaced.
+    fn folder_id(&self) -> Option<FolderId> {
+        self.folder.dir_metadata().map(|about| (about.dev(), about.ino())).ok()
     }
 
     /// The lock between processes: each client starts its own hostler, and several may serve one folder.
@@ -147,11 +148,22 @@ impl Target {
     }
 }
 
+type FolderId = (u64, u64);
+
+/// The folder on which a call last gave up waiting for the lock between processes, and when. Several folders share a bucket.
+type GaveUp = Option<(FolderId, Instant)>;
+
+/// The lock between calls of this process.
+fn bucket(id: Option<FolderId>) -> &'static Mutex<GaveUp> {
+    static LOCKS: [Mutex<GaveUp>; 64] = [const { Mutex::new(None) }; 64];
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(id);
+    &LOCKS[usize::try_from(hash % 64).unwrap_or_default()]
+}
+
 /// The exclusive right to change files in a folder.
 pub(super) struct FolderLock {
     held: Option<File>,
-    /// When a call last gave up waiting for the lock between processes.
-    _own: MutexGuard<'static, Option<Instant>>,
+    _own: MutexGuard<'static, GaveUp>,
 }
 
 impl Drop for FolderLock {
@@ -276,6 +288,34 @@ mod tests {
         assert!(target.lock(&stop).is_err());
         other.try_lock().unwrap();
         assert!(target.lock_file(Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn giving_up_on_a_folder_shortens_no_wait_for_another() {
+        const PATIENCE: Duration = Duration::from_millis(300);
+        let folder = tempfile::tempdir().unwrap();
+        let mut numbers = 0..;
+        let mut next = || {
+            let path = folder.path().join(numbers.next().unwrap().to_string());
+            fs::create_dir(&path).unwrap();
+            (Target::unfollowed(&located(&path, "a")).unwrap(), File::open(path).unwrap())
+        };
+        let bucket_of = |target: &Target| bucket(target.folder_id());
+        let (first, first_foreign) = next();
+        // With 64 buckets, one of a few hundred folders shares that of the first.
+        let shares = |other: &(Target, File)| std::ptr::eq(bucket_of(&other.0), bucket_of(&first));
+        let (second, second_foreign) = std::iter::repeat_with(next).take(5000).find(shares).unwrap();
+        first_foreign.try_lock().unwrap();
+        second_foreign.try_lock().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(first.lock_within(PATIENCE).held.is_none()));
+            while !bucket_of(&first).is_locked() {
+                thread::yield_now();
+            }
+            let begun = Instant::now();
+            assert!(second.lock_within(PATIENCE * 2).held.is_none());
+            assert!(begun.elapsed() >= PATIENCE * 2, "{:?}", begun.elapsed());
+        });
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn replaced(text: &str, params: &Params) -> Result<(String, usize), NotReplaced>
         (old, new) = (old.replace('\n', "\r\n"), new.replace("\r\n", "\n").replace('\n', "\r\n"));
     }
     if old == new {
-        return refused("`old_text` and `new_text` are the same", "nothing is to be done");
+        return refused("`old_text` and `new_text` are the same", "no edit is needed");
     }
     let places: Vec<usize> = text.match_indices(&old).map(|(at, _)| at).collect();
     match places.len() {

@@ -4,14 +4,16 @@
 use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use fluent_uri::UriRef;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use ureq::config::Config as Settings;
 use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Error, ResponseExt};
+use ureq::{Agent, Error};
 
 use super::Allowed;
 use crate::builtin::Stop;
@@ -46,27 +48,39 @@ impl Web {
     }
 
     /// Fetches an address within a time limit. With headers, which may contain a key, no redirect is followed: no other origin may
-    /// get it.
+    /// get it. Each address on the way is checked like the first.
     pub fn get(&self, url: &str, headers: &[(&str, &str)], limit: Duration, stop: &Stop) -> Result<Response, Fault> {
-        let url = absolute(url)?;
+        let (agent, begun, mut here) = (self.agent(), Instant::now(), absolute(url)?);
+        for _ in 0..=REDIRECTS {
+            let left = limit.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+            let request = agent.get(&here).config().timeout_global(Some(left)).build();
+            let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            let mut answer = request.call().map_err(|error| explain(&here, &error, limit))?;
+            let status = answer.status().as_u16();
+            let is_redirect = matches!(status, 301..=303 | 307 | 308) && headers.is_empty();
+            if let Some(next) = answer.headers().get("location").filter(|_| is_redirect) {
+                here = joined(&here, &String::from_utf8_lossy(next.as_bytes()))?;
+                continue;
+            }
+            let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+            let content_type = content_type.unwrap_or_default().to_owned();
+            let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
+                .map_err(|error| fault(&here, &format!("the response was cut off: {error}")))?;
+            return Ok(Response { url: here.to_string(), status, content_type, body, is_cut });
+        }
+        Err(fault(&here, &format!("more than {REDIRECTS} redirects")))
+    }
+
+    fn agent(&self) -> Agent {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         let settings = Agent::config_builder()
-            .timeout_global(Some(limit.max(Duration::from_millis(1))))
-            .max_redirects(if headers.is_empty() { REDIRECTS } else { 0 })
+            .max_redirects(0)
             .http_status_as_error(false)
             .proxy(None)
             .user_agent(concat!("hostler/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)
             .build();
-        let agent = Agent::with_parts(settings, DefaultConnector::default(), Checked(self.allowed.clone()));
-        let request = headers.iter().fold(agent.get(&url), |request, (name, value)| request.header(*name, *value));
-        let mut answer = request.call().map_err(|error| explain(&url, &error, limit))?;
-        let here = answer.get_uri().clone();
-        let content_type = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        let content_type = content_type.unwrap_or_default().to_owned();
-        let (body, is_cut) = read(answer.body_mut().as_reader(), stop)
-            .map_err(|error| fault(&here, &format!("the response was cut off: {error}")))?;
-        Ok(Response { url: here.to_string(), status: answer.status().as_u16(), content_type, body, is_cut })
+        Agent::with_parts(settings, DefaultConnector::default(), Checked(self.allowed.clone()))
     }
 }
 
@@ -101,6 +115,26 @@ fn absolute(url: &str) -> Result<Uri, Fault> {
     Ok(uri)
 }
 
+/// The target of a redirect (RFC 3986, section 5).
+fn joined(here: &Uri, next: &str) -> Result<Uri, Fault> {
+    let target = fluent_uri::Uri::parse(encoded(&here.to_string())).ok().and_then(|base| {
+        let next = UriRef::parse(encoded(next)).ok()?;
+        next.resolve_against(&base).ok()
+    });
+    let invalid = || fault(here, &format!("it redirects to `{}`, which is not a valid URL", hidden(next)));
+    absolute(target.ok_or_else(invalid)?.as_str())
+}
+
+/// An address as servers and people write it, with what URLs do not allow percent-encoded.
+fn encoded(url: &str) -> String {
+    const PATH: &AsciiSet =
+        &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+    // Before the query, brackets hold the address of a host.
+    const QUERY: &AsciiSet = &PATH.add(b'[').add(b']');
+    let (path, query) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));
+    format!("{}{}", utf8_percent_encode(path, PATH), utf8_percent_encode(query, QUERY))
+}
+
 /// An address without credentials.
 fn hidden(url: &str) -> String {
     let shown: String = url.chars().take(200).collect();
@@ -127,7 +161,6 @@ fn explain(url: &Uri, error: &Error, limit: Duration) -> Fault {
             let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
             Fault::new(Code::ToolTimeout, format!("{url} did not answer within {limit}"))
         }
-        Error::TooManyRedirects => fault(url, &format!("more than {REDIRECTS} redirects")),
         Error::HostNotFound => fault(url, "host not found, or no network"),
         other => fault(url, &other.to_string()),
     }

@@ -138,6 +138,14 @@ pub(super) fn found(provider: SearchProvider, answer: &Response) -> Result<Vec<H
         );
         Fault::new(Code::ToolError, message)
     };
+    if (300..400).contains(&answer.status) {
+        let host = answer.url.split('/').nth(2).unwrap_or_default();
+        let message = format!(
+            "{host} redirects the search (status {}); set `url` under [builtin.web_search] in hostler.toml to the final address",
+            answer.status
+        );
+        return Err(Fault::new(Code::ToolError, message));
+    }
     if answer.status != 200 {
         return Err(failed(&format!("status {}", answer.status)));
     }
@@ -146,7 +154,7 @@ pub(super) fn found(provider: SearchProvider, answer: &Response) -> Result<Vec<H
         SearchProvider::DuckDuckGo => {
             let hits = of_page(&text);
             if hits.is_empty() && !text.contains("no-results") {
-                return Err(failed("it asks for a proof that a person is searching"));
+                return Err(failed("it requires a CAPTCHA"));
             }
             Ok(hits)
         }

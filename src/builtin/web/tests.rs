@@ -53,6 +53,10 @@ fn page_of(path: &str) -> Vec<u8> {
         "/login" => response("302 Found", "location: /json?next=https://example.com/\r\n", ""),
         "/round" => response("302 Found", "location: /round\r\n", ""),
         "/metadata" => response("302 Found", "location: http://169.254.169.254/latest/meta-data/\r\n", ""),
+        "/list/all?page=1" => response("302 Found", "location: ?page=2\r\n", ""),
+        "/odd" => response("302 Found", "location: naïve page?a[b]=1#part\r\n", ""),
+        "/credentials" => response("302 Found", "location: http://me:secret@127.0.0.1/\r\n", ""),
+        "/nowhere" => response("302 Found", "content-type: text/plain\r\n", "no address"),
         "/file" => response("302 Found", "location: file:///etc/passwd\r\n", ""),
         _ => response("404 Not Found", "content-type: text/plain\r\n", "nothing here"),
     }
@@ -116,8 +120,19 @@ async fn redirects_are_followed_and_each_is_checked() {
     let login = bench.call("fetch_url", url(&place, "/login")).await.unwrap();
     assert!(login["url"].as_str().unwrap().ends_with("/json?next=https://example.com/"), "{login}");
     bench.fails("fetch_url", url(&place, "/round"), Code::ToolError, "5 redirects").await;
-    let file = bench.call("fetch_url", url(&place, "/file")).await.unwrap();
-    assert_eq!((&file["url"], &file["status"]), (&format!("{place}/file:///etc/passwd").into(), &404.into()));
+    bench.fails("fetch_url", url(&place, "/file"), Code::InvalidParams, "expected http or https").await;
+    let (_, message) = bench.fault("fetch_url", url(&place, "/credentials")).await;
+    assert!(message.contains("contains credentials") && !message.contains("secret"), "{message}");
+    let stays = bench.call("fetch_url", url(&place, "/nowhere")).await.unwrap();
+    assert_eq!((&stays["status"], &stays["content"]), (&json!(302), &json!("no address")));
+    for (path, end) in [
+        ("/list/all?page=1", "/list/all?page=2"),
+        ("/moved/here", "/article"),
+        ("/odd", "/na%C3%AFve%20page?a%5Bb%5D=1"),
+    ] {
+        let page = bench.call("fetch_url", url(&place, path)).await.unwrap();
+        assert_eq!(page["url"], format!("{place}{end}"), "{path}");
+    }
 }
 
 #[test]
@@ -235,11 +250,13 @@ fn the_responses_of_providers_are_parsed() {
 #[test]
 fn an_unusable_response_is_reported() {
     let wrong = |provider, answer: &Response| found(provider, answer).unwrap_err().message;
-    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("a person"));
+    assert!(wrong(SearchProvider::DuckDuckGo, &answered("<p>Are you human?")).contains("CAPTCHA"));
     assert!(wrong(SearchProvider::SearXng, &answered("<html>")).contains("search.formats"));
     let busy = Response { status: 429, ..answered("") };
     let message = wrong(SearchProvider::Brave, &busy);
     assert!(message.starts_with("search.example did not answer the search (status 429)"), "{message}");
+    let moved = Response { status: 301, ..answered("") };
+    assert!(wrong(SearchProvider::Brave, &moved).contains("set `url` under [builtin.web_search]"));
     assert!(found(SearchProvider::DuckDuckGo, &answered("<div class='no-results'>")).unwrap().is_empty());
 }
 

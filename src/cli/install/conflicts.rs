@@ -1,9 +1,9 @@
 //! What exists already: the same tool, entries that would be replaced, tools that would be hidden or would hide it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::parcel::{Parcel, is_part};
@@ -16,7 +16,7 @@ use crate::registry::Catalogue;
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
     /// Entries of the folder that have to be set aside.
-    pub in_the_way: Vec<PathBuf>,
+    pub in_the_way: Vec<Existing>,
     /// What would be replaced and which names collide, in sentences: reasons to refuse it without --force.
     pub against: Vec<String>,
     /// What it hides in weaker folders.
@@ -25,6 +25,49 @@ pub(super) struct Conflicts {
     pub hidden_by: Vec<PathBuf>,
     /// Whether that folder is one of the configured ones.
     pub is_served: bool,
+}
+
+/// An entry of the folder as it was shown, to notice a change before it is removed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Existing {
+    pub path: PathBuf,
+    parts: BTreeMap<PathBuf, Part>,
+}
+
+/// Device and inode, and of all but folders also modification time and size.
+type Part = ((u64, u64), Option<(i64, i64, u64)>);
+
+impl Existing {
+    /// The entry with everything below it, except caches of Python, which a call may write.
+    pub fn at(path: &Path) -> Self {
+        let (mut parts, mut waiting) = (BTreeMap::new(), vec![path.to_owned()]);
+        while let Some(path) = waiting.pop() {
+            let Ok(about) = fs::symlink_metadata(&path) else { continue };
+            let content = (!about.is_dir()).then(|| (about.mtime(), about.mtime_nsec(), about.size()));
+            if about.is_dir() {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                waiting.extend(entries.filter(|entry| entry.file_name() != "__pycache__").map(|entry| entry.path()));
+            }
+            parts.insert(path, ((about.dev(), about.ino()), content));
+        }
+        Self { path: path.to_owned(), parts }
+    }
+
+    pub fn is_unchanged(&self) -> bool {
+        Self::at(&self.path) == *self
+    }
+
+    /// What it is, for people.
+    fn about(&self) -> String {
+        match (fs::read_link(&self.path), self.parts.get(&self.path)) {
+            (Ok(target), _) => format!("a link to {}", target.display()),
+            (_, Some((_, Some((.., bytes))))) => format!("a file of {bytes} bytes"),
+            _ => {
+                let files = self.parts.values().filter(|(_, content)| content.is_some()).count();
+                format!("a folder with {files} file{}", if files == 1 { "" } else { "s" })
+            }
+        }
+    }
 }
 
 /// Whether two paths are the same file, bytes and mode, or links to the same place, or folders of the same.
@@ -72,22 +115,26 @@ impl Conflicts {
     }
 
     fn look_at(&mut self, place: &Path) {
-        let Ok(about) = fs::symlink_metadata(place) else { return };
-        let what = match fs::read_link(place) {
-            Ok(target) => format!("a link to {}", target.display()),
-            Err(_) if about.is_dir() => "a folder".to_owned(),
-            Err(_) => format!("a file of {} bytes", about.len()),
-        };
-        self.against.push(format!("{} exists already, {what}", place.display()));
-        self.in_the_way.push(place.to_owned());
+        if fs::symlink_metadata(place).is_err() {
+            return;
+        }
+        let existing = Existing::at(place);
+        self.against.push(format!("{} exists already, {}", place.display(), existing.about()));
+        self.in_the_way.push(existing);
     }
 
     /// Compares with another file of the same folder.
     fn compare_within(&mut self, other: &ToolFile, found: &[ToolFile], target: &Path) {
         if found.iter().any(|file| file.pack == other.pack) {
-            self.against.push(format!("{} is also named `{}`", other.path.display(), other.pack));
+            let named = format!("{} is also named `{}`", other.path.display(), other.pack);
             let top = other.path.strip_prefix(target).ok().and_then(|below| below.iter().next());
-            self.in_the_way.extend(top.map(|top| target.join(top)));
+            let top = top.map_or_else(|| other.path.clone(), |top| target.join(top));
+            let existing = Existing::at(&top);
+            let whole = format!(", and all of {} would be removed: {}", top.display(), existing.about());
+            self.against.push(if top == other.path { named } else { named + &whole });
+            if !self.in_the_way.contains(&existing) {
+                self.in_the_way.push(existing);
+            }
         } else {
             self.against.extend(clash(other, found));
         }

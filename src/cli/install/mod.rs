@@ -25,13 +25,18 @@ pub(super) use staging::{hidden_name, sweep};
 pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path) -> Result<(), Refusal> {
     let parcel = Parcel::of(&directory.join(&args.path), args.link)?;
     let (target, is_own) = match &args.to {
-        Some(folder) => (plain_path(&directory.join(folder)), false),
+        Some(folder) => (directory.join(folder), false),
         None => (environment::user_tools(&wanted.environment), true),
     };
+    // A source below a linked folder must be recognised as one of its entries.
+    let target = plain_path(&target);
     let place = target.join(&parcel.top);
+    let already = |entry: &Path| {
+        let what = format!("{} is already in that folder", entry.display());
+        Err(Refusal::new(what, "pass another folder with --to DIR"))
+    };
     if parcel.source.canonicalize().is_ok_and(|real| real == place) {
-        let what = format!("{} is already in that folder", place.display());
-        return Err(Refusal::new(what, "pass another folder with --to DIR"));
+        return already(&place);
     }
     let mut staging = Staging::within(&target, is_own)?;
     staging.fill(&parcel)?;
@@ -51,6 +56,9 @@ pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let found: Vec<_> = catalogue.files.iter().map(|entry| entry.file.clone()).collect();
     let conflicts = Conflicts::of(&parcel, &found, &target, &app.config, &app.calls.registry.catalogue());
+    if let Some(entry) = conflicts.in_the_way.iter().find(|entry| parcel.overlaps(&entry.path)) {
+        return already(&entry.path);
+    }
     let surroundings = check::surroundings((*app.config).clone());
     let preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;
     style::note(&preview.as_text());

@@ -19,6 +19,8 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Piece {
     pub from: PathBuf,
     pub at: PathBuf,
+    /// Whether it was named or is a neighbour: only then may it be a link to a file.
+    pub may_be_link: bool,
 }
 
 /// All that is installed together.
@@ -69,7 +71,7 @@ impl Parcel {
     }
 
     fn of_file(source: PathBuf, name: PathBuf, is_link: bool) -> Self {
-        let pieces = vec![Piece { from: source.clone(), at: name.clone() }];
+        let pieces = vec![Piece { from: source.clone(), at: name.clone(), may_be_link: true }];
         Self { source, top: name.clone(), main: name, pieces, is_executable: false, is_link }
     }
 
@@ -87,7 +89,9 @@ impl Parcel {
             return Self::of_file(source, name, is_link);
         }
         let top = name.with_extension("");
-        let piece = |path: PathBuf| Some(Piece { at: top.join(path.strip_prefix(&folder).ok()?), from: path });
+        let piece = |path: PathBuf| {
+            Some(Piece { at: top.join(path.strip_prefix(&folder).ok()?), from: path, may_be_link: true })
+        };
         let pieces = files.into_iter().filter_map(piece).collect();
         Self { source, main: top.join(name), top, pieces, is_executable: false, is_link }
     }
@@ -105,6 +109,19 @@ impl Parcel {
             parcel.pieces = files_below(&parcel.source, &parcel.top)?;
         }
         Ok(parcel)
+    }
+
+    /// Whether an entry of a tools folder is a source of this parcel, holds one, is in one, or is a link on the way to one:
+    /// without that entry, a link to the source would lead nowhere.
+    pub fn overlaps(&self, entry: &Path) -> bool {
+        let is_entry = |part: &Path| {
+            let (Some(parent), Some(name)) = (part.parent(), part.file_name()) else { return false };
+            parent.canonicalize().is_ok_and(|parent| parent.join(name) == entry)
+        };
+        self.pieces.iter().any(|Piece { from, .. }| {
+            let real = from.canonicalize();
+            real.is_ok_and(|real| real.starts_with(entry) || entry.starts_with(real)) || from.ancestors().any(is_entry)
+        })
     }
 }
 
@@ -135,7 +152,7 @@ fn files_below(folder: &Path, name: &Path) -> Result<Vec<Piece>, Refusal> {
                 return Err(Refusal::new(what, "replace it by the file itself, or install the folder with --link"));
             }
             bytes += about.len();
-            found.push(Piece { from: path, at });
+            found.push(Piece { from: path, at, may_be_link: false });
             if found.len() > MOST_FILES || bytes > MOST_BYTES {
                 let what = format!("{} has more than {MOST_FILES} files or {} MB", folder.display(), MOST_BYTES >> 20);
                 return Err(Refusal::new(what, "move out what is not part of the tool, or install it with --link"));

@@ -88,7 +88,9 @@ impl<'a> Preview<'a> {
         }
         let against = &self.conflicts.against;
         if !against.is_empty() && !force {
-            return refused(against.join("; "), "pass --force to replace it".to_owned());
+            let is_replaced = !self.conflicts.in_the_way.is_empty();
+            let what = if is_replaced { "replace it" } else { "install it anyway" };
+            return refused(against.join("; "), format!("pass --force to {what}"));
         }
         None
     }

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use super::conflicts::Existing;
 use super::parcel::{Parcel, Piece};
 use crate::cli::style::{self, Refusal};
 
@@ -64,21 +65,39 @@ impl Staging {
     }
 
     /// Moves everything into place. What is `in_the_way` is set aside first, and put back if that fails; an entry of the same
-    /// name is replaced in one step, so that the tool is never missing.
-    pub fn place(&mut self, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), Refusal> {
+    /// name is replaced in one step, where the file system can do that, so that the tool is never missing.
+    pub fn place(&mut self, parcel: &Parcel, in_the_way: &[Existing]) -> Result<(), Refusal> {
+        if let Some(changed) = in_the_way.iter().find(|entry| !entry.is_unchanged()) {
+            let (source, entry) = (parcel.source.display(), changed.path.display());
+            let what = format!("{source} was not installed: {entry} changed meanwhile");
+            return Err(Refusal::new(what, "run the command again to see what would be replaced"));
+        }
+        let in_the_way: Vec<_> = in_the_way.iter().map(|entry| entry.path.clone()).collect();
+        self.place_by(&|from, to, flags| renameat_with(CWD, from, CWD, to, flags), parcel, &in_the_way)
+    }
+
+    fn place_by(&mut self, rename: Rename<'_>, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), Refusal> {
         let aside = self.folder.join(ASIDE);
         let mut moved = Vec::new();
         let placed = fs::create_dir(&aside).and_then(|()| {
             let (new, place) = (self.folder.join(&parcel.top), self.target.join(&parcel.top));
-            for path in in_the_way.iter().filter(|path| **path != place) {
+            let mut set_aside = |path: &PathBuf| {
                 let to = aside.join(moved.len().to_string());
-                fs::rename(path, &to)?;
-                moved.push((to, path));
+                rename_new(rename, path, &to)?;
+                moved.push((to, path.clone()));
+                Ok::<_, Error>(())
+            };
+            in_the_way.iter().filter(|path| **path != place).try_for_each(&mut set_aside)?;
+            if in_the_way.contains(&place) {
+                match rename(&new, &place, RenameFlags::EXCHANGE) {
+                    Err(error) if is_unsupported(error) => set_aside(&place)?,
+                    done => return Ok(done?),
+                }
             }
-            if in_the_way.contains(&place) { exchange(&new, &place, &aside) } else { rename_new(&new, &place) }
+            rename_new(rename, &new, &place)
         });
         let Err(error) = placed else { return Ok(()) };
-        let lost: Vec<_> = moved.into_iter().filter(|(from, to)| rename_new(from, to).is_err()).collect();
+        let lost: Vec<_> = moved.into_iter().filter(|(from, to)| rename_new(rename, from, to).is_err()).collect();
         self.keeps = !lost.is_empty();
         let state = if self.keeps {
             format!("replaced files could not be put back and are in {}", aside.display())
@@ -111,11 +130,14 @@ fn copy(piece: &Piece, to: &Path, is_link: bool) -> io::Result<()> {
         return symlink(&piece.from, to);
     }
     // The file may have been replaced by a pipe, and opening that would block.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut from = File::from(openat(CWD, &piece.from, flags, Mode::empty())?);
+    let follow = if piece.may_be_link { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | follow;
+    let changed = || Error::other("it is no longer a regular file");
+    let opened = openat(CWD, &piece.from, flags, Mode::empty());
+    let mut from = File::from(opened.map_err(|error| if error == Errno::LOOP { changed() } else { error.into() })?);
     let about = from.metadata()?;
     if !about.is_file() {
-        return Err(Error::other("it is no longer a regular file"));
+        return Err(changed());
     }
     let mut copy = File::create_new(to)?;
     io::copy(&mut from, &mut copy)?;
@@ -148,26 +170,20 @@ fn is_over(pid: i32) -> bool {
     u32::try_from(pid) == Ok(std::process::id()) || Pid::from_raw(pid).is_some_and(is_gone)
 }
 
-/// Replaces an entry; the old one is then in the staging folder. Where the file system cannot do that in one step, the old one
-/// is moved to `aside` first.
-fn exchange(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
-    match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            let old = aside.join("replaced");
-            fs::rename(place, &old)?;
-            rename_new(new, place).inspect_err(|_| drop(rename_new(&old, place)))
-        }
-        done => Ok(done?),
-    }
+/// Tests substitute a file system that cannot exchange two entries.
+type Rename<'a> = &'a dyn Fn(&Path, &Path, RenameFlags) -> Result<(), Errno>;
+
+/// Some file systems, such as network ones, cannot exchange, or check and rename in one step.
+fn is_unsupported(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }
 
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_new(rename: Rename<'_>, from: &Path, to: &Path) -> io::Result<()> {
     let taken = || Error::new(ErrorKind::AlreadyExists, format!("{} was created meanwhile", to.display()));
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    match rename(from, to, RenameFlags::NOREPLACE) {
         Err(Errno::EXIST) => Err(taken()),
-        // Some file systems, such as network ones, cannot check and rename in one step.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if fs::symlink_metadata(to).is_ok() => Err(taken()),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => fs::rename(from, to),
+        Err(error) if is_unsupported(error) && fs::symlink_metadata(to).is_ok() => Err(taken()),
+        Err(error) if is_unsupported(error) => fs::rename(from, to),
         done => Ok(done?),
     }
 }
@@ -190,5 +206,57 @@ mod tests {
         drop(Staging::within(target.path(), true).unwrap());
         assert!(!left[0].exists() && !left[1].exists() && left[2].join(ASIDE).join("0").exists());
         assert_eq!(fs::read_dir(target.path()).unwrap().count(), 1, "its own is gone too");
+    }
+
+    #[test]
+    fn a_file_that_was_swapped_for_a_link_is_not_copied() {
+        let (work, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let pack = work.path().join("pack");
+        fs::create_dir(&pack).unwrap();
+        for path in [pack.join("pack.py"), pack.join("data"), work.path().join("secret")] {
+            fs::write(path, "").unwrap();
+        }
+        let parcel = Parcel::of(&pack, false).unwrap();
+        fs::remove_file(pack.join("data")).unwrap();
+        symlink("../secret", pack.join("data")).unwrap();
+        let staging = Staging::within(target.path(), true).unwrap();
+        assert!(staging.fill(&parcel).unwrap_err().to_string().contains("no longer a regular file"));
+        symlink("pack/pack.py", work.path().join("named.py")).unwrap();
+        staging.fill(&Parcel::of(&work.path().join("named.py"), false).unwrap()).unwrap();
+        assert!(staging.folder.join("named.py").is_file());
+    }
+
+    #[test]
+    fn a_replaced_file_that_cannot_be_put_back_is_kept() {
+        let (work, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (source, place) = (work.path().join("one.py"), target.path().join("one.py"));
+        fs::write(&source, "new").unwrap();
+        for is_created_meanwhile in [false, true] {
+            fs::write(&place, "mine").unwrap();
+            let parcel = Parcel::of(&source, false).unwrap();
+            let mut staging = Staging::within(target.path(), true).unwrap();
+            staging.fill(&parcel).unwrap();
+            let aside = staging.folder.join(ASIDE);
+            let rename = |from: &Path, to: &Path, flags: RenameFlags| {
+                if flags == RenameFlags::EXCHANGE {
+                    return Err(Errno::INVAL);
+                }
+                renameat_with(CWD, from, CWD, to, flags)?;
+                if is_created_meanwhile && *from == place {
+                    fs::write(&place, "theirs").unwrap();
+                }
+                Ok(())
+            };
+            let placed = staging.place_by(&rename, &parcel, std::slice::from_ref(&place));
+            drop(staging);
+            let content = fs::read_to_string(&place).unwrap();
+            assert_eq!(
+                (placed.is_err(), content.as_str()),
+                if is_created_meanwhile { (true, "theirs") } else { (false, "new") }
+            );
+            let kept: Vec<_> = fs::read_dir(aside).into_iter().flatten().flatten().map(|old| old.path()).collect();
+            let kept: Vec<_> = kept.iter().map(|old| fs::read_to_string(old).unwrap()).collect();
+            assert_eq!(kept, if is_created_meanwhile { vec!["mine"] } else { vec![] });
+        }
     }
 }

@@ -160,7 +160,7 @@ pub(in crate::cli) struct Warm {
     /// Packs or tools; all if none is given
     #[arg(value_name = "TOOL", add = ArgValueCompleter::new(complete::packs))]
     pub names: Vec<String>,
-    /// Remove environments that were not used for --unused-for
+    /// Remove environments unused for longer than --unused-for
     #[arg(long)]
     pub prune: bool,
     /// The age of unused environments to remove

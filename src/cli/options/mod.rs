@@ -70,7 +70,7 @@ pub(super) enum Command {
     /// Print a completion script for commands, tools and their arguments
     #[command(after_help = help(include_str!("../help/completions.txt")))]
     Completions(Completions),
-    /// Check whether everything that tools need works here, and what to do where it does not
+    /// Check what tools need on this machine, and how to fix it
     Doctor(Doctor),
     /// Build environments before the first call
     Warm(Warm),
