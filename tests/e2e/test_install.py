@@ -400,6 +400,19 @@ class Linked(Place):
 
 
 class Replaced(Place):
+    def test_the_lock_of_an_earlier_tool_goes_with_it(self):
+        write_tool(self.work, "one", ONE)
+        self.own.mkdir(parents=True)
+        for earlier in (("one.py", "one.py.lock"), ("one.py.lock",)):
+            for name in earlier:
+                (self.own / name).write_text(f"# earlier {name}\n")
+            done = self.install("one.py", "--yes")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("one.py.lock exists already", done.stderr)
+            self.installed("one.py", "--force")
+            self.assertEqual(self.files(self.own), ["one.py"])
+            (self.own / "one.py").unlink()
+
     def test_an_identical_tool_is_left_and_not_run(self):
         ran = self.folder / "ran"
         script(self.work, "say", f"#!/bin/sh\necho x >> {ran}\necho '{{}}'\n")

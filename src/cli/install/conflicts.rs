@@ -1,7 +1,7 @@
 //! What exists already: the same tool, entries that would be replaced, tools that would be hidden or would hide it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -99,6 +99,10 @@ impl Conflicts {
         let mut conflicts = Self::default();
         let place = target.join(&parcel.top);
         conflicts.look_at(&place);
+        // The lock of an earlier tool would pin the new one's packages. A tool with a lock becomes a folder with it inside.
+        if let Some(name) = parcel.top.file_stem().and_then(OsStr::to_str).filter(|_| !parcel.is_executable) {
+            conflicts.look_at(&target.join(format!("{name}.py.lock")));
+        }
         let others = scan_all(&[target.to_owned()], None, &Answers::default()).files;
         for other in others.iter().filter(|other| !other.path.starts_with(&place)) {
             conflicts.compare_within(other, found, target);

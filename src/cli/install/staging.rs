@@ -64,8 +64,9 @@ impl Staging {
         })
     }
 
-    /// Moves everything into place. What is `in_the_way` is set aside first, and put back if that fails; an entry of the same
-    /// name is replaced in one step, where the file system can do that, so that the tool is never missing.
+    /// Moves everything into place. An entry of the same name is replaced in one step, where the file system can do that. What
+    /// else is `in_the_way` is set aside afterwards, so that the tool is never missing, even if this run is killed. If any of it
+    /// fails, all is put back.
     pub fn place(&mut self, parcel: &Parcel, in_the_way: &[Existing]) -> Result<(), Refusal> {
         if let Some(changed) = in_the_way.iter().find(|entry| !entry.is_unchanged()) {
             let (source, entry) = (parcel.source.display(), changed.path.display());
@@ -79,28 +80,40 @@ impl Staging {
     fn place_by(&mut self, rename: Rename<'_>, parcel: &Parcel, in_the_way: &[PathBuf]) -> Result<(), Refusal> {
         let aside = self.folder.join(ASIDE);
         let mut moved = Vec::new();
+        let (new, place) = (self.folder.join(&parcel.top), self.target.join(&parcel.top));
+        let (mut is_placed, mut is_exchanged) = (false, false);
         let placed = fs::create_dir(&aside).and_then(|()| {
-            let (new, place) = (self.folder.join(&parcel.top), self.target.join(&parcel.top));
             let mut set_aside = |path: &PathBuf| {
                 let to = aside.join(moved.len().to_string());
                 rename_new(rename, path, &to)?;
                 moved.push((to, path.clone()));
                 Ok::<_, Error>(())
             };
-            in_the_way.iter().filter(|path| **path != place).try_for_each(&mut set_aside)?;
             if in_the_way.contains(&place) {
                 match rename(&new, &place, RenameFlags::EXCHANGE) {
                     Err(error) if is_unsupported(error) => set_aside(&place)?,
-                    done => return Ok(done?),
+                    done => {
+                        done?;
+                        is_exchanged = true;
+                    }
                 }
             }
-            rename_new(rename, &new, &place)
+            if !is_exchanged {
+                rename_new(rename, &new, &place)?;
+            }
+            is_placed = true;
+            in_the_way.iter().filter(|path| **path != place).try_for_each(set_aside)
         });
         let Err(error) = placed else { return Ok(()) };
-        let lost: Vec<_> = moved.into_iter().filter(|(from, to)| rename_new(rename, from, to).is_err()).collect();
-        self.keeps = !lost.is_empty();
+        let is_back = match (is_placed, is_exchanged) {
+            (true, true) => rename(&new, &place, RenameFlags::EXCHANGE).is_ok(),
+            (true, false) => rename_new(rename, &place, &new).is_ok(),
+            (false, _) => true,
+        };
+        let back = moved.into_iter().rev().filter(|(from, to)| rename_new(rename, from, to).is_err());
+        self.keeps = back.count() > 0 || !is_back;
         let state = if self.keeps {
-            format!("replaced files could not be put back and are in {}", aside.display())
+            format!("replaced files could not be put back and are in {}", self.folder.display())
         } else {
             "nothing was changed".to_owned()
         };
