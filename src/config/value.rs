@@ -117,7 +117,7 @@ impl<T: Word> FromToml for T {
     fn from_toml(value: &DeValue<'_>) -> Result<Self, Diagnosis> {
         value.as_str().and_then(Self::of).ok_or_else(|| {
             let words: Vec<String> = Self::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-            mismatch(&format!("one of {}", words.join(", ")), value, "")
+            mismatch(&format!("one of {}", words.join(", ")), value, "write one of them")
         })
     }
 }

@@ -121,7 +121,7 @@ fn errors_inside_a_header_name_line_and_key() {
         ("requires-python = \"3.11\"", 3, "requires-python = \">=3.11\""),
         ("dependancies = []", 3, "did you mean `dependencies`?"),
         ("[tool.hosteler]\npack = \"x\"", 3, "[tool.hostler]"),
-        ("tool = 3", 3, "`tool`: expected a table, got 3"),
+        ("tool = 3", 3, "`tool`: expected a table, got a number"),
         ("timeout = \"3s\"", 3, "[tool.hostler]"),
         ("[tool]\ntimeout = \"3s\"", 4, "[tool.hostler]"),
         ("[hostler]\ntimeout = \"3s\"", 3, "[tool.hostler]"),
