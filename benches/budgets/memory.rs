@@ -85,9 +85,9 @@ fn only_child(keeper: u64) -> Fallible<u64> {
     Ok(children.trim().parse().map_err(|_| format!("the keeper has not one child but {children:?}"))?)
 }
 
-/// The memory of the process that serves, in MB.
+/// The memory of its own of the process that serves, in MB: pages of files come and go.
 pub fn supervisor(peer: &Peer) -> Fallible<f64> {
-    resident(only_child(u64::from(peer.pid()))?, "VmRSS")
+    resident(only_child(u64::from(peer.pid()))?, "RssAnon")
 }
 
 /// An interpreter that waits for its input, as a worker does.

@@ -116,13 +116,13 @@ pub fn hundred(ground: &Ground) -> Fallible<Vec<Measured>> {
         )
         .from(format!("{crowded} µs ÷ {alone} µs")),
         Measured::against(
-            "supervisor RSS, 100 workers alive ÷ 1 (1,000 files)",
+            "supervisor's own memory, 100 workers alive ÷ 1 (1,000 files)",
             after / before,
             "",
             rss_now,
             Target::Open,
         )
         .from(format!("{} MB ÷ {} MB", rounded(after), rounded(before))),
-        Measured::plain("supervisor RSS for each idle worker", (after - before) * 1024.0 / f64::from(ALIVE - 1), " KB"),
+        Measured::plain("supervisor's own memory for each idle worker", (after - before) * 1024.0 / f64::from(ALIVE - 1), " KB"),
     ])
 }
