@@ -123,6 +123,10 @@ pub fn hundred(ground: &Ground) -> Fallible<Vec<Measured>> {
             Target::Open,
         )
         .from(format!("{} MB ÷ {} MB", rounded(after), rounded(before))),
-        Measured::plain("supervisor's own memory for each idle worker", (after - before) * 1024.0 / f64::from(ALIVE - 1), " KB"),
+        Measured::plain(
+            "supervisor's own memory for each idle worker",
+            (after - before) * 1024.0 / f64::from(ALIVE - 1),
+            " KB",
+        ),
     ])
 }
