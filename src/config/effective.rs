@@ -115,14 +115,16 @@ impl Config {
         tool: &EffectiveTool,
         declared: Option<&ToolLayer>,
     ) -> FunctionSettings {
-        let own = self.functions.get(&format!("{pack}.{function}")).cloned().unwrap_or_default();
-        let asked = declared.cloned().unwrap_or_default();
-        let policy = asked.policy.under(tool.policy.clone()).under(own.policy);
+        // Borrowed: a layer is large, and catalogues have thousands of functions.
+        let own = self.functions.get(&format!("{pack}.{function}"));
+        let policy = |layer: Option<&ToolLayer>| layer.map(|layer| layer.policy.clone()).unwrap_or_default();
+        let timeout = |layer: Option<&ToolLayer>| layer.and_then(|layer| layer.timeout.clone());
+        let effects = |layer: Option<&ToolLayer>| layer.and_then(|layer| layer.effects.clone());
         FunctionSettings {
-            timeout: strongest(self.call_timeout.clone().or(own.timeout), &tool.timeout, asked.timeout),
-            effects: strongest(own.effects, &tool.effects, asked.effects),
-            validate: strongest(own.validate, &tool.validate, None),
-            policy,
+            timeout: strongest(self.call_timeout.clone().or(timeout(own)), &tool.timeout, timeout(declared)),
+            effects: strongest(effects(own), &tool.effects, effects(declared)),
+            validate: strongest(own.and_then(|own| own.validate.clone()), &tool.validate, None),
+            policy: policy(declared).under(tool.policy.clone()).under(policy(own)),
         }
     }
 }
