@@ -253,6 +253,7 @@ mod tests {
         assert!(matches!(parse(br#"{"method":"a","id":null}"#), Incoming::Notification { .. }));
         assert!(matches!(parse(br#"{"id":1,"result":null}"#), Incoming::Response { answer: Ok(_), .. }));
         assert!(matches!(parse(br#"{"id":1,"error":{}}"#), Incoming::Response { answer: Err(_), .. }));
+        assert!(matches!(parse(br#"[{"method":"ping","id":1}]"#), Incoming::Unreadable(_)), "a batch");
         for line in ["", "   ", "npm warn something", "[1"] {
             assert!(matches!(parse(line.as_bytes()), Incoming::Noise), "{line}");
         }

@@ -72,10 +72,21 @@ struct Requests {
 }
 
 impl Requests {
-    fn add(&mut self, id: &RequestId, running: Running) -> u64 {
+    /// The number of a new request, unless its id is in use.
+    fn accept(&mut self, id: &RequestId) -> Result<u64, Refused> {
+        if self.of_id.contains_key(id) {
+            return Err(ErrorData::invalid_request("a request with this id is still running", None));
+        }
         self.last += 1;
-        self.of_id.insert(id.clone(), (self.last, running));
-        self.last
+        self.of_id.insert(id.clone(), (self.last, Running::Accepted));
+        Ok(self.last)
+    }
+
+    /// What runs for a request, which may already have ended and been removed.
+    fn set(&mut self, id: &RequestId, number: u64, now: Running) {
+        if let Some((_, running)) = self.of_id.get_mut(id).filter(|(own, _)| *own == number) {
+            *running = now;
+        }
     }
 
     fn has(&self, id: &RequestId, number: u64) -> bool {
@@ -87,8 +98,9 @@ impl Requests {
     }
 }
 
+/// What runs for a request.
 enum Running {
-    /// A call that is being accepted.
+    /// Nothing yet: the request is being accepted.
     Accepted,
     Call(CallHandle),
     Subscription(AbortHandle),
@@ -181,7 +193,7 @@ impl McpSession {
             }
             ("subscriptions/listen", Rules::Modern) => {
                 let Listen { notifications } = read(method, params, line)?;
-                self.subscribe(id, notifications);
+                self.subscribe(id, notifications)?;
             }
             _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None)),
         }
@@ -215,10 +227,7 @@ impl McpSession {
         let CallParams { name, arguments, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
         let Terms { rules, caller, samples, level } = self.state.lock().terms(meta)?;
-        if self.running.lock().of_id.contains_key(id) {
-            return Err(ErrorData::invalid_request("a request with this id is still running", None));
-        }
-        let number = self.running.lock().add(id, Running::Accepted);
+        let number = self.running.lock().accept(id)?;
         let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
         let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
         let request = CallRequest {
@@ -233,10 +242,7 @@ impl McpSession {
             chain: Vec::new(),
         };
         let handle = self.session.start(request);
-        // The call may already have ended and been removed.
-        if let Some((_, running)) = self.running.lock().of_id.get_mut(id).filter(|(own, _)| *own == number) {
-            *running = Running::Call(handle);
-        }
+        self.running.lock().set(id, number, Running::Call(handle));
         Ok(())
     }
 
@@ -259,7 +265,8 @@ impl McpSession {
         self.running.lock().has(id, number)
     }
 
-    fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) {
+    fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) -> Result<(), Refused> {
+        let number = self.running.lock().accept(id)?;
         let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
         let listening = {
             let mut open = self.listening.lock();
@@ -267,7 +274,8 @@ impl McpSession {
             while open.try_join_next().is_some() {}
             open.spawn(listen)
         };
-        self.running.lock().add(id, Running::Subscription(listening));
+        self.running.lock().set(id, number, Running::Subscription(listening));
+        Ok(())
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>) {

@@ -78,6 +78,29 @@ class WithHandshake(unittest.TestCase):
             answer = wire.answer(number)["result"]
             self.assertEqual((answer["isError"], answer["structuredContent"].get("number")), (False, 100 + number))
 
+    def test_a_cancelled_listener_of_a_joined_call_hears_no_more_of_it(self):
+        folder = scratch(self)
+        write_tool(folder, "steps", "import hostler, time\ndef walk() -> str:\n    for step in range(400):\n"
+                                    "        hostler.progress(step)\n        time.sleep(0.005)\n    return 'there'\n")
+        wire = self.open(folder)
+        for number in (1, 2):
+            wire.send(request(number, "tools/call", name="steps_walk", arguments={}, _meta={"hostler/key": "k", "progressToken": number}))
+        seen = set()
+        while seen != {1, 2}:
+            seen.add(wire.until("notifications/progress")["params"]["progressToken"])
+        wire.send(cancelled(1))
+        self.assertEqual(wire.answer(2)["result"]["structuredContent"]["result"], "there")
+        tokens = [note["params"]["progressToken"] for note in wire.notes if note["method"] == "notifications/progress"]
+        self.assertNotIn(1, tokens[-100:])
+        self.assertIn(2, tokens[-100:])
+
+    def test_null_stands_for_metadata_that_is_left_out_and_batches_are_refused(self):
+        wire = self.open()
+        wire.send(request(1, "tools/call", name="plain_greet", arguments=None, _meta=None))
+        self.assertFalse(wire.answer(1)["result"]["isError"])
+        wire.send(b'[{"jsonrpc": "2.0", "id": 2, "method": "ping"}]\n')
+        self.assertEqual(wire.answer(None)["error"]["code"], -32600)
+
     def test_a_key_joins_the_same_running_request_and_no_other(self):
         wire = self.open()
         wire.send(keyed(1, "slow_nap", seconds=60) + keyed(2, "slow.nap", seconds=60) + keyed(3, "slow_nap", seconds=61))
@@ -149,6 +172,13 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
         wire.send(inline(3, "plain_greet"))
         self.assertFalse(wire.answer(3)["result"]["isError"])
 
+    def test_a_subscription_does_not_take_the_id_of_a_running_call(self):
+        with Wire() as wire:
+            wire.send(inline(1, "slow_nap", meta={**INLINE, "progressToken": 1}, seconds=60))
+            wire.until("notifications/progress")
+            wire.send(request(1, "subscriptions/listen", notifications={"toolsListChanged": True}, _meta=INLINE))
+            self.assertEqual(wire.answer(1)["error"]["code"], -32600)
+
     def test_methods_of_older_revisions_are_gone(self):
         wire = self.open()
         for number, method in enumerate(("ping", "logging/setLevel")):
@@ -172,7 +202,7 @@ class WithoutHandshake(unittest.IsolatedAsyncioTestCase):
 
 
 class WhoEndedIt(unittest.TestCase):
-    """A call without a result is in the log, with who ended it, also when nobody reads its answer."""
+    """A call without a result is in the log, with who ended it, even if its answer is not read."""
 
     def logged(self, end):
         gate = scratch(self) / "gate"
