@@ -17,8 +17,7 @@ const WORTH: usize = 5 << 20;
 /// Releases program text that startup or rare work used, a moment after each burst of activity; `active` completes
 /// when there was some. An idle process is not woken.
 pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
-    // What calls keep resident: known at the first look after a release.
-    let mut usual = Some(0);
+    let mut usual = Usual(Some(0));
     // A client may list the tools and not call any for long.
     let mut startup = std::pin::pin!(tokio::time::sleep(STARTUP));
     loop {
@@ -27,11 +26,24 @@ pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
             () = active() => tokio::time::sleep(SETTLE).await,
         }
         let Some(held) = file_pages() else { return };
-        if held > *usual.get_or_insert(held) + WORTH {
+        if usual.is_exceeded(held) {
             release(&Which::TextOf(program()));
             tracing::debug!(before = held, after = file_pages(), "released program text");
-            usual = None;
         }
+    }
+}
+
+/// The resident file pages that calls need anyway, in bytes: measured at the first look after a release.
+struct Usual(Option<usize>);
+
+impl Usual {
+    /// Whether a release is worth its faults now.
+    fn is_exceeded(&mut self, held: usize) -> bool {
+        let is_exceeded = held > *self.0.get_or_insert(held) + WORTH;
+        if is_exceeded {
+            self.0 = None;
+        }
+        is_exceeded
     }
 }
 
@@ -120,6 +132,14 @@ fn range(word: &str) -> Option<(usize, usize)> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_steady_load_pays_for_one_release() {
+        let mut usual = Usual(Some(0));
+        let looks = [11, 8, 8, 9, 8, 14, 8, 8];
+        let released = looks.map(|megabytes| usual.is_exceeded(megabytes << 20));
+        assert_eq!(released, [true, false, false, false, false, true, false, false]);
+    }
 
     #[test]
     fn only_unmodified_file_pages_are_released() {

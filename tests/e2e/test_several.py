@@ -1,6 +1,7 @@
 """Several workers and what all tools share: growth, limits, replacement, repeated deaths, what an operator sees."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import unittest
@@ -354,26 +355,24 @@ def file_pages(pid):
 
 
 class Operator(unittest.TestCase):
-    @unittest.skipUnless(Path("/proc/self/status").exists(), "memory is released on Linux only")
-    def test_program_text_is_released_after_a_call_and_the_next_is_answered(self):
+    @contextlib.contextmanager
+    def after_a_call(self):
         folder = scratch(self)
         write_tool(folder / "tools", "many", WAITS)
         with Wire(folder / "tools") as wire:
             wire.open()
-            wire.send(call(1, "many_pid"))
-            worker = wire.answer(1)["result"]["structuredContent"]["result"]
+            yield wire, wire.value(1, "many_pid")
+
+    @unittest.skipUnless(Path("/proc/self/status").exists(), "memory is released on Linux only")
+    def test_program_text_is_released_after_a_call_and_the_next_is_answered(self):
+        with self.after_a_call() as (wire, worker):
             before = file_pages(wire.supervisor)
             eventually(lambda: file_pages(wire.supervisor) < before / 2, "half of it is released")
             wire.send(call(2, "many_pid"))
             self.assertEqual(wire.answer(2)["result"]["structuredContent"]["result"], worker)
 
     def test_usr1_shows_how_everything_stands(self):
-        folder = scratch(self)
-        write_tool(folder / "tools", "many", WAITS)
-        with Wire(folder / "tools") as wire:
-            wire.open()
-            wire.send(call(1, "many_pid"))
-            worker = wire.answer(1)["result"]["structuredContent"]["result"]
+        with self.after_a_call() as (wire, worker):
             os.kill(wire.process.pid, signal.SIGUSR1)
             told = b""
             while b"idle" not in told:
