@@ -246,7 +246,7 @@ impl Call {
         serde_json::from_str(answer.get()).map_err(wrong)
     }
 
-    /// The output of a program on hostler's `PATH`; `None` where there is none, it fails or prints nothing.
+    /// The output of a program on hostler's `PATH`; `None` if it is not found, fails or prints nothing.
     pub(super) async fn output_of(&self, name: &str, words: &[&str], limit: Duration, most: usize) -> Option<String> {
         let launch = Launch::new(self.find_program(name)?).args(words).envs(self.env());
         let program = Once { launch, input: Vec::new(), limit, most, tail: USUAL_TAIL, grace: Grace::NONE };
