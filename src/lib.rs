@@ -75,8 +75,9 @@ mod telemetry;
 
 pub use self::hostler::{Hostler, HostlerBuilder, OpenError, ToolInfo};
 pub use call::{
-    Answer, Arguments, CallContext, CallCounts, CallEvent, CallHandle, CallRequest, Caller, Layer, LayerFuture, Llm,
-    LlmMessage, LlmRequest, LlmRole, Next, Session, SessionId,
+    Answer, Arguments, Asking, CallContext, CallCounts, CallEvent, CallHandle, CallRequest, Caller, ClientError,
+    ClientFeatures, Elicitation, Elicited, Feature, Layer, LayerFuture, LlmImage, LlmMessage, LlmRequest, LlmRole,
+    Next, Root, Session, SessionId,
 };
 pub use config::tool::Effects;
 pub use config::{Config, ConfigError, ConfigOptions, Environment};

@@ -241,7 +241,7 @@ impl Call {
         })?;
         let params = to_raw_value(params).map_err(wrong)?;
         let left = self.timeout.saturating_sub(self.begun.elapsed());
-        let answer = host.answer(Ask { method, params, left }).await;
+        let answer = host.answer(Ask { method, params, left, arguments: None, waits: None }).await;
         let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
         serde_json::from_str(answer.get()).map_err(wrong)
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::host::AskContext;
 use super::request::CallRequest;
 use crate::config::tool::Effects;
 use crate::outcome::{Cancelled, Canceller, Outcome};
@@ -73,6 +74,16 @@ impl CallHandle {
         }
     }
 
+    /// Another handle, unless the call has ended or is being cancelled.
+    pub(crate) fn join(&self) -> Option<CallHandle> {
+        self.call.join()
+    }
+
+    /// Adds a listener. If the call has ended, it receives the outcome at once.
+    pub(crate) fn listen(&self, listener: Arc<dyn Listener>) {
+        self.call.listen(&listener);
+    }
+
     /// All further events, the outcome last. A reader that falls more than 1,024 events behind misses some.
     pub fn events(&self) -> mpsc::Receiver<CallEvent> {
         let (sender, events) = mpsc::channel(MAX_UNREAD_EVENTS);
@@ -89,6 +100,8 @@ pub(super) struct RunningCall {
     pub joinable: Option<(String, serde_json::Value)>,
     pub cancellation: Cancellation,
     effects: OnceLock<Effects>,
+    /// What answers its requests; `None` before it runs and once it has ended. Locked only briefly.
+    pub asks: Mutex<Option<AskContext>>,
     /// Locked only to add or to copy.
     listeners: Mutex<Vec<Arc<dyn Listener>>>,
     /// Handles that have not cancelled.
@@ -106,6 +119,7 @@ impl RunningCall {
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),
+            asks: Mutex::new(None),
             listeners: Mutex::new(vec![Arc::clone(&request.listener)]),
             interest: AtomicUsize::new(0),
             outcome: OnceLock::new(),
@@ -163,6 +177,7 @@ impl RunningCall {
             }
             std::mem::take(&mut *listeners)
         };
+        *self.asks.lock() = None;
         for listener in listeners {
             listener.ended(&outcome);
         }
@@ -205,6 +220,10 @@ impl std::fmt::Debug for RunningCall {
 impl Listener for RunningCall {
     fn note(&self, text: &str) {
         self.each(|listener| listener.note(text));
+    }
+
+    fn goes_on(&self) {
+        self.each(|listener| listener.goes_on());
     }
 
     fn progress(&self, note: &ProgressNote) {

@@ -1,100 +1,95 @@
-//! Host access: a tool's requests for other tools, the catalogue, the configuration and the client's model.
+//! Host access: a tool's requests for other tools, the catalogue and the configuration. `questions` holds those to the client.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::layer::CallContext;
+use super::client::Answer;
+use super::handle::RunningCall;
+use super::questions::Questions;
 use super::waits::Wait;
 use super::{CallRequest, CallService};
 use crate::pool::{Caller, Listener};
 use crate::protocol::{HostMethod, WireError, wire_code};
+use crate::registry::Tool;
 use crate::worker::{Ask, HostAccess};
-
-/// A request to the client's language model.
-#[derive(Debug, Clone, Deserialize)]
-pub struct LlmRequest {
-    /// The prompt.
-    #[serde(default)]
-    pub prompt: Option<String>,
-    /// A conversation, instead of a prompt.
-    #[serde(default)]
-    pub messages: Vec<LlmMessage>,
-    /// The system prompt.
-    #[serde(default)]
-    pub system: Option<String>,
-    /// The longest answer.
-    #[serde(default)]
-    pub max_tokens: Option<u32>,
-}
-
-/// One message of a conversation.
-#[derive(Debug, Clone, Deserialize)]
-pub struct LlmMessage {
-    /// The speaker.
-    pub role: LlmRole,
-    /// The text.
-    pub content: String,
-}
-
-/// The role of a speaker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LlmRole {
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// The boxed future of an answer.
-pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
-
-/// The client's language model.
-pub trait Llm: Send + Sync {
-    /// Sends the request; the error is a sentence for the tool's author.
-    fn ask(&self, request: LlmRequest) -> Answer<'_, String, String>;
-}
 
 struct CallHost {
     service: Weak<CallService>,
     chain: Vec<String>,
-    listener: Arc<dyn Listener>,
-    llm: Option<Arc<dyn Llm>>,
     caller: Arc<Caller>,
+    questions: Questions,
+    /// Whether it may ask more than its client.
+    has_host_access: bool,
+    has_client_access: bool,
 }
 
-/// The host access of one call.
-pub(super) fn access(service: &Arc<CallService>, call: &CallContext) -> Arc<dyn HostAccess> {
-    let mut chain = call.request.chain.clone();
-    chain.push(call.tool.name.clone());
-    Arc::new(CallHost {
-        service: Arc::downgrade(service),
-        chain,
-        listener: Arc::clone(&call.running) as Arc<dyn Listener>,
-        llm: call.request.llm.clone(),
-        caller: Arc::clone(&call.request.caller),
-    })
+/// What a running call asks is answered with this, made when it asks: most calls ask nothing.
+#[derive(Clone)]
+pub(super) struct AskContext {
+    pub service: Weak<CallService>,
+    pub running: Weak<RunningCall>,
+    pub tool: Arc<Tool>,
+    pub request: Arc<CallRequest>,
 }
 
-impl HostAccess for CallHost {
+impl AskContext {
+    fn host(self) -> Option<CallHost> {
+        let Self { service, running, tool, request } = self;
+        let running = running.upgrade()?;
+        let settings = &tool.entry.settings;
+        let mut chain = request.chain.clone();
+        chain.push(tool.name.clone());
+        Some(CallHost {
+            service,
+            chain,
+            caller: Arc::clone(&request.caller),
+            questions: Questions {
+                client: request.client.clone(),
+                call_id: running.id.clone(),
+                tool: tool.name.clone(),
+                listener: running,
+                outer: request.outer.clone(),
+                limit: settings.question_timeout.value,
+            },
+            has_host_access: settings.host_access.value,
+            has_client_access: settings.client_access.value,
+        })
+    }
+}
+
+impl HostAccess for RunningCall {
     fn answer(&self, ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
         Box::pin(async move {
-            let Some(service) = self.service.upgrade() else { return Err(refused("hostler is ending")) };
-            match ask.method {
-                HostMethod::Call => self.call(&service, &ask.params, ask.left).await,
-                HostMethod::Tools => raw(&tools(&service)),
-                HostMethod::Config => raw(&config(&service)),
-                HostMethod::Llm => self.llm(&ask.params).await,
-                HostMethod::Status => raw(&json!(service.status().await)),
-                HostMethod::Refresh => raw(&json!(service.refresh().await.to_string())),
-            }
+            let context = self.asks.lock().clone();
+            let host = context.and_then(AskContext::host).ok_or_else(|| refused("the call has ended"))?;
+            host.answer(ask).await
         })
+    }
+}
+
+impl CallHost {
+    async fn answer(&self, ask: Ask) -> Result<Box<RawValue>, WireError> {
+        let Some(service) = self.service.upgrade() else { return Err(refused("hostler is ending")) };
+        if ask.method.asks_client() {
+            if !self.has_client_access {
+                return Err(no_client_access());
+            }
+            return self.questions.ask(ask).await;
+        }
+        if !self.has_host_access {
+            return Err(no_host_access());
+        }
+        match ask.method {
+            HostMethod::Call => self.call(&service, &ask).await,
+            HostMethod::Tools => raw(&tools(&service)),
+            HostMethod::Config => raw(&config(&service)),
+            HostMethod::Status => raw(&json!(service.status().await)),
+            HostMethod::Refresh => raw(&json!(service.refresh().await.to_string())),
+            HostMethod::Llm | HostMethod::Elicit | HostMethod::Roots => Err(refused("the client answers this")),
+        }
     }
 }
 
@@ -109,20 +104,16 @@ struct CallParams {
 }
 
 impl CallHost {
-    async fn call(
-        &self,
-        service: &Arc<CallService>,
-        params: &RawValue,
-        left: Duration,
-    ) -> Result<Box<RawValue>, WireError> {
-        let params: CallParams = read(params)?;
+    async fn call(&self, service: &Arc<CallService>, ask: &Ask) -> Result<Box<RawValue>, WireError> {
+        let params: CallParams = read(&ask.params)?;
         self.refuse_cycle(service, &params.tool)?;
         let _waits = self.wait_for(service, &params)?;
         let request = CallRequest {
-            at_most: Some(left),
-            llm: self.llm.clone(),
+            at_most: Some(ask.left),
+            client: self.questions.client.clone(),
+            outer: Some(self.questions.as_outer(ask)),
             caller: Arc::clone(&self.caller),
-            listener: Arc::new(Within(Arc::clone(&self.listener))),
+            listener: Arc::new(Within(Arc::clone(&self.questions.listener))),
             chain: self.chain.clone(),
             ..CallRequest::new(params.tool, params.arguments)
         };
@@ -177,19 +168,6 @@ impl CallHost {
             )
         }))
     }
-
-    async fn llm(&self, params: &RawValue) -> Result<Box<RawValue>, WireError> {
-        let request: LlmRequest = read(params)?;
-        if request.prompt.is_none() && request.messages.is_empty() {
-            return Err(refused(
-                "the prompt is empty: pass a string, or a list like [{\"role\": \"user\", \"content\": \"…\"}]",
-            ));
-        }
-        let none = "the caller of this tool has no language model; an MCP client has one if it supports sampling";
-        let llm = self.llm.as_ref().ok_or_else(|| refused(none))?;
-        let text = llm.ask(request).await.map_err(|reason| refused(&reason))?;
-        raw(&json!(text))
-    }
 }
 
 fn pack_of(name: &str) -> &str {
@@ -214,6 +192,10 @@ struct Within(Arc<dyn Listener>);
 impl Listener for Within {
     fn note(&self, text: &str) {
         self.0.note(text);
+    }
+
+    fn goes_on(&self) {
+        self.0.goes_on();
     }
 
     fn log(&self, line: &crate::worker::LogLine) {
@@ -244,14 +226,27 @@ fn config(service: &CallService) -> Value {
     })
 }
 
-fn read<T: for<'de> Deserialize<'de>>(params: &RawValue) -> Result<T, WireError> {
+pub(super) fn read<T: for<'de> Deserialize<'de>>(params: &RawValue) -> Result<T, WireError> {
     serde_json::from_str(params.get()).map_err(|error| refused(&format!("invalid request: {error}")))
 }
 
-fn raw(value: &Value) -> Result<Box<RawValue>, WireError> {
+pub(super) fn raw(value: &Value) -> Result<Box<RawValue>, WireError> {
     to_raw_value(value).map_err(|error| refused(&error.to_string()))
 }
 
-fn refused(message: &str) -> WireError {
+pub(super) fn refused(message: &str) -> WireError {
     WireError { code: wire_code::HOST_REFUSED, message: message.to_owned(), data: None }
+}
+
+/// The answer to a tool that may not use hostler.
+fn no_host_access() -> WireError {
+    refused(
+        "this tool file has no host access: only internal tool files (without a header) have it, unless the operator sets \
+         host_access = true for it under [tool] in hostler.toml",
+    )
+}
+
+/// The answer to a tool that may not ask the client.
+fn no_client_access() -> WireError {
+    refused("this tool file may not ask the client: the operator has set client_access = false for it in hostler.toml")
 }

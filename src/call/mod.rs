@@ -1,11 +1,13 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
+mod client;
 mod handle;
 mod host;
 mod layer;
 mod nesting;
 mod overview;
 mod request;
+mod questions;
 mod results;
 mod service;
 mod session;
@@ -15,8 +17,11 @@ mod validate;
 mod waits;
 
 pub use crate::pool::{Caller, SessionId};
+pub use client::{
+    Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmImage, LlmMessage, LlmRequest,
+    LlmRole, Root,
+};
 pub use handle::{CallEvent, CallHandle};
-pub use host::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
 pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::host::Llm;
+use super::client::ClientFeatures;
+use super::questions::OuterCall;
 use crate::pool::{Caller, Listener, NoopListener};
 
 /// Call arguments, a JSON object.
@@ -28,12 +29,14 @@ pub struct CallRequest {
     pub key: Option<String>,
     /// Receives the call's events and its outcome.
     pub listener: Arc<dyn Listener>,
-    /// The caller's language model, if it has one.
-    pub llm: Option<Arc<dyn Llm>>,
+    /// What tools may ask the caller for; `None` if nothing.
+    pub client: Option<Arc<dyn ClientFeatures>>,
     /// The time left to the outer call that waits for this one.
     pub(crate) at_most: Option<Duration>,
     /// The tools of the outer calls, outermost first.
     pub(crate) chain: Vec<String>,
+    /// The call that waits for this one.
+    pub(crate) outer: Option<Arc<OuterCall>>,
 }
 
 impl CallRequest {
@@ -46,9 +49,10 @@ impl CallRequest {
             caller: Arc::default(),
             key: None,
             listener: Arc::new(NoopListener),
-            llm: None,
+            client: None,
             at_most: None,
             chain: Vec::new(),
+            outer: None,
         }
     }
 }

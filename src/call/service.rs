@@ -12,15 +12,17 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
+use super::host::AskContext;
 use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
-use super::request::{CallIds, CallRequest};
-use super::{host, results, validate, waits};
+use super::request::{Arguments, CallIds, CallRequest};
+use super::{results, validate, waits};
 use crate::config::Config;
 use crate::discovery::{SourceId, Status};
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
+use crate::worker::HostAccess;
 
 /// Accepts and runs calls.
 pub struct CallService {
@@ -208,6 +210,12 @@ impl CallService {
         })
     }
 
+    /// A tool's full name, and arguments as its worker would get them.
+    pub fn prepared(&self, name: &str, arguments: Arguments) -> Result<(String, Box<RawValue>), Fault> {
+        let tool = self.find(name)?;
+        Ok((tool.name.clone(), prepare(&tool, Value::Object(arguments))?))
+    }
+
     /// All attempts of a call: the current version of the tool, and its last good version if that one does not
     /// start.
     async fn attempts(
@@ -276,6 +284,12 @@ impl CallService {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
         // Bounded by the time left to the outer call.
         let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
+        *running.asks.lock() = Some(AskContext {
+            service: Arc::downgrade(self),
+            running: Arc::downgrade(running),
+            tool: Arc::clone(tool),
+            request: Arc::clone(request),
+        });
         let invocation = Invocation {
             call_id: running.id.clone(),
             caller: Arc::clone(&running.caller),
@@ -283,7 +297,7 @@ impl CallService {
             timeout,
             nested: !request.chain.is_empty(),
             listener: Arc::clone(running) as Arc<dyn Listener>,
-            host: tool.entry.settings.host_access.value.then(|| host::access(self, call)),
+            host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
             cancellation: running.cancellation.clone(),
         };
         // Boxed: the future of a warm call would be five times as large.

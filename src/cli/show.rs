@@ -64,7 +64,7 @@ fn as_json(tool: &Tool) -> Value {
 fn has_effect(serving: Serving, setting: &str) -> bool {
     const OF_ALL: [&str; 4] = ["timeout", "max_queue", "effects", "validate"];
     // A bare worker does not report when it is ready, and cannot call hostler.
-    const NOT_BARE: [&str; 2] = ["startup_timeout", "host_access"];
+    const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
     match serving {
         _ if DeclaredPolicy::KEYS.contains(&setting) => true,
         Serving::Shim => setting != "functions",

@@ -18,6 +18,8 @@ pub struct EffectiveTool {
     pub timeout: Setting<Duration>,
     /// How long a worker may take from its start to its first message.
     pub startup_timeout: Setting<Duration>,
+    /// How long a question to the client may stay open.
+    pub question_timeout: Setting<Duration>,
     /// When an idle worker ends.
     pub idle_timeout: Setting<IdleTimeout>,
     /// How many calls may wait.
@@ -46,6 +48,8 @@ pub struct EffectiveTool {
     pub validate: Setting<bool>,
     /// Whether it may use hostler itself.
     pub host_access: Setting<bool>,
+    /// Whether it may ask the client's user and language model.
+    pub client_access: Setting<bool>,
     /// Variables passed on.
     pub pass_env: Setting<Vec<String>>,
     /// Variables set.
@@ -83,6 +87,7 @@ impl Config {
         let layer = header.cloned().unwrap_or_default().under(self.every.clone()).under(own);
         EffectiveTool {
             timeout: or(self.call_timeout.clone().or(layer.timeout), Duration::from_mins(5)),
+            question_timeout: or(layer.question_timeout, Duration::from_mins(5)),
             startup_timeout: or(layer.startup_timeout, Duration::from_mins(1)),
             idle_timeout: or(layer.idle_timeout, IdleTimeout::After(Duration::from_mins(10))),
             max_queue: or(layer.max_queue, 256),
@@ -98,6 +103,7 @@ impl Config {
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
             host_access: or(layer.host_access, internal),
+            client_access: or(layer.client_access, true),
             pass_env: or(layer.pass_env, Vec::new()),
             env: layer.env,
             config: or(layer.config, toml::Table::new()),
@@ -169,6 +175,7 @@ impl EffectiveTool {
         let number = |limit: usize| limit.to_string();
         let mut rows = vec![
             row("timeout", &function.timeout, time(function.timeout.value)),
+            row("question_timeout", &self.question_timeout, time(self.question_timeout.value)),
             row("startup_timeout", &self.startup_timeout, time(self.startup_timeout.value)),
             row("idle_timeout", &self.idle_timeout, idle),
             row("max_queue", &self.max_queue, self.max_queue.value.to_string()),
@@ -184,6 +191,7 @@ impl EffectiveTool {
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),
             row("secrets", &self.secrets, names(&self.secrets.value)),
             row("host_access", &self.host_access, self.host_access.value.to_string()),
+            row("client_access", &self.client_access, self.client_access.value.to_string()),
             row("pass_env", &self.pass_env, names(&self.pass_env.value)),
             row("config", &self.config, names(&keys)),
         ];

@@ -214,8 +214,9 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 13] = [
+const TOOL_KEYS: [&str; 14] = [
     "timeout",
+    "question_timeout",
     "startup_timeout",
     "idle_timeout",
     "max_queue",
@@ -231,7 +232,8 @@ const TOOL_KEYS: [&str; 13] = [
 ];
 
 /// Keys of a tool that only hostler.toml may set.
-pub(super) const OPERATOR_KEYS: [&str; 5] = ["min_workers", "launcher", "validate", "host_access", "pass_env"];
+pub(super) const OPERATOR_KEYS: [&str; 6] =
+    ["min_workers", "launcher", "validate", "host_access", "client_access", "pass_env"];
 
 /// Whether a key may be set in `[tool.hostler]` of a header.
 pub(crate) fn is_header_key(key: &str) -> bool {

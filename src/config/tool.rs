@@ -77,6 +77,9 @@ pub struct ToolLayer {
     /// Its declared policy.
     #[serde(flatten)]
     pub policy: DeclaredPolicy,
+    /// How long a question to the client may stay open.
+    #[serde(skip)]
+    pub question_timeout: Option<Setting<Duration>>,
     /// How long a worker may take from its start to its first message.
     #[serde(skip)]
     pub startup_timeout: Option<Setting<Duration>>,
@@ -116,6 +119,9 @@ pub struct ToolLayer {
     /// Whether its functions may use hostler itself.
     #[serde(skip)]
     pub host_access: Option<Setting<bool>>,
+    /// Whether its functions may ask the client's user and language model.
+    #[serde(skip)]
+    pub client_access: Option<Setting<bool>>,
     /// Variables passed on from hostler's own environment.
     #[serde(skip)]
     pub pass_env: Option<Setting<Vec<String>>>,
@@ -143,6 +149,7 @@ impl ToolLayer {
             launcher: section.take("launcher"),
             validate: section.take("validate"),
             host_access: section.take("host_access"),
+            client_access: section.take("client_access"),
             pass_env: section.take("pass_env"),
             ..Self::read(section)
         }
@@ -175,6 +182,7 @@ impl ToolLayer {
     fn read(section: &Section<'_>) -> Self {
         Self {
             timeout: section.take_as("timeout", limit),
+            question_timeout: section.take_as("question_timeout", limit),
             startup_timeout: section.take_as("startup_timeout", limit),
             idle_timeout: section.take("idle_timeout"),
             max_queue: section.take("max_queue"),
@@ -198,6 +206,7 @@ impl ToolLayer {
         Self {
             place: over.place,
             timeout: over.timeout.or(self.timeout),
+            question_timeout: over.question_timeout.or(self.question_timeout),
             startup_timeout: over.startup_timeout.or(self.startup_timeout),
             idle_timeout: over.idle_timeout.or(self.idle_timeout),
             max_queue: over.max_queue.or(self.max_queue),
@@ -214,6 +223,7 @@ impl ToolLayer {
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
             host_access: over.host_access.or(self.host_access),
+            client_access: over.client_access.or(self.client_access),
             pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
             env: over.env,

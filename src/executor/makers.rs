@@ -17,6 +17,7 @@ use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
 use crate::process::{EnvFilter, worker_environment};
+use crate::protocol::HostMethod;
 use crate::registry::{FileEntry, Registry, Serving};
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
@@ -103,11 +104,11 @@ fn own_variables(entry: &FileEntry) -> impl Iterator<Item = (OsString, OsString)
 
 fn worker_spec(entry: &FileEntry) -> WorkerSpec {
     let (file, settings) = (&entry.file, &entry.settings);
-    let host = if settings.host_access.value {
-        vec!["call", "tools", "config", "llm", "status", "refresh"]
-    } else {
-        Vec::new()
-    };
+    let of_host = [HostMethod::Call, HostMethod::Tools, HostMethod::Config, HostMethod::Status, HostMethod::Refresh];
+    let of_client = [HostMethod::Llm, HostMethod::Elicit, HostMethod::Roots];
+    let host = of_host.iter().filter(|_| settings.host_access.value);
+    let client = of_client.iter().filter(|_| settings.client_access.value);
+    let host = host.chain(client).map(|method| method.word()).collect();
     WorkerSpec {
         pack: file.pack.clone(),
         file: file.path.clone(),

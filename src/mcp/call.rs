@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::lifecycle::{Era, Rules};
 use super::notifier::Notifier;
+use super::rounds::Responses;
 use super::session::McpSession;
-use crate::call::Caller;
+use crate::call::{Caller, ClientFeatures};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
@@ -21,6 +22,12 @@ pub(super) struct CallParams {
     pub name: String,
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
+    /// Answers to what the call asks, or asked.
+    #[serde(rename = "inputResponses", default)]
+    pub responses: Option<Responses>,
+    /// Names the call that this request continues.
+    #[serde(rename = "requestState", default)]
+    pub state: Option<String>,
     #[serde(rename = "_meta", default, deserialize_with = "or_default")]
     pub meta: RequestMetaObject,
 }
@@ -43,19 +50,19 @@ pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
 }
 
 /// What the metadata of a call says.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Terms {
     pub rules: Rules,
     pub caller: Arc<Caller>,
-    /// Whether the client has a language model to ask.
-    pub samples: bool,
+    /// What tools may ask the client for.
+    pub client: Option<Arc<dyn ClientFeatures>>,
     /// The least severe log messages that the client receives; `None` for none.
     pub level: Option<LoggingLevel>,
 }
 
 /// The terms of the last call: clients of 2026-07-28 send the same metadata with every request, and decoding it takes longer
 /// than the rest of the request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct LastTerms(Option<(RequestMetaObject, Terms)>);
 
 impl LastTerms {
@@ -111,6 +118,12 @@ impl Listener for CallReply {
         }
     }
 
+    fn goes_on(&self) {
+        if let Some(notifier) = self.notifier() {
+            notifier.goes_on();
+        }
+    }
+
     fn progress(&self, note: &ProgressNote) {
         if let Some(notifier) = self.notifier() {
             notifier.progress(note);
@@ -125,6 +138,9 @@ impl Listener for CallReply {
 
     fn ended(&self, outcome: &Arc<Outcome>) {
         self.session.answer(&self.id, self.number, outcome, self.rules);
+        if self.rules == Rules::Modern {
+            self.session.rounds().lock().ended(outcome);
+        }
     }
 }
 
@@ -139,10 +155,12 @@ mod tests {
         let meta = |value: Value| -> RequestMetaObject { serde_json::from_value(value).unwrap() };
         let mut last = LastTerms::default();
         assert!(last.known(&RequestMetaObject::default()).is_none());
-        let terms = Terms { rules: Rules::Modern, caller: Arc::default(), samples: true, level: None };
+        let terms =
+            Terms { rules: Rules::Modern, caller: Arc::default(), client: None, level: Some(LoggingLevel::Error) };
         last.remember(meta(json!({"progressToken": 1, "hostler/tags": ["a"]})), terms);
         assert!(
-            last.known(&meta(json!({"progressToken": 2, "hostler/tags": ["a"]}))).is_some_and(|known| known.samples)
+            last.known(&meta(json!({"progressToken": 2, "hostler/tags": ["a"]})))
+                .is_some_and(|known| known.level.is_some())
         );
         assert!(last.known(&meta(json!({"hostler/tags": ["a"]}))).is_some());
         for other in [json!({"hostler/tags": ["b"]}), json!({}), json!({"hostler/tags": ["a"], "traceparent": "00-1"})]

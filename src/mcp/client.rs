@@ -1,25 +1,29 @@
-//! Requests to the client: its language model, through MCP sampling. Revisions from 2026-07-28 on have none.
+//! The client's side of a session: its language model, its user and its folders, by requests to the client until
+//! 2025-11-25, and by answers that ask for input from 2026-07-28 on (`rounds`).
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use rmcp::model::{CreateMessageRequestParams, ErrorData, RequestId, SamplingMessage};
-use serde::Serialize;
+use rmcp::model::{ClientCapabilities, ErrorData, RequestId};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::lifecycle::Rules;
 use super::message;
-use crate::call::{Answer, Llm, LlmMessage, LlmRequest, LlmRole};
+use super::session::McpSession;
+use crate::call::{
+    Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmRequest, LlmRole, Root,
+};
 use crate::process::Outbox;
 
 const DEFAULT_MAX_TOKENS: u32 = 1000;
 
-/// The client's side of one session.
+/// Requests to the client of one session.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(super) struct Requests {
     outbox: Outbox,
     /// Locked only to add or to remove a request.
     pending: Arc<Mutex<Pending>>,
@@ -31,7 +35,7 @@ struct Pending {
     requests: HashMap<u64, oneshot::Sender<Result<Value, ErrorData>>>,
 }
 
-impl Client {
+impl Requests {
     pub fn new(outbox: Outbox) -> Self {
         Self { outbox, pending: Arc::default() }
     }
@@ -48,7 +52,7 @@ impl Client {
     }
 
     /// Sends a request. Dropping the future cancels it.
-    async fn ask(&self, method: &str, params: &impl Serialize) -> Result<Value, String> {
+    async fn ask(&self, method: &str, params: &Value) -> Result<Value, ClientError> {
         let (sender, answer) = oneshot::channel();
         let id = {
             let mut pending = self.pending.lock();
@@ -57,63 +61,150 @@ impl Client {
             pending.requests.insert(id, sender);
             id
         };
-        let _withdraws = Withdraw { client: self, id };
+        let _withdraws = Withdraw { requests: self, id };
         self.outbox.send(&message::request(id, method, params));
         match answer.await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(error.message.into_owned()),
-            Err(_) => Err("the session ended".to_owned()),
+            Ok(Err(error)) => Err(ClientError::Failed(format!("the client refused {method}: {}", error.message))),
+            Err(_) => Err(ClientError::Failed("the session ended".to_owned())),
         }
     }
 }
 
 /// Cancels a request that has no answer yet.
 struct Withdraw<'a> {
-    client: &'a Client,
+    requests: &'a Requests,
     id: u64,
 }
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        if self.client.pending.lock().requests.remove(&self.id).is_some() {
+        if self.requests.pending.lock().requests.remove(&self.id).is_some() {
             let params = json!({"requestId": self.id, "reason": "the call that asked has ended"});
-            self.client.outbox.send(&message::notification("notifications/cancelled", params));
+            self.requests.outbox.send(&message::notification("notifications/cancelled", params));
         }
     }
 }
 
-/// The language model of a client.
-pub(super) struct ClientLlm {
-    pub client: Client,
+/// What a client says it can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Abilities {
+    sampling: bool,
+    elicitation: bool,
+    roots: bool,
+}
+
+impl Abilities {
+    pub fn of(capabilities: &ClientCapabilities) -> Self {
+        // `{}` means forms; a client that names only `url` has none.
+        let forms = capabilities.elicitation.as_ref().is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
+        Self { sampling: capabilities.sampling.is_some(), elicitation: forms, roots: capabilities.roots.is_some() }
+    }
+
+    pub const fn any(self) -> bool {
+        self.sampling || self.elicitation || self.roots
+    }
+
+    const fn has(self, feature: Feature) -> bool {
+        match feature {
+            Feature::Sampling => self.sampling,
+            Feature::Elicitation => self.elicitation,
+            Feature::Roots => self.roots,
+        }
+    }
+}
+
+/// The client of a session, as its calls ask it.
+pub(super) struct McpClient {
+    pub session: Weak<McpSession>,
+    pub abilities: Abilities,
     pub rules: Rules,
 }
 
-impl Llm for ClientLlm {
-    fn ask(&self, request: LlmRequest) -> Answer<'_, String, String> {
-        Box::pin(async move {
-            if self.rules == Rules::Modern {
-                let text = "this client speaks MCP 2026-07-28, in which a server cannot ask the client's model";
-                return Err(text.to_owned());
+impl McpClient {
+    async fn ask(
+        &self,
+        feature: Feature,
+        asking: Asking,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, ClientError> {
+        if !self.abilities.has(feature) {
+            return Err(ClientError::Unsupported(feature));
+        }
+        let gone = || ClientError::Failed("the session ended".to_owned());
+        let session = self.session.upgrade().ok_or_else(gone)?;
+        match self.rules {
+            Rules::Legacy => {
+                let requests = session.requests().clone();
+                drop(session);
+                requests.ask(method, &params).await
             }
-            let prompt = request.prompt.map(SamplingMessage::user_text);
-            let messages = request.messages.into_iter().map(message).chain(prompt).collect();
-            let most = request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
-            let mut params = CreateMessageRequestParams::new(messages, most);
-            params.system_prompt = request.system;
-            let answer = self.client.ask("sampling/createMessage", &params).await;
-            let answer = answer
-                .map_err(|error| format!("the client did not lend its language model (MCP sampling): {error}"))?;
+            Rules::Modern => {
+                let answer = session.asks(asking, json!({"method": method, "params": params}))?;
+                drop(session);
+                answer.await.map_err(|_| gone())
+            }
+        }
+    }
+}
+
+impl ClientFeatures for McpClient {
+    fn sample(&self, asking: Asking, request: LlmRequest) -> Answer<'_, String, ClientError> {
+        Box::pin(async move {
+            let answer = self.ask(Feature::Sampling, asking, "sampling/createMessage", sampling(request)).await?;
             // The content is one block or a list of blocks; tools need their text.
-            text_of(&answer["content"]).ok_or_else(|| "the client's language model answered without text".to_owned())
+            let no_text = || ClientError::Failed("the client's language model answered without text".to_owned());
+            text_of(&answer["content"]).ok_or_else(no_text)
+        })
+    }
+
+    fn elicit(&self, asking: Asking, question: Elicitation) -> Answer<'_, Elicited, ClientError> {
+        Box::pin(async move {
+            let params = json!({"message": question.message, "requestedSchema": question.schema});
+            let answer = self.ask(Feature::Elicitation, asking, "elicitation/create", params).await?;
+            serde_json::from_value(answer).map_err(|error| misshapen("elicitation/create", &error))
+        })
+    }
+
+    fn roots(&self, asking: Asking) -> Answer<'_, Vec<Root>, ClientError> {
+        #[derive(Deserialize)]
+        struct Roots {
+            roots: Vec<Root>,
+        }
+        Box::pin(async move {
+            let answer = self.ask(Feature::Roots, asking, "roots/list", json!({})).await?;
+            let Roots { roots } = serde_json::from_value(answer).map_err(|error| misshapen("roots/list", &error))?;
+            Ok(roots)
         })
     }
 }
 
-fn message(turn: LlmMessage) -> SamplingMessage {
-    match turn.role {
-        LlmRole::User => SamplingMessage::user_text(turn.content),
-        LlmRole::Assistant => SamplingMessage::assistant_text(turn.content),
+fn misshapen(method: &str, error: &serde_json::Error) -> ClientError {
+    ClientError::Failed(format!("the client's answer to {method} is invalid: {error}"))
+}
+
+/// One block a message: revisions before 2025-11-25 know no lists of them.
+fn sampling(request: LlmRequest) -> Value {
+    let message = |role: LlmRole, content: Value| {
+        let role = if role == LlmRole::User { "user" } else { "assistant" };
+        json!({"role": role, "content": content})
+    };
+    let text = |text: String| json!({"type": "text", "text": text});
+    let turns = request.messages.into_iter().map(|turn| message(turn.role, text(turn.content)));
+    let image =
+        |image: crate::call::LlmImage| json!({"type": "image", "data": image.data, "mimeType": image.mime_type});
+    let images = request.images.into_iter().map(|shown| message(LlmRole::User, image(shown)));
+    let prompt = request.prompt.map(|prompt| message(LlmRole::User, text(prompt)));
+    let messages: Vec<Value> = turns.chain(images).chain(prompt).collect();
+    let mut params = json!({"messages": messages, "maxTokens": request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS)});
+    if let Some(system) = request.system {
+        params["systemPrompt"] = system.into();
     }
+    if let Some(temperature) = request.temperature {
+        params["temperature"] = temperature.into();
+    }
+    params
 }
 
 fn text_of(content: &Value) -> Option<String> {

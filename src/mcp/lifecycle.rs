@@ -8,6 +8,8 @@ use rmcp::model::{
 };
 use serde_json::json;
 
+use super::client::Abilities;
+
 /// The first revision without a handshake.
 const MODERN: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 
@@ -69,12 +71,13 @@ impl Era {
         result
     }
 
-    /// Whether the client has a language model to ask.
-    pub fn may_sample(&self, meta: &RequestMetaObject) -> bool {
-        meta.client_capabilities().map_or_else(
-            || matches!(self, Self::Handshake { client } if client.capabilities.sampling.is_some()),
-            |capabilities| capabilities.sampling.is_some(),
-        )
+    /// What the client can do for tools, if anything.
+    pub fn abilities(&self, meta: &RequestMetaObject) -> Option<Abilities> {
+        let abilities = meta.client_capabilities().as_ref().map(Abilities::of).or_else(|| match self {
+            Self::Handshake { client } => Some(Abilities::of(&client.capabilities)),
+            _ => None,
+        });
+        abilities.filter(|abilities| abilities.any())
     }
 
     /// The client's name and version.

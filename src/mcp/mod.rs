@@ -12,6 +12,7 @@ mod lifecycle;
 mod message;
 mod notifier;
 mod result;
+mod rounds;
 mod serve;
 mod session;
 mod stdio;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::ErrorData;
-use rmcp::model::{ContentBlock, RequestId, ResourceContents};
+use rmcp::model::{ContentBlock, ErrorCode, RequestId, ResourceContents};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::lifecycle::Rules;
 use super::message;
 use crate::outcome::{
-    Code, Fault, File, Metadata, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files, milliseconds,
-    without_bytes,
+    Code, Fault, File, Metadata, Missing, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files,
+    milliseconds, without_bytes,
 };
 
 /// The line that answers a call. An unknown tool is a protocol error; every other failure is a result with `isError`.
@@ -28,6 +28,11 @@ pub(super) fn line(id: &RequestId, outcome: &Outcome, rules: Rules, envelope: bo
                 None => return message::result(id, success(&raw, outcome, rules)),
             }
         }
+        Err(fault) if rules == Rules::Modern && capability(fault).is_some() => {
+            let needed = json!({"requiredCapabilities": {capability(fault).unwrap_or_default(): {}}});
+            let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+            return message::error(id, &ErrorData::new(code, fault.message.clone(), Some(needed)));
+        }
         Err(fault) if envelope => failure_in_envelope(fault, outcome, rules),
         Err(fault) if fault.code == Code::ToolNotFound => {
             let error = ErrorData::invalid_params(fault.message.clone(), serde_json::to_value(fault).ok());
@@ -36,6 +41,14 @@ pub(super) fn line(id: &RequestId, outcome: &Outcome, rules: Rules, envelope: bo
         Err(fault) => failure(fault, outcome, rules),
     };
     message::result(id, answer)
+}
+
+/// The capability that the client lacked.
+fn capability(fault: &Fault) -> Option<&str> {
+    match &fault.details.missing {
+        Some(Missing::Capability(name)) => Some(name),
+        _ => None,
+    }
 }
 
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! One client: its revision, log level, list cursor and running calls. Every line that it sends is processed here.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
@@ -13,13 +13,14 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::call::{self, CallParams, CallReply, LastTerms, Terms};
-use super::client::{Client, ClientLlm};
+use super::client::{McpClient, Requests};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
+use super::rounds::{self, Rounds, Taken};
 use super::subscription::{self, Changes};
 use super::{result, tools};
-use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
+use crate::call::{CallHandle, CallRequest, CallService, Caller, ClientFeatures, Session};
 use crate::config::tables::Envelope;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::process::Outbox;
@@ -28,11 +29,16 @@ use crate::process::Outbox;
 pub(super) struct McpSession {
     session: Session,
     outbox: Outbox,
-    client: Client,
+    /// Our requests to the client.
+    requests: Requests,
+    /// Calls that asked the client. Locked only briefly, and before `running`.
+    rounds: Mutex<Rounds>,
+    /// Itself, for the clients of its calls.
+    own: Weak<Self>,
     /// Locked only briefly.
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
-    running: Mutex<Requests>,
+    running: Mutex<RunningRequests>,
     /// Open subscriptions. Locked only briefly.
     listening: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last list contained. Locked only briefly.
@@ -50,14 +56,17 @@ struct State {
 }
 
 impl State {
-    fn terms(&mut self, meta: RequestMetaObject) -> Result<Terms, Refused> {
+    fn terms(&mut self, session: &Weak<McpSession>, meta: RequestMetaObject) -> Result<Terms, Refused> {
         if let Some(known) = self.last.known(&meta) {
             return Ok(known);
         }
         let rules = self.era.admit("tools/call", &meta)?;
         let caller = call::caller(&self.era, &self.caller, &meta);
-        let samples = self.era.may_sample(&meta);
-        let terms = Terms { rules, caller, samples, level: meta.log_level().or(self.level) };
+        let client = self.era.abilities(&meta).map(|abilities| {
+            let session = Weak::clone(session);
+            Arc::new(McpClient { session, abilities, rules }) as Arc<dyn ClientFeatures>
+        });
+        let terms = Terms { rules, caller, client, level: meta.log_level().or(self.level) };
         self.last.remember(meta, terms.clone());
         Ok(terms)
     }
@@ -66,12 +75,12 @@ impl State {
 /// Requests that are answered later. A client may use the id of a cancelled request again while its call still ends, so each
 /// has a number of its own.
 #[derive(Default)]
-struct Requests {
+struct RunningRequests {
     of_id: HashMap<RequestId, (u64, Running)>,
     last: u64,
 }
 
-impl Requests {
+impl RunningRequests {
     /// The number of a new request, unless its id is in use.
     fn accept(&mut self, id: &RequestId) -> Result<u64, Refused> {
         if self.of_id.contains_key(id) {
@@ -107,15 +116,17 @@ enum Running {
 }
 
 /// The reason for a refusal.
-type Refused = ErrorData;
+pub(super) type Refused = ErrorData;
 
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
         let announcements = service.registry.announcements();
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
-        Arc::new(Self {
-            client: Client::new(outbox.clone()),
+        Arc::new_cyclic(|own| Self {
+            requests: Requests::new(outbox.clone()),
+            rounds: Mutex::new(Rounds::new()),
+            own: Weak::clone(own),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
@@ -134,6 +145,43 @@ impl McpSession {
         &self.outbox
     }
 
+    /// Our requests to the client.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// The calls that asked the client.
+    pub fn rounds(&self) -> &Mutex<Rounds> {
+        &self.rounds
+    }
+
+    /// Ends the open requests of a call, which goes on.
+    pub fn take_requests_of(&self, call: &str) -> Vec<Taken> {
+        let mut running = self.running.lock();
+        let is_its =
+            |(_, running): &mut (u64, Running)| matches!(running, Running::Call(handle) if handle.id() == call);
+        let taken = running.of_id.extract_if(|_, running| is_its(running));
+        let handle = |(id, (_, running))| match running {
+            Running::Call(handle) => Some((id, handle)),
+            _ => None,
+        };
+        taken.filter_map(handle).collect()
+    }
+
+    /// Another handle to the call of an open request.
+    pub fn join_request_of(&self, call: &str) -> Option<CallHandle> {
+        let running = self.running.lock();
+        running.of_id.values().find_map(|(_, running)| match running {
+            Running::Call(handle) if handle.id() == call => handle.join(),
+            _ => None,
+        })
+    }
+
+    /// A request continues a call that is already running.
+    pub fn continues(&self, id: &RequestId, number: u64, handle: CallHandle) {
+        self.running.lock().set(id, number, Running::Call(handle));
+    }
+
     /// Changes of the list of tools since the client's last list, so that a change between that list and a subscription is
     /// not lost.
     pub fn changes(&self) -> Changes {
@@ -149,7 +197,7 @@ impl McpSession {
                 }
             }
             Incoming::Notification { method, params } => self.notified(&method, params),
-            Incoming::Response { id, answer } => self.client.answered(&id, answer),
+            Incoming::Response { id, answer } => self.requests.answered(&id, answer),
             Incoming::Unreadable(answer) => self.outbox.send(&answer),
             Incoming::Noise => tracing::debug!(bytes = line.len(), "a line that is not a message"),
         }
@@ -224,24 +272,41 @@ impl McpSession {
     }
 
     fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
-        let CallParams { name, arguments, meta } = params;
+        let CallParams { name, arguments, responses, state, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
-        let Terms { rules, caller, samples, level } = self.state.lock().terms(meta)?;
+        let Terms { rules, caller, client, level } = self.state.lock().terms(&self.own, meta)?;
+        let responses = responses.filter(|_| rules == Rules::Modern);
+        responses.as_ref().map_or(Ok(()), rounds::check)?;
         let number = self.running.lock().accept(id)?;
-        let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
         let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
+        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier };
+        if let Some(state) = state.filter(|_| rules == Rules::Modern) {
+            let prepared = self.service().prepared(&name, arguments.unwrap_or_default());
+            let prepared = prepared.map_err(|fault| ErrorData::invalid_params(fault.message, None));
+            let continued = prepared.and_then(|(tool, arguments)| {
+                self.continue_call(&tool, &arguments, &state, responses.unwrap_or_default(), reply)
+            });
+            return continued.inspect_err(|_| {
+                self.running.lock().remove(id, number);
+            });
+        }
+        // Every field is named: the defaults would allocate.
         let request = CallRequest {
             tool: name,
             arguments: arguments.unwrap_or_default(),
             timeout: None,
             caller,
             key,
-            listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier }),
-            llm: samples.then(client),
+            listener: Arc::new(reply),
+            client,
             at_most: None,
             chain: Vec::new(),
+            outer: None,
         };
         let handle = self.session.start(request);
+        if let Some(given) = responses {
+            self.rounds.lock().give(handle.id(), given);
+        }
         self.running.lock().set(id, number, Running::Call(handle));
         Ok(())
     }

@@ -12,6 +12,8 @@ pub enum Code {
     InvalidParams,
     /// The tool is not permitted to do this.
     PermissionDenied,
+    /// The caller's client lacks something that the tool needs.
+    NotSupported,
     /// The queue is full.
     Busy,
     /// The tool exceeded its time limit.
@@ -44,10 +46,11 @@ pub enum Code {
 
 /// In the order of the variants: a code, its word in envelopes, the exit status of `hostler call`, and whether the same call may
 /// succeed when retried unchanged. Programs rely on all three.
-const TABLE: [(Code, &str, u8, bool); 17] = [
+const TABLE: [(Code, &str, u8, bool); 18] = [
     (Code::ToolNotFound, "TOOL_NOT_FOUND", 3, false),
     (Code::InvalidParams, "INVALID_PARAMS", 2, false),
     (Code::PermissionDenied, "PERMISSION_DENIED", 4, false),
+    (Code::NotSupported, "NOT_SUPPORTED", 8, false),
     (Code::Busy, "BUSY", 6, true),
     (Code::ToolTimeout, "TOOL_TIMEOUT", 5, true),
     (Code::Cancelled, "CANCELLED", 130, false),
@@ -106,6 +109,7 @@ mod tests {
             ("TOOL_NOT_FOUND", 3, false),
             ("INVALID_PARAMS", 2, false),
             ("PERMISSION_DENIED", 4, false),
+            ("NOT_SUPPORTED", 8, false),
             ("BUSY", 6, true),
             ("TOOL_TIMEOUT", 5, true),
             ("CANCELLED", 130, false),

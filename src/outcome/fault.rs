@@ -66,6 +66,8 @@ pub enum Missing {
     Declaration(String),
     /// A variable of its environment.
     Variable(String),
+    /// A capability of the client: `sampling`.
+    Capability(String),
     /// Memory.
     Memory,
 }

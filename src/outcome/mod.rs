@@ -30,6 +30,9 @@ pub struct Metadata {
     pub start_ms: f64,
     /// Milliseconds in the worker, from the request to its answer.
     pub run_ms: f64,
+    /// Milliseconds in which the call waited for answers of its client. Not part of `run_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<f64>,
     /// The worker's process id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<u32>,
@@ -53,6 +56,7 @@ impl Default for Metadata {
             queue_ms: 0.0,
             start_ms: 0.0,
             run_ms: 0.0,
+            asked_ms: None,
             worker: None,
             attempt: 1,
             stale: None,

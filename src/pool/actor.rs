@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::alarm::Alarm;
+use super::asking::HeldAnswer;
 use super::broker::PoolId;
 use super::broker_handle::BrokerHandle;
 use super::event::{CallId, CallSpec, Event, WorkerId};
-use super::job::{Job, Settled};
+use super::job::{Job, Listener, Settled};
 use super::machine::Machine;
 use super::open_call;
 use super::open_call::OpenCall;
@@ -22,7 +23,7 @@ use super::rules::Rules;
 use super::status::{PoolStatus, Tally};
 use crate::outcome::{Code, Fault, Redactor};
 use crate::process::resident;
-use crate::protocol::{HostMethod, Incoming};
+use crate::protocol::{Incoming, wire_code};
 use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
 
 /// A message to the actor.
@@ -34,6 +35,12 @@ pub(super) enum Message {
     WorkerEvent(WorkerId, WorkerEvent),
     /// An event for the machine alone.
     Event(Event),
+    /// The answer to a question that a worker's call asked the client.
+    ClientAnswered(WorkerId, CallId, HeldAnswer),
+    /// A call that this call waits for asks its client.
+    InnerAsks(CallId),
+    /// That call has its answer.
+    InnerGoesOn(CallId),
     Status(oneshot::Sender<PoolStatus>),
     Close,
     End,
@@ -55,7 +62,7 @@ pub(super) struct Actor {
     /// The events of workers that are not processed yet.
     pub(super) flow: Arc<Backpressure>,
     id: PoolId,
-    shared: Arc<BrokerHandle>,
+    pub(super) shared: Arc<BrokerHandle>,
     pub(super) tally: Tally,
     /// Why the machine is about to stop a worker.
     pub(super) why_stop: Option<&'static str>,
@@ -158,6 +165,7 @@ impl Actor {
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
                 self.step(Event::Submit(spec));
+                self.note_of_asking();
             }
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::Started(worker, outcome) => self.started(worker, outcome),
@@ -167,6 +175,9 @@ impl Actor {
                 self.flow.took();
             }
             Message::Event(event) => self.step(event),
+            Message::ClientAnswered(worker, call, answer) => self.client_answered(worker, call, answer),
+            Message::InnerAsks(call) => self.asks(call),
+            Message::InnerGoesOn(call) => self.goes_on(call, None),
             // The requester may be gone.
             Message::Status(reply) => drop(reply.send(self.status())),
             Message::Close => self.step(Event::Close),
@@ -204,6 +215,7 @@ impl Actor {
                 self.has_started.send_replace(true);
                 let ready = StartNote(format!("{} is ready", self.launcher.name()));
                 self.note(&ready);
+                self.tell_waiting(|listener| listener.goes_on());
                 for call in self.machine.waiting() {
                     if let Some(open) = self.calls.get_mut(&call) {
                         open.started();
@@ -225,11 +237,13 @@ impl Actor {
     }
 
     fn note(&self, note: &StartNote) {
-        for call in self.machine.waiting() {
-            if let Some(open) = self.calls.get(&call) {
-                open.job.listener.note(&note.0);
-            }
-        }
+        self.tell_waiting(|listener| listener.note(&note.0));
+    }
+
+    /// Tells the callers of queued calls something.
+    pub(super) fn tell_waiting(&self, tell: impl Fn(&dyn Listener)) {
+        let waiting = self.machine.waiting().filter_map(|call| self.calls.get(&call));
+        waiting.for_each(|open| tell(&*open.job.listener));
     }
 }
 
@@ -237,6 +251,11 @@ impl Actor {
     pub(super) fn events(&mut self, worker: WorkerId, events: WorkerEvent) {
         match events {
             WorkerEvent::Frame(Incoming::Reply { id, .. }) if id == PING.0 => self.step(Event::Pong(worker)),
+            WorkerEvent::Frame(Incoming::Reply { id, answer: Err(error) })
+                if error.code == wire_code::NOT_BEGUN && self.machine.is_recalled(worker, CallId(id)) =>
+            {
+                self.step(Event::Returned { worker, call: CallId(id) });
+            }
             WorkerEvent::Frame(Incoming::Reply { id, answer }) => {
                 let cancelled = worker::is_cancelled(&answer);
                 let answer = |tool: &str, file: &Path| answer.map_err(|error| worker::error_fault(tool, file, &error));
@@ -319,7 +338,7 @@ impl Actor {
 
     /// The call that a worker's message names, if the worker runs it. A message without a name belongs to the only
     /// running call.
-    fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
+    pub(super) fn named(&self, worker: WorkerId, id: Option<u64>) -> Option<CallId> {
         match id.map(CallId) {
             Some(call) => self.machine.has_begun(worker, call).then_some(call),
             None => self.machine.running(worker).filter(|_| self.knows_whose()),
@@ -347,33 +366,6 @@ impl Actor {
         } else {
             let text = self.redactor.as_ref().map_or(text.into(), |redactor| redactor.text(text));
             tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
-        }
-    }
-
-    /// A tool's request during a call, answered in a task that ends with the call.
-    fn ask(
-        &mut self,
-        worker: WorkerId,
-        call: Option<CallId>,
-        id: Box<RawValue>,
-        method: HostMethod,
-        params: Box<RawValue>,
-    ) {
-        let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return };
-        let writer = handle.writer.clone();
-        let asking = call.and_then(|call| self.calls.get_mut(&call));
-        match asking.and_then(|open| Some((open.job.host.clone()?, open))) {
-            Some((host, open)) => {
-                let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
-                let ask = worker::Ask { method, params, left };
-                // Drop the tasks of calls that have ended.
-                while open.questions.try_join_next().is_some() {}
-                open.questions.spawn(async move {
-                    let answer = host.answer(ask).await;
-                    writer.reply(&id, answer.as_deref());
-                });
-            }
-            None => writer.reply(&id, Err(&open_call::refusal())),
         }
     }
 }

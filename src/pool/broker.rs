@@ -26,6 +26,14 @@ pub struct Caps {
     pub memory: Option<usize>,
 }
 
+impl Caps {
+    /// Calls that may wait for their clients at once.
+    pub const fn parked(&self) -> usize {
+        let quarter = self.workers / 4;
+        if quarter == 0 { 1 } else { quarter }
+    }
+}
+
 impl Default for Caps {
     fn default() -> Self {
         Self { running: 16, workers: 32, waiting: 1024, memory: None }
@@ -138,6 +146,8 @@ pub struct ResourceBroker {
     worker_permits: PermitPool,
     admission: PermitPool,
     waiting: BTreeMap<PoolId, usize>,
+    /// Calls that wait for their clients.
+    parked: BTreeMap<PoolId, usize>,
     places: BTreeMap<(PoolId, WorkerId), Place>,
     /// Whether all workers together exceed the memory limit.
     is_over: bool,
@@ -152,6 +162,7 @@ impl ResourceBroker {
             worker_permits: PermitPool::new(caps.workers),
             admission: PermitPool::new(caps.running),
             waiting: BTreeMap::new(),
+            parked: BTreeMap::new(),
             places: BTreeMap::new(),
             is_over: false,
             wakeups: Vec::new(),
@@ -194,6 +205,7 @@ impl ResourceBroker {
     /// Removes a pool, however it ended, and releases everything that it held.
     pub(super) fn forget(&mut self, pool: PoolId) {
         self.waiting.remove(&pool);
+        self.parked.remove(&pool);
         self.places.retain(|(of, _), _| *of != pool);
         if self.places.is_empty() {
             self.is_over = false;
@@ -215,6 +227,33 @@ impl ResourceBroker {
     /// Whether other pools wait for a run permit, so that the permit must be requested.
     pub(super) fn others_wait(&self, pool: PoolId) -> bool {
         self.admission.queue.iter().any(|waiting| *waiting != pool)
+    }
+
+    /// Calls that wait for their clients now.
+    pub fn parked(&self) -> usize {
+        self.parked.values().sum()
+    }
+
+    /// Whether one more call may wait for its client.
+    pub(super) fn park(&mut self, pool: PoolId) -> bool {
+        let has_room = self.parked() < self.caps.parked();
+        if has_room {
+            *self.parked.entry(pool).or_default() += 1;
+        }
+        has_room
+    }
+
+    pub(super) fn unpark(&mut self, pool: PoolId) {
+        if let Some(parked) = self.parked.get_mut(&pool) {
+            *parked -= 1;
+            if *parked == 0 {
+                self.parked.remove(&pool);
+            }
+        }
+    }
+
+    pub(super) fn has_parked(&self, pool: PoolId) -> bool {
+        self.parked.contains_key(&pool)
     }
 
     pub(super) fn wants_no_run_permit(&mut self, pool: PoolId) {

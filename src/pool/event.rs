@@ -38,6 +38,17 @@ pub enum Event {
         /// Whether the answer says that the call was cancelled.
         cancelled: bool,
     },
+    /// A begun call asks its client.
+    Park(CallId),
+    /// The client has answered the call's questions.
+    Unpark(CallId),
+    /// A worker returned a recalled call that it has not begun.
+    Returned {
+        /// The worker.
+        worker: WorkerId,
+        /// The call.
+        call: CallId,
+    },
     /// A worker's process has exited.
     Died {
         /// The worker.
@@ -94,6 +105,10 @@ pub enum Effect {
     Send { worker: WorkerId, call: CallId },
     /// Withdraw a call that the worker holds and has not begun.
     Withdraw { worker: WorkerId, call: CallId },
+    /// Ask the worker to return a call that it has not begun.
+    Recall { worker: WorkerId, call: CallId },
+    /// Pass the client's answer to the call.
+    Resume(CallId),
     /// Interrupt the call that the worker runs.
     Interrupt { worker: WorkerId, call: CallId },
     /// Make the worker read its input again: a signal just before a system call interrupts nothing.
@@ -165,6 +180,8 @@ pub enum WhyStop {
     Memory,
     /// One of its calls ignored the interruption.
     Stuck,
+    /// It was started while a call of another worker waited for its client, which goes on now.
+    Surplus,
     /// The pool is closing.
     Closing,
 }

@@ -66,6 +66,8 @@ pub struct Job {
 pub trait Listener: Send + Sync {
     /// A preparation before the tool runs: an environment is built, a worker starts.
     fn note(&self, _text: &str) {}
+    /// What the last note announced is over.
+    fn goes_on(&self) {}
     /// The tool reports progress.
     fn progress(&self, _note: &ProgressNote) {}
     /// The tool printed something.

@@ -3,6 +3,7 @@
 mod actor;
 mod admission;
 mod alarm;
+mod asking;
 mod breaker;
 mod broker;
 mod broker_handle;

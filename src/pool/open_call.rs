@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::admission::Full;
+use super::asking::HeldAnswer;
 use super::event::CallId;
 use super::job::{CapturedOutput, Job, Settled};
 use crate::outcome::{Code, Details, Fault, Metadata, Redactor, milliseconds};
@@ -20,6 +21,10 @@ pub(super) struct OpenCall {
     pub answer: Option<Result<Box<RawValue>, Fault>>,
     /// Requests from the tool; dropped with the call.
     pub questions: JoinSet<()>,
+    /// Questions to the client without an answer, its inner calls' included.
+    pub unanswered: usize,
+    /// Answers of the client that wait until the call may go on.
+    pub answers: Vec<HeldAnswer>,
     reply: oneshot::Sender<Settled>,
     output: CapturedOutput,
     cold: bool,
@@ -28,6 +33,9 @@ pub(super) struct OpenCall {
     submitted: Instant,
     ready: Option<Instant>,
     began: Option<Instant>,
+    /// Since when it waits for its client.
+    parked: Option<Instant>,
+    asked: Duration,
 }
 
 impl OpenCall {
@@ -36,6 +44,8 @@ impl OpenCall {
             job,
             answer: None,
             questions: JoinSet::new(),
+            unanswered: 0,
+            answers: Vec::new(),
             reply,
             output: CapturedOutput::default(),
             cold,
@@ -44,6 +54,8 @@ impl OpenCall {
             submitted: Instant::now(),
             ready: None,
             began: None,
+            parked: None,
+            asked: Duration::ZERO,
         }
     }
 
@@ -54,6 +66,13 @@ impl OpenCall {
 
     pub fn sent_to(&mut self, pid: u32, first: bool) {
         self.worker = Some(pid);
+        // Questions of an earlier attempt.
+        if self.attempt > 0 {
+            self.questions = JoinSet::new();
+            self.unanswered = 0;
+            self.answers.clear();
+            self.unparks();
+        }
         self.attempt += 1;
         self.began = first.then(Instant::now);
     }
@@ -63,9 +82,20 @@ impl OpenCall {
         self.began.get_or_insert_with(Instant::now);
     }
 
-    /// How long its worker has run it.
+    /// It waits for its client from now on.
+    pub fn parks(&mut self) {
+        self.parked.get_or_insert_with(Instant::now);
+    }
+
+    /// It goes on.
+    pub fn unparks(&mut self) {
+        self.asked += self.parked.take().map(|since| since.elapsed()).unwrap_or_default();
+    }
+
+    /// How long its worker has run it, without the time in which it waited for its client.
     pub fn run_time(&self) -> Option<Duration> {
-        self.began.map(|began| began.elapsed())
+        let asked = self.asked + self.parked.map(|since| since.elapsed()).unwrap_or_default();
+        self.began.map(|began| began.elapsed().saturating_sub(asked))
     }
 
     pub fn print(&mut self, stream: &str, text: &str) {
@@ -108,14 +138,16 @@ impl OpenCall {
         if let (Some(redactor), Err(fault)) = (&self.job.redactor, &mut ended) {
             redactor.fault(fault);
         }
-        let now = Instant::now();
-        let began = self.began.unwrap_or(now);
+        self.unparks();
+        let began = self.began.unwrap_or_else(Instant::now);
+        let run = self.run_time().unwrap_or_default();
         let start = self.ready.map_or(Duration::ZERO, |ready| ready - self.submitted);
         let metadata = Metadata {
             cold: self.cold,
             queue_ms: milliseconds((began - self.submitted).saturating_sub(start)),
             start_ms: milliseconds(start),
-            run_ms: milliseconds(now - began),
+            run_ms: milliseconds(run),
+            asked_ms: (!self.asked.is_zero()).then(|| milliseconds(self.asked)),
             worker: self.worker,
             attempt: self.attempt.max(1),
             stale: None,

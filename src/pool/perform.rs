@@ -23,6 +23,12 @@ impl Actor {
                     handle.writer.cancel(call.0);
                 }
             }
+            Effect::Recall { worker, call } => {
+                if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
+                    handle.writer.recall(call.0);
+                }
+            }
+            Effect::Resume(call) => self.resume(call),
             Effect::Interrupt { worker, call } => {
                 if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     let control = handle.control.clone();

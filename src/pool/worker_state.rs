@@ -46,6 +46,20 @@ impl Escalation {
     }
 }
 
+/// Whether a call waits for an answer of its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parked {
+    No,
+    /// It has asked.
+    Asking {
+        since: Moment,
+    },
+    /// It has its answer and waits for a run permit.
+    Resuming {
+        since: Moment,
+    },
+}
+
 /// Whether a call was begun before. No call is begun a third time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -68,6 +82,11 @@ pub(super) struct QueuedCall {
     /// Its caller was answered; only the worker's answer is missing.
     pub settled: bool,
     pub escalation: Escalation,
+    pub parked: Parked,
+    /// It was parked and goes on in its worker.
+    pub was_parked: bool,
+    /// It was written to a worker whose call is parked, and asked back.
+    pub is_recalled: bool,
 }
 
 impl QueuedCall {
@@ -79,6 +98,9 @@ impl QueuedCall {
             attempt: Attempt::First,
             settled: false,
             escalation: Escalation::None,
+            parked: Parked::No,
+            was_parked: false,
+            is_recalled: false,
         }
     }
 
@@ -89,6 +111,7 @@ impl QueuedCall {
     /// When a running call next needs attention.
     fn next_timer(&self) -> Option<Moment> {
         match self.escalation {
+            Escalation::None if self.parked != Parked::No => None,
             Escalation::None => Some(self.since.saturating_add(self.spec.timeout)),
             Escalation::Stack { until } => Some(until),
             Escalation::Interrupted { until, nudge, .. } => Some(until.min(nudge)),
@@ -158,6 +181,12 @@ impl WorkerState {
                 .all(|queued| queued.escalation == Escalation::None && (nested || queued.attempt != Attempt::Alone))
         };
         self.state == State::Serving && self.line.len() < capacity && undisturbed()
+    }
+
+    /// Whether all calls that it can run are parked.
+    pub fn is_asking(&self, rules: &Rules) -> bool {
+        self.begun(rules) == rules.concurrency
+            && self.line.iter().take(rules.concurrency).all(|queued| queued.parked != Parked::No)
     }
 
     /// Whether it may still serve a call.

@@ -118,6 +118,15 @@ pub fn cancel_frame(id: u64) -> Vec<u8> {
     line(&Request { jsonrpc: "2.0", id: None, method: "cancel", params: &Params { id } })
 }
 
+/// Asks for a call back that the worker has not begun.
+pub fn recall_frame(id: u64) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Params {
+        id: u64,
+    }
+    line(&Request { jsonrpc: "2.0", id: None, method: "recall", params: &Params { id } })
+}
+
 /// Pings a worker that runs several calls.
 pub fn ping_frame(id: u64) -> Vec<u8> {
     #[derive(Serialize)]

@@ -54,6 +54,10 @@ pub enum HostMethod {
     Config,
     /// Ask the client's language model.
     Llm,
+    /// Ask the client's user.
+    Elicit,
+    /// Ask the client for the folders that it works in.
+    Roots,
     /// Get hostler's status.
     Status,
     /// Refresh all tools.
@@ -61,6 +65,11 @@ pub enum HostMethod {
 }
 
 impl HostMethod {
+    /// Whether the client answers, which may take a person's time.
+    pub const fn asks_client(self) -> bool {
+        matches!(self, Self::Llm | Self::Elicit | Self::Roots)
+    }
+
     /// The word in `hello`'s `host` list.
     pub const fn word(self) -> &'static str {
         match self {
@@ -68,6 +77,8 @@ impl HostMethod {
             Self::Tools => "tools",
             Self::Config => "config",
             Self::Llm => "llm",
+            Self::Elicit => "elicit",
+            Self::Roots => "roots",
             Self::Status => "status",
             Self::Refresh => "refresh",
         }
@@ -79,6 +90,8 @@ impl HostMethod {
             "host.tools" => Some(Self::Tools),
             "host.config" => Some(Self::Config),
             "host.llm" => Some(Self::Llm),
+            "host.elicit" => Some(Self::Elicit),
+            "host.roots" => Some(Self::Roots),
             "host.status" => Some(Self::Status),
             "host.refresh" => Some(Self::Refresh),
             _ => None,

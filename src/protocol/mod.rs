@@ -11,7 +11,7 @@ mod incoming;
 mod parse;
 
 pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
-pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, reply_frame, shutdown_frame};
+pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, recall_frame, reply_frame, shutdown_frame};
 pub use hello_reply::HelloReply;
 pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
 pub use parse::{parse, peek_id};
@@ -37,6 +37,8 @@ pub mod wire_code {
     pub const CANCELLED: i64 = -32_003;
     /// The tool ran out of memory, disk space or descriptors.
     pub const EXHAUSTED: i64 = -32_004;
+    /// The worker returns a recalled call that it has not begun.
+    pub const NOT_BEGUN: i64 = -32_005;
     /// The worker has no such function.
     pub const NO_FUNCTION: i64 = -32_601;
     /// An argument could not be converted.

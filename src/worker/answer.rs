@@ -38,6 +38,10 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
         wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
+        _ if error.detail("client") == Some(Code::NotSupported.word()) => {
+            (Code::NotSupported, format!("{tool}: {text}"))
+        }
+        _ if error.detail("client") == Some(Code::ToolTimeout.word()) => (Code::ToolTimeout, format!("{tool}: {text}")),
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is no longer in its file: {text}")),
         _ => (Code::ToolError, format!("{text}{}", place())),
     };
@@ -52,6 +56,7 @@ pub(super) fn missing(error: &WireError) -> Option<Missing> {
         named("secret").map(Missing::Secret),
         named("undeclared").map(Missing::Declaration),
         named("variable").map(Missing::Variable),
+        named("capability").map(Missing::Capability),
     ];
     known.into_iter().flatten().next()
 }

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::events::WorkerEvent;
 use crate::protocol::{
-    self, BareLine, CallFrame, Incoming, OutputNote, WireError, bare_call, cancel_frame, ping_frame, reply_frame,
-    shutdown_frame,
+    self, BareLine, CallFrame, Incoming, OutputNote, WireError, bare_call, cancel_frame, ping_frame, recall_frame,
+    reply_frame, shutdown_frame,
 };
 
 /// The codec of one worker. Its writer and its reader share it.
@@ -54,6 +54,11 @@ impl Codec {
     /// A cancellation, if the codec has one.
     pub(super) fn cancel(&self, call: u64) -> Option<Vec<u8>> {
         self.in_v1(|| cancel_frame(call))
+    }
+
+    /// A recall, if the codec has one.
+    pub(super) fn recall(&self, call: u64) -> Option<Vec<u8>> {
+        self.in_v1(|| recall_frame(call))
     }
 
     /// A ping, if the codec has one.

@@ -39,8 +39,26 @@ pub struct Ask {
     pub method: HostMethod,
     /// The parameters, a JSON object.
     pub params: Box<RawValue>,
+    /// The arguments of the requesting call, if it runs in a worker.
+    pub arguments: Option<Box<RawValue>>,
     /// The time left to the requesting call.
     pub left: Duration,
+    /// The requesting call, if it runs in a worker.
+    pub waits: Option<Arc<dyn Waits>>,
+}
+
+/// A call that waits for a call of its own.
+pub trait Waits: Send + Sync {
+    /// The inner call asks its client: the outer one waits for the same answer.
+    fn inner_asks(&self);
+    /// The inner call has its answer.
+    fn inner_goes_on(&self);
+}
+
+impl std::fmt::Debug for dyn Waits {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Waits")
+    }
 }
 
 /// Answers a call's requests.

@@ -19,13 +19,14 @@ mod writer;
 pub use answer::{error_fault, is_cancelled, oversized_fault};
 pub use death::{Death, died_fault, held_up_fault, idle_death_fault, is_sent, timeout_fault};
 pub use events::{Backpressure, Control, EventSender, LogLine, WorkerEvent, WorkerHandle};
+#[cfg(test)]
+pub use launch::Starting;
 pub use launch::WorkerSpec;
-pub use launch::{Ask, HostAccess};
+pub use launch::{Ask, HostAccess, Waits};
 pub use launch::{Launcher, StartNote, StartNotes};
 pub use program::ProgramLauncher;
 pub use python::{PythonLauncher, PythonSpec};
 pub use shim::Shims;
 pub use sources::Sources;
 pub use stack::Stack;
-#[cfg(test)]
-pub use {launch::Starting, writer::LinkWriter};
+pub use writer::LinkWriter;

@@ -28,6 +28,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/encode.py"),
     carried!("hostler_worker/faults.py"),
     carried!("hostler_worker/files.py"),
+    carried!("hostler_worker/forms.py"),
     carried!("hostler_worker/host.py"),
     carried!("hostler_worker/interrupt.py"),
     carried!("hostler_worker/limits.py"),

@@ -61,6 +61,11 @@ impl LinkWriter {
         }
     }
 
+    /// Asks for a call back that the worker has not begun.
+    pub fn recall(&self, call: u64) {
+        self.send_if(self.codec.recall(call));
+    }
+
     /// Sends a ping.
     pub fn ping(&self, id: u64) {
         self.send_if(self.codec.ping(id));

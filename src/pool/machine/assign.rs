@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::sabotage::sabotaged;
 use super::{Machine, Phase, Step, interruption};
 use crate::pool::event::{CallId, Decision, Effect, Verdict, WorkerId};
-use crate::pool::worker_state::{Attempt, Escalation, QueuedCall, State, WorkerState};
+use crate::pool::worker_state::{Attempt, Escalation, Parked, QueuedCall, State, WorkerState};
 
 impl Machine {
     /// The number of calls that a worker may hold now.
@@ -54,7 +54,10 @@ impl Machine {
         let is_apart = |worker: &WorkerState| queued.attempt != Attempt::Alone || worker.line.is_empty();
         // A worker due for replacement gets nothing written ahead, so that it can finish.
         let takes = |worker: &WorkerState| {
-            has_room(worker) && (begins(worker) || worker.due_since.is_none()) && is_apart(worker)
+            has_room(worker)
+                && !worker.is_asking(&self.rules)
+                && (begins(worker) || worker.due_since.is_none())
+                && is_apart(worker)
         };
         let mut roomy = self.workers.iter().filter(|(_, worker)| takes(worker));
         let (id, worker) = roomy.clone().find(|(_, worker)| begins(worker)).or_else(|| roomy.next())?;
@@ -65,12 +68,12 @@ impl Machine {
         if begins {
             let has_one = std::mem::take(&mut self.has_spare_permit);
             queued.has_run_permit = has_one || step.broker.take_run_permit(self.pool) || sabotaged!(self, IgnoreCap);
-            self.wants.run_permit = !queued.has_run_permit;
+            self.wants.run_permit |= !queued.has_run_permit;
             return queued.has_run_permit.then_some(*id);
         }
         // A call written ahead takes over the permit of the call before it. So that call must hold a permit, and no
-        // other pool may be waiting for one.
-        let inherits = worker.line.iter().all(|earlier| !earlier.spec.nested);
+        // other pool may be waiting for one. A recalled call may begin without.
+        let inherits = worker.line.iter().all(|earlier| !earlier.spec.nested && !earlier.is_recalled);
         (inherits && !step.broker.others_wait(self.pool)).then_some(*id)
     }
 
@@ -85,7 +88,8 @@ impl Machine {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let Some(place) = worker.line.iter().position(|queued| queued.call() == call) else { return };
         let begun = place < worker.begun(&rules);
-        let Some(queued) = worker.line.remove(place) else { return };
+        let Some(mut queued) = worker.line.remove(place) else { return };
+        step.leaves_park(self.pool, &mut queued);
         if begun {
             worker.calls += 1;
         }
@@ -114,14 +118,17 @@ impl Machine {
     }
 
     /// Passes the permit of an ended call to the next call of its worker, or returns it.
-    fn pass_on_run_permit(&mut self, step: &mut Step<'_>, id: WorkerId, has_run_permit: bool) {
+    pub(super) fn pass_on_run_permit(&mut self, step: &mut Step<'_>, id: WorkerId, has_run_permit: bool) {
         if !has_run_permit || sabotaged!(self, LeakRunPermit) {
             return;
         }
         let concurrency = self.rules.concurrency;
         let line = self.workers.get_mut(&id).map(|worker| &mut worker.line);
         let needs_one = |queued: &&mut QueuedCall| {
-            !queued.has_run_permit && !queued.spec.nested && queued.escalation != Escalation::Stuck
+            !queued.has_run_permit
+                && !queued.spec.nested
+                && queued.parked == Parked::No
+                && queued.escalation != Escalation::Stuck
         };
         let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
         match heir {
@@ -131,7 +138,7 @@ impl Machine {
     }
 
     /// The worker begins its next call.
-    fn next_begins(&mut self, step: &mut Step<'_>, id: WorkerId) {
+    pub(super) fn next_begins(&mut self, step: &mut Step<'_>, id: WorkerId) {
         let rules = self.rules;
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let Some(next) = worker.line.get_mut(rules.concurrency - 1) else { return };
@@ -149,6 +156,9 @@ impl Machine {
         let mut begun = Vec::new();
         let mut untouched = Vec::new();
         for (place, mut queued) in line.into_iter().enumerate() {
+            step.leaves_park(self.pool, &mut queued);
+            queued.is_recalled = false;
+            queued.was_parked = false;
             if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakRunPermit) {
                 step.broker.return_run_permit(self.pool);
             }

@@ -11,6 +11,7 @@
 mod spawn;
 mod retire;
 mod assign;
+mod park;
 mod sabotage;
 mod timing;
 mod view;
@@ -26,7 +27,7 @@ use super::breaker::CircuitBreaker;
 use super::broker::{PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, Verdict, WorkerId};
 use super::rules::Rules;
-use super::worker_state::{Escalation, QueuedCall, WorkerState};
+use super::worker_state::{Escalation, Parked, QueuedCall, WorkerState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -59,6 +60,8 @@ struct Step<'b> {
     now: Moment,
     broker: &'b mut ResourceBroker,
     effects: Vec<Effect>,
+    /// Whether a parked call went on or ended.
+    has_unparked: bool,
 }
 
 impl Step<'_> {
@@ -128,9 +131,11 @@ impl Machine {
     /// Processes one event and returns the effects.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event, broker: &mut ResourceBroker) -> Vec<Effect> {
-        let mut step = Step { now, broker, effects: Vec::new() };
+        let mut step = Step { now, broker, effects: Vec::new(), has_unparked: false };
         self.last_step = now;
         self.handle(&mut step, event);
+        self.resume(&mut step);
+        self.shed(&mut step);
         self.recycle(&mut step);
         self.assign(&mut step);
         self.grow(&mut step);
@@ -146,6 +151,9 @@ impl Machine {
             Event::Ready(id) => self.ready(step, id),
             Event::StartFailed { worker: id, by_itself } => self.start_failed(step, id, by_itself),
             Event::Answered { worker: id, call, cancelled } => self.answered(step, id, call, cancelled),
+            Event::Park(call) => self.park(step, call),
+            Event::Unpark(call) => self.unpark(call),
+            Event::Returned { worker: id, call } => self.returned(step, id, call),
             Event::Died { worker: id, of_a_limit } => self.died(step, id, of_a_limit),
             Event::Pong(id) => self.lives(id),
             Event::Measured { worker: id, held } => self.measured(step, id, held),
@@ -187,6 +195,24 @@ impl Machine {
     /// Whether a worker has begun this call.
     pub fn has_begun(&self, id: WorkerId, call: CallId) -> bool {
         self.begun(id).any(|begun| begun == call)
+    }
+
+    /// Whether a call waits for its client.
+    pub fn is_parked(&self, call: CallId) -> bool {
+        let mut held = self.workers.values().flat_map(|worker| &worker.line);
+        held.any(|queued| queued.call() == call && queued.parked != Parked::No)
+    }
+
+    /// Whether a call was asked back from a worker.
+    pub fn is_recalled(&self, id: WorkerId, call: CallId) -> bool {
+        let mut held = self.workers.get(&id).into_iter().flat_map(|worker| &worker.line);
+        held.any(|queued| queued.call() == call && queued.is_recalled)
+    }
+
+    /// Whether every worker that could take calls waits for a client.
+    pub fn is_asking(&self) -> bool {
+        let mut serving = self.workers.values().filter(|worker| worker.may_serve()).peekable();
+        serving.peek().is_some() && serving.all(|worker| worker.is_asking(&self.rules))
     }
 
     /// Whether a call was written to a worker and is unanswered.
@@ -247,6 +273,7 @@ impl Machine {
             let begun = place < worker.begun(&rules);
             let queued = &mut worker.line[place];
             queued.settled = true;
+            step.leaves_park(self.pool, queued);
             step.finish(call, Verdict::Cancelled);
             if begun {
                 queued.escalation = Escalation::interrupted(step.now, false, &rules);

@@ -176,7 +176,8 @@ impl Machine {
             step.broker.return_run_permit(self.pool);
         }
         all.extend(self.workers.values_mut().flat_map(|worker| worker.line.drain(..)));
-        for queued in all {
+        for mut queued in all {
+            step.leaves_park(self.pool, &mut queued);
             if queued.has_run_permit {
                 step.broker.return_run_permit(self.pool);
             }

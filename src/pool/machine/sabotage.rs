@@ -41,11 +41,15 @@ pub(in crate::pool) enum Mutant {
     StartAgain,
     /// A stuck call keeps its permit after its caller was answered.
     KeepRunPermit,
+    /// A parked call keeps its run permit.
+    ParkWithPermit,
+    /// A recalled call is lost.
+    DropReturned,
 }
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
@@ -57,5 +61,7 @@ impl Mutant {
         Self::LeakWorkerPermit,
         Self::StartAgain,
         Self::KeepRunPermit,
+        Self::ParkWithPermit,
+        Self::DropReturned,
     ];
 }

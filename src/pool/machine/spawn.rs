@@ -195,13 +195,15 @@ impl Machine {
 
     /// Whether one more worker may start: each worker within the limit may have a draining predecessor.
     pub(super) fn may_start(&self) -> bool {
-        let alive = self.workers.values().filter(|worker| worker.state != State::Leaving).count();
+        let alive =
+            self.workers.values().filter(|worker| worker.state != State::Leaving && !worker.is_asking(&self.rules));
+        let alive = alive.count();
         alive < 2 * self.rules.max_workers.max(1)
     }
 
     /// Workers that count towards the pool's limit.
     pub(super) fn counting(&self) -> usize {
-        self.workers.values().filter(|worker| worker.counts()).count()
+        self.workers.values().filter(|worker| worker.counts() && !worker.is_asking(&self.rules)).count()
     }
 
     /// Whether a worker may leave when it is idle.

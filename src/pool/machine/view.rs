@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Machine;
 use crate::pool::event::{Moment, WorkerId};
-#[cfg(test)]
-use crate::pool::worker_state::Escalation;
 use crate::pool::worker_state::State;
+#[cfg(test)]
+use crate::pool::worker_state::{Escalation, Parked, QueuedCall};
 
 /// A snapshot of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub enum WorkerPhase {
     Idle,
     /// It runs calls.
     Busy,
+    /// Its calls wait for their clients.
+    Asking,
     /// It finishes its calls and takes no more.
     Draining,
     /// It is stopping.
@@ -69,6 +71,7 @@ impl WorkerPhase {
             Self::Starting => "starting",
             Self::Idle => "idle",
             Self::Busy => "busy",
+            Self::Asking => "asking",
             Self::Draining => "draining",
             Self::Leaving => "leaving",
         }
@@ -83,6 +86,7 @@ impl Machine {
             state: match worker.state {
                 State::Starting => WorkerPhase::Starting,
                 State::Serving if worker.line.is_empty() => WorkerPhase::Idle,
+                State::Serving | State::Draining if worker.is_asking(&self.rules) => WorkerPhase::Asking,
                 State::Serving => WorkerPhase::Busy,
                 State::Draining => WorkerPhase::Draining,
                 State::Leaving => WorkerPhase::Leaving,
@@ -107,11 +111,19 @@ impl Machine {
         self.workers.values().filter(|worker| worker.state == State::Draining).count()
     }
 
-    /// Run permits held by stuck calls whose callers were answered.
+    /// Run permits held by calls that do not need one: parked ones, and stuck ones whose callers were answered.
     #[cfg(test)]
     pub(in crate::pool) fn unused_run_permits(&self) -> usize {
         let all = self.workers.values().flat_map(|worker| &worker.line);
-        all.filter(|queued| queued.escalation == Escalation::Stuck && queued.has_run_permit).count()
+        let idle = |queued: &&QueuedCall| queued.escalation == Escalation::Stuck || queued.parked != Parked::No;
+        all.filter(|queued| idle(queued) && queued.has_run_permit).count()
+    }
+
+    /// Parked calls.
+    #[cfg(test)]
+    pub(in crate::pool) fn parked(&self) -> usize {
+        let all = self.workers.values().flat_map(|worker| &worker.line);
+        all.filter(|queued| queued.parked != Parked::No).count()
     }
 
     /// Whether calls are tried one at a time.

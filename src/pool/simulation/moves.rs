@@ -16,7 +16,7 @@ impl World {
         let call = CallId(self.calls.len() as u64);
         let timeout = Duration::from_millis(20 + self.chance.below(200));
         let spec = CallSpec { call, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
-        self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None });
+        self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None, asks: false });
         self.step(pool, Event::Submit(spec));
     }
 
@@ -70,7 +70,38 @@ impl World {
             let held = 20 + usize::try_from(roll).unwrap() * 10;
             return self.step(pool, Event::Measured { worker: id, held });
         }
+        if roll < 10 {
+            return self.ask_or_resume(pool, id);
+        }
         self.answer(pool, id);
+    }
+
+    /// A running call asks its client, or its client answers.
+    fn ask_or_resume(&mut self, pool: usize, id: WorkerId) {
+        let concurrency = self.rules[pool].concurrency;
+        let Some(worker) = self.workers.get(&(pool, id)) else { return };
+        let place = self.chance.few(concurrency as u64);
+        let Some(call) = worker.line.iter().take(concurrency).nth(place).copied() else { return };
+        if self.pools[pool].is_parked(call) {
+            return self.step(pool, Event::Unpark(call));
+        }
+        self.calls.get_mut(&call).expect("it is held").asks = true;
+        self.step(pool, Event::Park(call));
+        self.calls.get_mut(&call).expect("it is held").asks = self.pools[pool].is_parked(call);
+    }
+
+    /// A worker reads that calls are recalled, and returns those that it has not begun.
+    fn give_back(&mut self, pool: usize, id: WorkerId) -> bool {
+        let concurrency = self.rules[pool].concurrency;
+        let Some(worker) = self.workers.get_mut(&(pool, id)) else { return false };
+        let Some(call) = worker.line.iter().skip(concurrency).find(|call| worker.recalled.contains(call)).copied()
+        else {
+            return false;
+        };
+        worker.line.retain(|held| *held != call);
+        worker.recalled.remove(&call);
+        self.step(pool, Event::Returned { worker: id, call });
+        true
     }
 
     pub(super) fn start_ends(&mut self, pool: usize, id: WorkerId, roll: u64) {
@@ -91,9 +122,14 @@ impl World {
     }
 
     pub(super) fn answer(&mut self, pool: usize, id: WorkerId) {
+        if self.chance.one_in(2) && self.give_back(pool, id) {
+            return;
+        }
         let concurrency = self.rules[pool].concurrency;
         let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
-        let free = |call: &&CallId| !worker.stuck.contains(call);
+        let free = |call: &&CallId| {
+            !worker.stuck.contains(call) && !(self.calls[call].asks && self.calls[call].verdict.is_none())
+        };
         let Some(call) = worker.line.iter().take(concurrency).rfind(free).copied() else { return };
         worker.line.retain(|held| *held != call);
         let cancelled = worker.withdrawn.remove(&call);
@@ -146,6 +182,12 @@ impl World {
             self.hear();
         }
         let workers: Vec<(usize, WorkerId)> = self.workers.keys().copied().collect();
+        for pool in 0..self.pools.len() {
+            let parked = self.calls.keys().filter(|call| self.pools[pool].is_parked(**call)).copied();
+            for call in parked.collect::<Vec<_>>() {
+                self.step(pool, Event::Unpark(call));
+            }
+        }
         for (pool, id) in workers {
             let Some(worker) = self.workers.get_mut(&(pool, id)) else { continue };
             if worker.stopping {

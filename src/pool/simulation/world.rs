@@ -17,6 +17,8 @@ pub(super) struct ModelWorker {
     /// Sent and unanswered calls, in order.
     pub(super) line: VecDeque<CallId>,
     pub(super) withdrawn: BTreeSet<CallId>,
+    /// Calls that hostler wants back if they are not begun.
+    pub(super) recalled: BTreeSet<CallId>,
     /// Calls that ignore the interruption.
     pub(super) stuck: BTreeSet<CallId>,
 }
@@ -26,6 +28,8 @@ pub(super) struct Call {
     /// The workers that began it.
     pub(super) begun_in: Vec<(usize, WorkerId)>,
     pub(super) verdict: Option<Verdict>,
+    /// It has asked its client and cannot go on.
+    pub(super) asks: bool,
 }
 
 pub(super) struct World {
@@ -103,6 +107,14 @@ impl World {
             Effect::Withdraw { worker, call } => {
                 self.workers.get_mut(&(pool, worker)).expect("withdrawn from an unknown worker").withdrawn.insert(call);
             }
+            Effect::Recall { worker, call } => {
+                self.workers.get_mut(&(pool, worker)).expect("recalled from an unknown worker").recalled.insert(call);
+            }
+            Effect::Resume(call) => {
+                let papers = self.calls.get_mut(&call).expect("resumed an unknown call");
+                assert!(papers.asks && papers.verdict.is_none(), "{call:?} resumed without a question");
+                papers.asks = false;
+            }
             Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
                 assert!(self.workers.contains_key(&(pool, worker)), "interrupted an unknown worker");
             }
@@ -142,6 +154,7 @@ impl World {
             let papers = self.calls.get_mut(call).expect("a worker holds an unknown call");
             if !papers.begun_in.contains(&(pool, worker)) {
                 papers.begun_in.push((pool, worker));
+                papers.asks = false;
             }
         }
     }
@@ -196,6 +209,9 @@ impl World {
         assert!(self.workers.len() <= self.caps.workers + self.pools.len(), "{} workers alive", self.workers.len());
         let running: usize = (0..self.pools.len()).map(|pool| self.running_in(pool)).sum();
         assert!(running <= self.caps.running, "{running} calls run");
+        let parked: usize = self.pools.iter().map(Machine::parked).sum();
+        assert!(parked <= self.caps.parked(), "{parked} calls are parked");
+        assert_eq!(parked, self.broker.parked());
         for (pool, machine) in self.pools.iter().enumerate() {
             self.check_pool(pool, machine);
         }
@@ -207,15 +223,26 @@ impl World {
 
     pub(super) fn running_in(&self, pool: usize) -> usize {
         let concurrency = self.rules[pool].concurrency;
-        let lives = self.of(pool).filter(|worker| !worker.stopping);
-        let begun = lives.flat_map(|worker| worker.line.iter().take(concurrency));
+        let lives = self.workers.iter().filter(|((of, _), worker)| *of == pool && !worker.stopping);
+        let begun = lives.flat_map(|((_, id), worker)| worker.line.iter().take(concurrency).map(|call| (*id, call)));
+        // A recalled call begins without a permit if its worker ends the parked one before it reads the recall.
+        let begun = begun.filter(|(id, call)| !self.pools[pool].is_recalled(*id, **call)).map(|(_, call)| call);
         // The caller of a stuck call was answered; the call keeps running.
-        begun.filter(|call| !self.calls[call].spec.nested && self.calls[call].verdict.is_none()).count()
+        begun
+            .filter(|call| {
+                let papers = &self.calls[call];
+                !papers.spec.nested && papers.verdict.is_none() && !papers.asks
+            })
+            .count()
     }
 
     pub(super) fn check_pool(&self, pool: usize, machine: &Machine) {
         let rules = &self.rules[pool];
-        let alive = self.of(pool).filter(|worker| !worker.stopping).count();
+        let asks = |worker: &&ModelWorker| {
+            worker.line.len() >= rules.concurrency
+                && worker.line.iter().take(rules.concurrency).all(|call| machine.is_parked(*call))
+        };
+        let alive = self.of(pool).filter(|worker| !worker.stopping && !asks(worker)).count();
         let replaces = rules.max_calls.is_some() || rules.max_lifetime.is_some() || rules.max_rss.is_some();
         // A worker due for replacement and its successor count as one.
         let most = rules.max_workers * if replaces { 2 } else { 1 };
@@ -227,7 +254,9 @@ impl World {
             assert!(worker.stopping || worker.line.len() <= capacity, "a worker holds {}", worker.line.len());
         }
         assert_eq!(machine.unused_run_permits(), 0, "a permit is held for a caller that was answered");
-        assert!(alive <= 2 * rules.max_workers, "{alive} workers alive where {} may be", rules.max_workers);
+        // Workers whose calls were parked count again.
+        let most_alive = 2 * rules.max_workers + self.caps.parked();
+        assert!(alive <= most_alive, "{alive} workers alive where {} may be", rules.max_workers);
         let waiting = machine.waiting().count();
         let requeued = 2 * most * capacity;
         assert!(waiting <= rules.max_queue + requeued, "{waiting} wait");

@@ -6,12 +6,13 @@
     hostler.progress(3, 10)           how far the running call is
     hostler.call("text.slug", text=…) another tool, where the file has host access
     hostler.tools()                   the catalogue, likewise
-    hostler.llm("Summarise …")        the client's model, likewise
+    hostler.elicit("Delete it?")      the client's user
+    hostler.llm("Summarise …")        the client's language model
+    hostler.roots()                   the folders that the client works in
     return hostler.Image("plot.png")  what a model is to see; hostler.File for other files
 
-The last three wait for the host on the thread that runs the call. In an `async def` they hold up
-the event loop meanwhile; from other threads they raise HostlerError. Where a worker runs several
-calls at once (`concurrency`), threads may ask too: `await asyncio.to_thread(hostler.call, …)`.
+What asks waits for the answer on its own thread, whichever that is. In an `async def` it holds up the
+event loop meanwhile: write `await asyncio.to_thread(hostler.elicit, …)`.
 """
 
 import os
@@ -25,7 +26,10 @@ from hostler_worker.state import state as _state
 
 _lines = allocate_lock()
 
-__all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "refresh", "secret", "status", "tools"]
+__all__ = [
+    "Answer", "File", "HostlerError", "Image", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
+    "host_config", "llm", "log", "progress", "refresh", "roots", "secret", "status", "tools",
+]
 
 
 def __getattr__(name):  # few tools return files, and all of them would pay for the import
@@ -58,6 +62,15 @@ class ToolError(HostlerError):
     def __str__(self):
         # A number is JSON-RPC's, and says nothing to a person.
         return "%s: %s" % (self.code, self.message) if isinstance(self.code, str) else self.message
+
+
+class NotSupported(ToolError):
+    """The client of this call lacks what was asked of it: `capability` is "elicitation", "sampling" or "roots". Catch it to do
+    without; otherwise the caller is told what its client needs."""
+
+    @property
+    def capability(self):
+        return (self.data or {}).get("capability")
 
 
 class _Config(Mapping):
@@ -127,9 +140,12 @@ def _ask(method, params):
     except _host.Refused as refused:
         if refused.code is None:
             raise HostlerError(str(refused)) from None
-        data = refused.data
-        code = data["code"] if isinstance(data, dict) and isinstance(data.get("code"), str) else refused.code
-        raise ToolError(code, str(refused), data) from None
+        data = refused.data if isinstance(refused.data, dict) else {}
+        code = data["code"] if isinstance(data.get("code"), str) else refused.code
+        kind = NotSupported if code == "NOT_SUPPORTED" else ToolError
+        error = kind(code, str(refused), refused.data)
+        error.of_client = method in ("host.llm", "host.elicit", "host.roots")
+        raise error from None
 
 
 def call(tool, /, **arguments):
@@ -158,8 +174,68 @@ def refresh():
     return _ask("host.refresh", {})
 
 
-def llm(prompt, system=None, max_tokens=1000):
-    """Ask the model of the client that made this call. `prompt` is text, or a list of messages such as
-    {"role": "user", "content": "Hello"}; the other role is "assistant"."""
-    params = {"prompt" if isinstance(prompt, str) else "messages": prompt, "system": system, "max_tokens": max_tokens}
+def llm(prompt, system=None, max_tokens=1000, *, images=(), temperature=None, key=None):
+    """Ask the language model of the client that made this call, and return its text. `prompt` is text, or a list of messages
+    such as {"role": "user", "content": "Hello"}; the other role is "assistant". `images` are paths, bytes or hostler.Image."""
+    params = {"prompt" if isinstance(prompt, str) else "messages": prompt, "system": system, "max_tokens": max_tokens,
+              "temperature": temperature, "key": key}
+    if images:
+        from hostler_worker.forms import images_of
+
+        params["images"] = images_of(images)
     return _ask("host.llm", {key: value for key, value in params.items() if value is not None})
+
+
+class Answer:
+    """What a user answered. `action` is "accept", "decline" or "cancel"; `data` is the value, and None unless accepted. An
+    answer is true when it was accepted."""
+
+    __slots__ = __match_args__ = ("action", "data")
+
+    def __init__(self, action, data=None):
+        self.action, self.data = action, data
+
+    def __bool__(self):
+        return self.action == "accept"
+
+    def __repr__(self):
+        return "hostler.Answer(%r, %r)" % (self.action, self.data)
+
+
+def elicit(message, type=None, *, key=None):
+    """Ask the user of the client that made this call, and return an Answer. `type` says what: a dataclass, a pydantic model or
+    a TypedDict is a form with one field for each of its own; str, int, bool, a Literal or an Enum is one field; None only
+    asks for consent; a dict is the form's JSON Schema."""
+    from hostler_worker.forms import form
+
+    schema, value_of = form(type)
+    params = {"message": message, "schema": schema, "key": key}
+    said = _ask("host.elicit", {key: value for key, value in params.items() if value is not None})
+    if said["action"] != "accept":
+        return Answer(said["action"])
+    return Answer("accept", value_of(said.get("content") or {}))
+
+
+class Root:
+    """A folder that the client works in: `uri`, `name` (may be None), and `path` where the URI is a file's."""
+
+    __slots__ = ("uri", "name")
+
+    def __init__(self, uri, name=None):
+        self.uri, self.name = uri, name
+
+    @property
+    def path(self):
+        if not self.uri.startswith("file://"):
+            return None
+        from urllib.parse import unquote
+
+        return unquote("/" + self.uri[7:].partition("/")[2])
+
+    def __repr__(self):
+        return "hostler.Root(%r, %r)" % (self.uri, self.name)
+
+
+def roots(*, key=None):
+    """The folders that the client of this call works in, a list of Root."""
+    return [Root(root["uri"], root.get("name")) for root in _ask("host.roots", {} if key is None else {"key": key})]

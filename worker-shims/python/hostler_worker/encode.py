@@ -129,10 +129,14 @@ _encode = _make()
 _pattern = None
 
 
+_is_shared = False
+
+
 def share():
     """Several threads encode at once, perhaps the same object: each keeps marks of its own."""
-    global _encode
-    if make_encoder is not None:
+    global _encode, _is_shared
+    if make_encoder is not None and not _is_shared:
+        _is_shared = True
         _encode = lambda value, level: make_encoder({}, default, quote, None, ":", ",", False, False, False)(value, level)
 
 

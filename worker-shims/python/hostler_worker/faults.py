@@ -82,6 +82,9 @@ def _missing(error):
     if issubclass(kind, ModuleNotFoundError):
         what, name = "module", ImportError.name.__get__(error)
     elif hostler is not None and issubclass(kind, hostler.HostlerError):
+        if getattr(error, "of_client", False) and type(error.code) is str:
+            capability = getattr(error, "capability", None)
+            return {"client": error.code, **({"capability": capability} if type(capability) is str else {})}
         what, name = "undeclared", getattr(error, "undeclared", None)
     elif kind is KeyError and _raised_by_environ(error):
         what, name = "variable", error.args[0]

@@ -3,7 +3,7 @@
 from _thread import get_ident
 from itertools import count
 
-from .encode import NotJson, encode
+from .encode import NotJson, encode, share
 from .interrupt import leave
 from .state import state
 from .wire import Gone, id_text, quote, wire
@@ -20,8 +20,10 @@ class Refused(Exception):
 
 
 def request(method, params):
-    """Ask the host and wait. Calls that arrive meanwhile are queued, cancellations are heeded."""
+    """Ask the host and wait, on any thread. Calls that arrive meanwhile are queued, cancellations are heeded."""
     _check(method)
+    if get_ident() != state.main and not state.several:
+        share()
     try:
         encoded = [quote(name) + ":" + encode(value) for name, value in params.items()]
     except NotJson as error:
@@ -44,33 +46,50 @@ def request(method, params):
     return answer["result"]
 
 
+class Question:
+    """A request of a call, and its answer once it is there."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self):
+        self.answer = None
+
+
 def exchange(key, frame):
-    """The answer to a request, or None when the call was cancelled. Where several calls run, `several` has its own."""
+    """The answer to a request, or None when its call is over. Where several calls run, `questions` has its own."""
     from .loop import waiting
 
-    state.guard += 1
+    call = state.call_id
+    is_main = get_ident() == state.main
+    state.guard += is_main
     try:
-        waiting[key] = None
+        question = waiting[key] = Question()
         try:
             wire.send(frame)
-            while waiting[key] is None and not state.cancel:
+            while question.answer is None and not state.cancel and state.call_id == call:
                 wire.wait()
-            return waiting[key]
+            return question.answer
         finally:
             del waiting[key]
     finally:
-        leave()  # raises when the call was cancelled meanwhile
+        if is_main:
+            leave()  # raises when the call was cancelled meanwhile
+
+
+_OF_CLIENT = frozenset(("llm", "elicit", "roots"))
 
 
 def _check(method):
-    if not state.several and get_ident() != state.main:
-        raise Refused("hostler.%s works only on the thread that runs the call; ask there and hand the "
-                      "answer to your thread" % method[5:])
     if state.call_id is None:
         raise Refused("the host can be asked only while a call runs, not at import: ask " + state.where)
-    if method[5:] not in state.host:
-        raise Refused("this tool file may not use hostler.%s: only internal tool files (without a header) have "
-                      "host access, unless the operator sets `host_access = true` under `[tool.NAME]`" % method[5:])
+    name = method[5:]
+    if name in state.host:
+        return
+    if name in _OF_CLIENT:
+        raise Refused("this tool file may not use hostler.%s: the operator has set `client_access = false` under "
+                      "`[tool.NAME]`" % name)
+    raise Refused("this tool file may not use hostler.%s: only internal tool files (without a header) have "
+                  "host access, unless the operator sets `host_access = true` under `[tool.NAME]`" % name)
 
 
 def progress(params):

@@ -3,19 +3,20 @@
 import os
 import sys
 import _signal
+from _thread import get_ident
 from _collections import deque  # `collections` would cost 1.6 ms
 
 from . import calls, faults, interrupt
 from .output import streams, wait_until_read
 from .state import state
-from .wire import Gone, id_text
+from .wire import Gone, id_text, wire
 
 PROTOCOL = 1
-FEATURES = '["cancel","progress","output","describe","concurrent","interrupt","stack"]'
+FEATURES = '["cancel","progress","output","describe","concurrent","interrupt","stack","recall"]'
 MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
 
 queue = deque()
-waiting = {}  # id of a host request -> its response, once it is there
+waiting = {}  # id of a host request -> its question
 
 
 def main(wire, tool_file, source=None):
@@ -62,10 +63,10 @@ def receive(wire, message, cancel, replied):
         id = message.get("id")
         if isinstance(id, str):
             replied(id, message)
-    elif method == "cancel":
+    elif method == "cancel" or method == "recall":
         params = message.get("params")
         if type(params) is dict:
-            cancel(params.get("id"))
+            (cancel if method == "cancel" else _recall)(params.get("id"))
     elif isinstance(method, str):
         queue.append(message)
     else:
@@ -73,8 +74,18 @@ def receive(wire, message, cancel, replied):
 
 
 def _replied(id, message):
-    if id in waiting:
-        waiting[id] = message
+    question = waiting.get(id)
+    if question is not None:
+        question.answer = message
+
+
+def _recall(id):
+    """The running call asks its client: the host wants a call back that waits behind it."""
+    for message in queue:
+        if message["method"] == "call" and message.get("id") == id:
+            queue.remove(message)
+            wire.fail(id, -32005, "not begun")
+            return
 
 
 def _cancel(id):
@@ -83,6 +94,8 @@ def _cancel(id):
         return
     if id == state.call_id:
         state.cancel = True
+        if get_ident() != state.main:  # it was read on a thread that asks
+            _signal.pthread_kill(state.main, _signal.SIGUSR1)
     elif any(message.get("id") == id for message in queue):
         state.cancelled.add(id)
 

@@ -13,6 +13,7 @@ except ImportError:  # an interpreter without the accelerator
     from json.scanner import make_scanner
 
 _SMALL = 65536  # below malloc's mmap threshold
+_TURN = 0.05  # seconds until a thread looks again whether another one still reads
 _LARGE = 1 << 20  # once a message has proved to be longer than one read
 
 
@@ -76,6 +77,8 @@ class Wire:
         for fd in (self.source, self.sink):
             os.set_blocking(fd, True)
         self.lock = allocate_lock()
+        self.reading = allocate_lock()  # held to read: threads that ask read too
+        self.reads = 0
         self.late = {}  # by thread: what is still to be written of what it sends
         self.torn = False
         self.forked = False
@@ -117,19 +120,31 @@ class Wire:
         self.torn = False
 
     def wait(self):
-        """Block until something has arrived and take it in. Main thread only."""
+        """Block until something has arrived, and take it in, here or on another thread."""
         if self.eof:
             raise Gone
-        self._feed(os.read(self.source, self.size))
+        before = self.reads
+        if self.reading.acquire(False) or self.reading.acquire(True, _TURN):
+            try:
+                if self.reads == before:
+                    self._feed(os.read(self.source, self.size))
+            finally:
+                self.reading.release()
         if self.eof:
             raise Gone
 
     def take_in(self):
-        """Take in what has arrived, without blocking. Main thread only."""
-        while not self.eof and self._poll.poll(0):
-            self._feed(os.read(self.source, self.size))
+        """Take in what has arrived, without blocking. A thread that reads meanwhile takes it in itself."""
+        if not self.reading.acquire(False):
+            return
+        try:
+            while not self.eof and self._poll.poll(0):
+                self._feed(os.read(self.source, self.size))
+        finally:
+            self.reading.release()
 
     def _feed(self, data):
+        self.reads += 1
         if not data:
             self.eof = True
             return
@@ -172,7 +187,8 @@ class Wire:
         os.close(self.source)
         os.close(self.sink)
         self.source = self.sink = -1
-        self.lock, self.late = allocate_lock(), {}  # another thread may have been sending
+        # Another thread may have been sending or reading.
+        self.lock, self.late, self.reading = allocate_lock(), {}, allocate_lock()
 
 
 wire = Wire()

@@ -47,14 +47,29 @@ class Asked(ShimTest):
         def threaded():
             said = []
             def run():
-                try: hostler.tools()
-                except hostler.HostlerError as error: said.append(str(error))
+                said.append(hostler.tools())
             thread = threading.Thread(target=run); thread.start(); thread.join()
             return said
+        def several():
+            said = []
+            def run(at): said.append(hostler.call("a.b", at=at))
+            threads = [threading.Thread(target=run, args=(at,)) for at in range(3)]
+            for thread in threads: thread.start()
+            own = hostler.call("a.b", at=9)
+            for thread in threads: thread.join()
+            return sorted(said), own
+        async def later_elsewhere(): return await asyncio.to_thread(hostler.tools)
+        def left_behind():
+            def run():
+                try: hostler.tools()
+                except hostler.HostlerError as error: print(error)
+            threading.Thread(target=run).start()
+            import time; time.sleep(0.05)
+            return 1
         def short(): return 1
         def bad(): return hostler.call("a.b", x={1})
     """
-    ALL = ["call", "tools", "config", "llm", "status", "refresh"]
+    ALL = ["call", "tools", "config", "llm", "elicit", "roots", "status", "refresh"]
 
     def test_round_trips(self):
         worker = self.worker(self.SOURCE, host=self.ALL)
@@ -80,7 +95,6 @@ class Asked(ShimTest):
         worker.write({"id": worker.read()["id"], "error": {"code": -32000, "message": "too slow", "data": {"code": "TOOL_TIMEOUT"}}})
         self.assertEqual(worker.read()["result"], ["TOOL_TIMEOUT", "too slow"])
         self.fault(worker.call("bad"), -32000, "the arguments.x: set")
-        self.assertIn("thread that runs the call", worker.call("threaded")["result"][0])
 
     def test_not_allowed(self):
         worker = self.worker(self.SOURCE)
@@ -96,6 +110,47 @@ class Asked(ShimTest):
         self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": first, "result": 2})
         self.fault(worker.read(), -32003)
         self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": third, "result": 1})
+
+    def test_from_any_thread(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        for name, expected in (("threaded", [[1]]), ("later_elsewhere", [1])):
+            with self.subTest(name):
+                worker.begin(name)
+                worker.write({"id": worker.read()["id"], "result": [1]})
+                self.assertEqual(worker.read()["result"], expected)
+        worker.begin("several")
+        asked = [worker.read() for _ in range(4)]
+        for request in reversed(asked):
+            worker.write({"id": request["id"], "result": request["params"]["arguments"]["at"]})
+        self.assertEqual(worker.read()["result"], [[0, 1, 2], 9])
+
+    def test_a_thread_that_outlives_its_call_reads_nothing_of_the_next(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        for _ in range(3):
+            worker.begin("left_behind")
+            self.assertEqual(worker.read()["method"], "host.tools")
+            self.assertEqual(worker.read()["result"], 1)
+            self.assertEqual(worker.call("short")["result"], 1)
+
+    def test_a_call_whose_thread_waits_is_cancelled(self):
+        for name in ("threaded", "later_elsewhere"):
+            with self.subTest(name):
+                worker = self.worker(self.SOURCE, host=self.ALL)
+                id = worker.begin(name)
+                worker.read()
+                worker.cancel(id)
+                self.fault(worker.read(), -32003)
+                self.assertEqual(worker.call("short")["result"], 1)
+
+    def test_a_call_that_waits_behind_a_question_is_given_back(self):
+        worker = self.worker(self.SOURCE, host=self.ALL)
+        first = worker.begin("sum3")
+        request = worker.read()
+        second = worker.begin("short")
+        worker.write({"method": "recall", "params": {"id": second}}, {"method": "recall", "params": {"id": first}})
+        self.fault(worker.read(), -32005)
+        worker.write({"id": request["id"], "result": 1})
+        self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": first, "result": 2})
 
     def test_cancelled_while_waiting(self):
         for name in ("sum3", "later"):

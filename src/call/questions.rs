@@ -1,0 +1,174 @@
+//! Questions of calls to their client. While one is open, the call and those that wait for it are parked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::client::{Asking, ClientError, ClientFeatures, Elicitation, Elicited, LlmRequest, NoClient};
+use super::host::{raw, read, refused};
+use crate::outcome::Code;
+use crate::pool::Listener;
+use crate::protocol::{HostMethod, WireError, wire_code};
+use crate::worker::{Ask, Waits};
+
+/// A call that waits for an inner call, with the calls that wait for it.
+pub(crate) struct OuterCall {
+    /// Its client sees only the outermost call.
+    call_id: String,
+    tool: String,
+    arguments: Option<Box<RawValue>>,
+    waits: Option<Arc<dyn Waits>>,
+    outer: Option<Arc<OuterCall>>,
+}
+
+/// The asker of one call's questions.
+pub(super) struct Questions {
+    pub client: Option<Arc<dyn ClientFeatures>>,
+    pub call_id: String,
+    pub tool: String,
+    pub listener: Arc<dyn Listener>,
+    pub outer: Option<Arc<OuterCall>>,
+    /// How long a question may stay open.
+    pub limit: Duration,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    #[serde(default)]
+    key: Option<String>,
+}
+
+impl Questions {
+    /// This call as the outer call of one that it makes.
+    pub fn as_outer(&self, ask: &Ask) -> Arc<OuterCall> {
+        Arc::new(OuterCall {
+            call_id: self.call_id.clone(),
+            tool: self.tool.clone(),
+            arguments: ask.arguments.clone(),
+            waits: ask.waits.clone(),
+            outer: self.outer.clone(),
+        })
+    }
+
+    /// Asks the client. The answer is JSON as the tool's side expects it.
+    pub async fn ask(&self, ask: Ask) -> Result<Box<RawValue>, WireError> {
+        let Key { key } = read(&ask.params)?;
+        let asking = self.asking(&ask, key);
+        let _parked = Parked::new(self.outer.clone());
+        let client: &dyn ClientFeatures = self.client.as_deref().unwrap_or(&NoClient);
+        match ask.method {
+            HostMethod::Llm => {
+                let request = llm_request(&ask.params)?;
+                let text = self.wait("its client's language model", client.sample(asking, request)).await?;
+                raw(&json!(text))
+            }
+            HostMethod::Elicit => {
+                let question: Elicitation = read(&ask.params)?;
+                let form = form(&question.schema)?;
+                let answer = self.wait("its client's user", client.elicit(asking, question)).await?;
+                if let Elicited::Accept { content } = &answer {
+                    check(&form, content)?;
+                }
+                raw(&json!(answer))
+            }
+            _ => raw(&json!(self.wait("its client's folders", client.roots(asking)).await?)),
+        }
+    }
+
+    fn asking(&self, ask: &Ask, key: Option<String>) -> Asking {
+        let mut outermost = self.outer.as_ref();
+        while let Some(outer) = outermost.and_then(|outer| outer.outer.as_ref()) {
+            outermost = Some(outer);
+        }
+        let (call_id, tool, arguments) = match outermost {
+            Some(outer) => (&outer.call_id, &outer.tool, &outer.arguments),
+            None => (&self.call_id, &self.tool, &ask.arguments),
+        };
+        let (call_id, tool, arguments) = (call_id.clone(), tool.clone(), arguments.clone());
+        Asking { call_id, tool, arguments, key, limit: self.limit }
+    }
+
+    async fn wait<T>(&self, whom: &str, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, WireError> {
+        self.listener.note(&format!("{} waits for {whom}", self.tool));
+        let answer = tokio::time::timeout(self.limit, answer).await;
+        self.listener.goes_on();
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(unanswered(&error)),
+            Err(_) => {
+                let limit = humantime::format_duration(self.limit);
+                let message = format!("{whom} did not answer within {limit}; ask again, or raise `question_timeout`");
+                Err(coded(Code::ToolTimeout, message))
+            }
+        }
+    }
+}
+
+/// The calls that wait for a call with an open question.
+struct Parked(Option<Arc<OuterCall>>);
+
+impl Parked {
+    fn new(outer: Option<Arc<OuterCall>>) -> Self {
+        each_outer(outer.as_ref(), |waits| waits.inner_asks());
+        Self(outer)
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        each_outer(self.0.as_ref(), |waits| waits.inner_goes_on());
+    }
+}
+
+fn each_outer(mut outer: Option<&Arc<OuterCall>>, tell: impl Fn(&dyn Waits)) {
+    while let Some(call) = outer {
+        if let Some(waits) = &call.waits {
+            tell(&**waits);
+        }
+        outer = call.outer.as_ref();
+    }
+}
+
+fn llm_request(params: &RawValue) -> Result<LlmRequest, WireError> {
+    let request: LlmRequest = read(params)?;
+    if request.prompt.is_none() && request.messages.is_empty() {
+        return Err(refused(
+            "the prompt is empty: pass a string, or a list like [{\"role\": \"user\", \"content\": \"…\"}]",
+        ));
+    }
+    Ok(request)
+}
+
+/// The validator of a form. MCP allows objects with plain members only.
+fn form(schema: &Value) -> Result<jsonschema::Validator, WireError> {
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(refused("the schema of a question must be an object with one property for each value"));
+    }
+    jsonschema::validator_for(schema)
+        .map_err(|error| refused(&format!("the schema of the question is invalid: {error}")))
+}
+
+fn check(form: &jsonschema::Validator, content: &Value) -> Result<(), WireError> {
+    let Some(error) = form.iter_errors(content).next() else { return Ok(()) };
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    let message = format!("the client's answer does not fit the form{place}: {error}");
+    Err(coded(Code::InvalidParams, message))
+}
+
+fn unanswered(error: &ClientError) -> WireError {
+    match error {
+        ClientError::Unsupported(feature) => {
+            let data = json!({"code": Code::NotSupported.word(), "capability": feature.word()});
+            WireError { code: wire_code::HOST_REFUSED, message: error.to_string(), data: Some(data) }
+        }
+        ClientError::Failed(reason) => refused(reason),
+    }
+}
+
+fn coded(code: Code, message: String) -> WireError {
+    WireError { code: wire_code::HOST_REFUSED, message, data: Some(json!({"code": code.word()})) }
+}

@@ -1,0 +1,148 @@
+//! Requests of calls to hostler, and what they wait for: another tool, or the client.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::actor::{Actor, Message, WorkerProcess};
+use super::event::{CallId, Event, WorkerId};
+use super::open_call;
+use crate::outcome::Code;
+use crate::protocol::{HostMethod, WireError, wire_code};
+use crate::worker::{Ask, LinkWriter, Waits};
+
+/// An answer of the client on its way to the call that asked.
+pub(super) struct HeldAnswer {
+    writer: LinkWriter,
+    /// The worker's own id of the request.
+    id: Box<RawValue>,
+    answer: Result<Box<RawValue>, WireError>,
+}
+
+impl HeldAnswer {
+    fn deliver(self) {
+        self.writer.reply(&self.id, self.answer.as_deref());
+    }
+}
+
+impl Actor {
+    /// A tool's request during a call, answered in a task that ends with the call.
+    pub(super) fn ask(
+        &mut self,
+        worker: WorkerId,
+        call: Option<CallId>,
+        id: Box<RawValue>,
+        method: HostMethod,
+        params: Box<RawValue>,
+    ) {
+        let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return };
+        let writer = handle.writer.clone();
+        let asking = call.and_then(|call| Some((call, self.calls.get(&call)?.job.host.clone()?)));
+        let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::refusal())) };
+        if method.asks_client() {
+            self.asks(call);
+            if !self.machine.is_parked(call) {
+                self.goes_on(call, None);
+                return writer.reply(&id, Err(&self.too_many_ask()));
+            }
+        }
+        let waits: Arc<dyn Waits> = Arc::new(Outer { sender: self.sender.clone(), call });
+        let sender = self.sender.clone();
+        let Some(open) = self.calls.get_mut(&call) else { return };
+        let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
+        let arguments = Some(open.job.kwargs.clone());
+        let ask = Ask { method, params, left, arguments, waits: Some(waits) };
+        // Drop the tasks of requests that have ended.
+        while open.questions.try_join_next().is_some() {}
+        open.questions.spawn(async move {
+            let held = HeldAnswer { answer: host.answer(ask).await, writer, id };
+            if method.asks_client() {
+                let _ = sender.send(Message::ClientAnswered(worker, call, held));
+            } else {
+                held.deliver();
+            }
+        });
+    }
+
+    /// A call asks its client, or waits for one that does.
+    pub(super) fn asks(&mut self, call: CallId) {
+        let Some(open) = self.calls.get_mut(&call) else { return };
+        open.unanswered += 1;
+        if open.unanswered > 1 {
+            return;
+        }
+        self.step(Event::Park(call));
+        if self.machine.is_parked(call)
+            && let Some(open) = self.calls.get_mut(&call)
+        {
+            open.parks();
+            self.note_of_asking();
+        }
+    }
+
+    pub(super) fn client_answered(&mut self, worker: WorkerId, call: CallId, answer: HeldAnswer) {
+        // A repeated call runs in another worker and asks again.
+        if self.machine.has_begun(worker, call) {
+            self.goes_on(call, Some(answer));
+        }
+    }
+
+    /// One question of a call is answered. With the last one the call goes on, once it has a run permit.
+    pub(super) fn goes_on(&mut self, call: CallId, answer: Option<HeldAnswer>) {
+        let Some(open) = self.calls.get_mut(&call) else { return };
+        open.unanswered = open.unanswered.saturating_sub(1);
+        open.answers.extend(answer);
+        if open.unanswered == 0 {
+            self.step(Event::Unpark(call));
+        }
+        let is_held = self.calls.get(&call).is_some_and(|open| open.unanswered == 0) && self.machine.is_parked(call);
+        if !is_held {
+            self.resume(call);
+        }
+    }
+
+    /// Delivers the answers that a call waits for.
+    pub(super) fn resume(&mut self, call: CallId) {
+        let is_parked = self.machine.is_parked(call);
+        let Some(open) = self.calls.get_mut(&call) else { return };
+        if !is_parked {
+            open.unparks();
+        }
+        std::mem::take(&mut open.answers).into_iter().for_each(HeldAnswer::deliver);
+    }
+
+    /// Callers whose calls wait for nothing but other callers' users read so.
+    pub(super) fn note_of_asking(&self) {
+        if self.machine.is_asking() {
+            let text = format!("{} waits for the answer of a user to another call", self.launcher.name());
+            self.tell_waiting(|listener| listener.note(&text));
+        }
+    }
+
+    fn too_many_ask(&self) -> WireError {
+        let most = self.shared.broker.lock().caps().parked();
+        let message = format!(
+            "{most} calls already wait for answers of their clients, a quarter of the workers that may run; try again \
+             later, or raise `max_workers` under [limits] in hostler.toml"
+        );
+        let data = Some(serde_json::json!({"code": Code::Busy.word()}));
+        WireError { code: wire_code::HOST_REFUSED, message, data }
+    }
+}
+
+/// A call that waits for an inner call.
+struct Outer {
+    sender: mpsc::UnboundedSender<Message>,
+    call: CallId,
+}
+
+impl Waits for Outer {
+    fn inner_asks(&self) {
+        let _ = self.sender.send(Message::InnerAsks(self.call));
+    }
+
+    fn inner_goes_on(&self) {
+        let _ = self.sender.send(Message::InnerGoesOn(self.call));
+    }
+}
