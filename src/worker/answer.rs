@@ -33,19 +33,24 @@ pub fn error_fault(tool: &str, file: &Path, error: &WireError) -> Fault {
         stack.and_then(|stack| stack.place(file)).map(|place| format!(" ({place})")).unwrap_or_default()
     };
     let (code, message) = match error.code {
+        wire_code::TOOL_RAISED if of_client(error).is_some() => {
+            (of_client(error).unwrap_or(Code::ToolError), format!("{tool}: {text}{}", place()))
+        }
         wire_code::INVALID_OUTPUT => (Code::InvalidOutput, format!("the result of {tool} cannot be sent: {text}")),
         wire_code::MISSING_SECRET => (Code::MissingCredentials, missing_secret(tool, error)),
         wire_code::CANCELLED => (Code::Cancelled, format!("the call of {tool} was cancelled")),
         wire_code::EXHAUSTED => (Code::ResourceExhausted, exhausted(tool, error) + &place()),
         wire_code::BAD_ARGUMENT => (Code::InvalidParams, format!("{tool}: {text}")),
-        _ if error.detail("client") == Some(Code::NotSupported.word()) => {
-            (Code::NotSupported, format!("{tool}: {text}"))
-        }
-        _ if error.detail("client") == Some(Code::ToolTimeout.word()) => (Code::ToolTimeout, format!("{tool}: {text}")),
         wire_code::NO_FUNCTION => (Code::ToolNotFound, format!("{tool} is no longer in its file: {text}")),
         _ => (Code::ToolError, format!("{text}{}", place())),
     };
     Fault::new(code, message).with(details)
+}
+
+/// Why a question to the client has no answer, where the tool did not catch that.
+fn of_client(error: &WireError) -> Option<Code> {
+    let codes = [Code::NotSupported, Code::ToolTimeout, Code::Busy];
+    codes.into_iter().find(|code| error.detail("client") == Some(code.word()))
 }
 
 /// The resource that an answer reports as missing.

@@ -173,5 +173,5 @@ class Host(unittest.IsolatedAsyncioTestCase):
     async def test_where_no_model_is_lent_the_author_is_told(self):
         async with connected(self.tools, mode="legacy") as hostler:
             answer = await hostler.call("asks_think", question="What is it?")
-            self.assertEqual(answer.code, "TOOL_ERROR")
-            self.assertIn("has no language model", answer.message)
+            self.assertEqual(answer.code, "NOT_SUPPORTED")
+            self.assertIn("sampling", answer.message)

@@ -60,7 +60,11 @@ def _raised(id, error):
     resource = _exhausted(error)
     if resource is not None:
         return reply(id, EXHAUSTED, describe(error), {**data, "resource": resource})
-    return reply(id, RAISED, describe(error), data)
+    return reply(id, RAISED, _text_of_client(error) if "client" in data else describe(error), data)
+
+
+def _text_of_client(error):
+    return error.message if type(error.message) is str else describe(error)
 
 
 def _exhausted(error):
@@ -82,7 +86,7 @@ def _missing(error):
     if issubclass(kind, ModuleNotFoundError):
         what, name = "module", ImportError.name.__get__(error)
     elif hostler is not None and issubclass(kind, hostler.HostlerError):
-        if getattr(error, "of_client", False) and type(error.code) is str:
+        if getattr(error, "of_client", False) and error.code in ("NOT_SUPPORTED", "TOOL_TIMEOUT", "BUSY"):
             capability = getattr(error, "capability", None)
             return {"client": error.code, **({"capability": capability} if type(capability) is str else {})}
         what, name = "undeclared", getattr(error, "undeclared", None)
