@@ -6,6 +6,7 @@
 mod child;
 mod env_filter;
 mod exit;
+mod hardening;
 pub mod keeper;
 mod ladder;
 mod launch;
@@ -21,6 +22,7 @@ mod trim;
 pub use child::{Child, Tracked};
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
+pub use hardening::harden;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_written, worker_environment};
 pub use mark::sweep;
