@@ -1,9 +1,10 @@
 //! The only place that starts, signals and reaps processes.
 //!
 //! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
-//! streams. Nothing is inherited by accident.
+//! streams. Nothing is inherited by accident. Each also gets a Landlock domain of its own, so that it cannot read another.
 
 mod child;
+mod domain;
 mod env_filter;
 mod exit;
 mod hardening;
@@ -20,6 +21,7 @@ mod table;
 mod trim;
 
 pub use child::{Child, Tracked};
+pub use domain::is_supported as has_domains;
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
 pub use hardening::harden;
