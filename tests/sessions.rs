@@ -164,6 +164,9 @@ async fn a_worker_is_shared_where_everything_it_is_made_of_is_the_same() {
         world
             .workspace("here", &tools, "[tool.peek]\nmax_memory = \"1GB\"\n[tool.peek.env]\nMARK = \"a\"\n", "k-1")
             .await,
+        world
+            .workspace("here", &tools, "[tool.peek]\nnew_privileges = true\n[tool.peek.env]\nMARK = \"a\"\n", "k-1")
+            .await,
     ];
     let mut seen = Vec::new();
     for workspace in &workspaces {
@@ -171,7 +174,7 @@ async fn a_worker_is_shared_where_everything_it_is_made_of_is_the_same() {
     }
     let pids: Vec<u64> = seen.iter().map(|one| one["pid"].as_u64().unwrap()).collect();
     assert_eq!(pids[0], pids[1], "the same configuration, folder and secrets");
-    for (other, why) in [(2, "variables"), (3, "secrets"), (4, "directories"), (5, "limits")] {
+    for (other, why) in [(2, "variables"), (3, "secrets"), (4, "directories"), (5, "limits"), (6, "privileges")] {
         assert_ne!(pids[0], pids[other], "other {why}");
     }
     let secret = |at: usize| seen[at]["got"]["params"]["secrets"]["KEY"].clone();

@@ -175,6 +175,8 @@ pub struct Call {
     pub timeout: Duration,
     /// The most output that is kept of a program it starts, in bytes.
     pub max_output: usize,
+    /// Whether programs it starts may gain privileges.
+    pub new_privileges: bool,
     /// The variables of hostler's environment that programs it starts do not get.
     pub env_filter: EnvFilter,
     /// Where secrets come from.

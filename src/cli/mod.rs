@@ -41,6 +41,8 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the program.
 pub fn main(environment: Environment) -> ExitCode {
+    // Everything below reads the variables from the value.
+    process::harden();
     style::heed(&environment);
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.

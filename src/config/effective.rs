@@ -54,6 +54,8 @@ pub struct EffectiveTool {
     pub pass_env: Setting<Vec<String>>,
     /// Variables set.
     pub env: BTreeMap<String, Setting<String>>,
+    /// Whether it may gain privileges, as by `sudo`; then it can read other processes of this user.
+    pub new_privileges: Setting<bool>,
     /// Passed to the tool as it is.
     pub config: Setting<toml::Table>,
     /// The protocol of its worker, if it is one by itself.
@@ -106,6 +108,7 @@ impl Config {
             client_access: or(layer.client_access, true),
             pass_env: or(layer.pass_env, Vec::new()),
             env: layer.env,
+            new_privileges: or(layer.new_privileges, false),
             config: or(layer.config, toml::Table::new()),
             protocol: layer.protocol,
             functions: layer.functions,
@@ -195,6 +198,9 @@ impl EffectiveTool {
             row("pass_env", &self.pass_env, names(&self.pass_env.value)),
             row("config", &self.config, names(&keys)),
         ];
+        if self.new_privileges.origin != Origin::Default {
+            rows.push(row("new_privileges", &self.new_privileges, self.new_privileges.value.to_string()));
+        }
         if let Some(protocol) = &self.protocol {
             rows.push(row("protocol", protocol, protocol.value.word().to_owned()));
         }

@@ -255,7 +255,9 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "ignore" => "[check] in hostler.toml",
         "envelope" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
-        "protocol" | "env" | "config" | "functions" => "[tool.NAME] in hostler.toml, with the name of a pack",
+        "protocol" | "env" | "config" | "functions" | "new_privileges" => {
+            "[tool.NAME] in hostler.toml, with the name of a pack"
+        }
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {
             "[tool] in hostler.toml for every tool, or [tool.NAME] for one"
         }

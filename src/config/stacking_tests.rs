@@ -32,16 +32,18 @@ fn config(text: &str) -> Config {
 fn a_packs_table_wins_over_the_one_for_all() {
     let config = config(
         "[tool]\ntimeout = 1\nmax_queue = 1\nlauncher = \"uv\"\nvalidate = false\nhost_access = false\npass_env = [\"A\"]\n\
-         [tool.own]\ntimeout = 2\nlauncher = \"direct\"\nvalidate = true\nhost_access = true\npass_env = [\"B\"]\n",
+         [tool.own]\nnew_privileges = true\ntimeout = 2\nlauncher = \"direct\"\nvalidate = true\nhost_access = true\npass_env = [\"B\"]\n",
     );
     let own = config.tool("own", None, false);
     assert_eq!((own.timeout.value, own.max_queue.value), (Duration::from_secs(2), 1));
     assert_eq!((own.launcher.value, own.validate.value, own.host_access.value), (Launcher::Direct, true, true));
     assert_eq!(own.pass_env.value, ["B"]);
+    assert!(own.new_privileges.value);
     let other = config.tool("other", None, true);
     assert_eq!((other.timeout.value, other.launcher.value), (Duration::from_secs(1), Launcher::Uv));
     assert_eq!((other.validate.value, other.host_access.value), (false, false), "also for an internal file");
     assert_eq!(other.pass_env.value, ["A"]);
+    assert!(!other.new_privileges.value);
 }
 
 #[test]

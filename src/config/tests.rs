@@ -98,7 +98,7 @@ fn a_diagnosis_without_advice_ends_with_what_is_wrong() {
 fn a_header_sets_no_key_of_the_operator() {
     let file = Arc::new(PathBuf::from("/t/brave.py"));
     let untouched = header("");
-    for key in OPERATOR_KEYS.into_iter().chain(["env", "config", "functions"]) {
+    for key in OPERATOR_KEYS.into_iter().chain(["env", "config", "functions", "new_privileges"]) {
         for value in ["1", "true", "\"direct\"", "[\"HOME\"]", "{ A = \"b\" }"] {
             let text = format!("{key} = {value}\n");
             assert_eq!(header(&text), untouched, "{text}");

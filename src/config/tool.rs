@@ -128,6 +128,9 @@ pub struct ToolLayer {
     /// Variables set.
     #[serde(skip)]
     pub env: BTreeMap<String, Setting<String>>,
+    /// Whether it may gain privileges, and is not separated from other processes.
+    #[serde(skip)]
+    pub new_privileges: Option<Setting<bool>>,
     /// Passed to the tool as it is.
     #[serde(skip)]
     pub config: Option<Setting<toml::Table>>,
@@ -161,6 +164,7 @@ impl ToolLayer {
             place: section.place(),
             protocol: section.take("protocol"),
             functions: section.take_as("functions", function_names),
+            new_privileges: section.take("new_privileges"),
             env: strings(&section.section("env")),
             config: section.take("config"),
             ..Self::of_every(section)
@@ -227,6 +231,7 @@ impl ToolLayer {
             pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
             env: over.env,
+            new_privileges: over.new_privileges,
             config: over.config,
             functions: over.functions,
         }

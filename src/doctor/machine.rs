@@ -12,6 +12,7 @@ use crate::check::Interpreters;
 use crate::config::Environment;
 use crate::environment::{IndexProblem, OLDEST_UV, UvCache};
 use crate::pep723::{OLDEST_PYTHON, UnsupportedPython};
+use crate::process::has_domains;
 use crate::runtime::Workspace;
 
 const MEGABYTE: u64 = 1_000_000;
@@ -182,6 +183,16 @@ fn unmet_sign(wanted: &str, packs: &[String], have: &str) -> CheckResult {
     }
     let fix = "install one with `uv python install`; uv also tries to download it at the first call";
     CheckResult::new("python", State::Doubtful, found, fix)
+}
+
+/// Whether tools are separated from each other and from hostler.
+pub(super) fn separation() -> CheckResult {
+    if has_domains() {
+        return CheckResult::good("isolation", "no tool can read the memory or the environment of another (Landlock)");
+    }
+    let found = "tools can read each other's memory: this system has no Landlock";
+    let fix = "use Linux 5.19 or newer with Landlock enabled, or run only tools you trust (docs/security.md)";
+    CheckResult::new("isolation", State::Doubtful, found, fix)
 }
 
 /// The variables that uv reads certificates from.

@@ -55,6 +55,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     results.extend(machine::stripped(app, &results));
     results.push(folders(app));
     results.extend(broken(app));
+    results.push(machine::separation());
     results.extend(built_in(app));
     results.extend(machine::interpreters(app).await);
     results.extend(secrets(app).await);

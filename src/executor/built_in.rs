@@ -58,7 +58,9 @@ impl BuiltIns {
         let max_output = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
-        let call = Call { id: call_id, begun, timeout, max_output, env_filter, secrets, listener, host };
+        let new_privileges = tool.entry.settings.new_privileges.value;
+        let call =
+            Call { id: call_id, begun, timeout, max_output, new_privileges, env_filter, secrets, listener, host };
         let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);

@@ -44,6 +44,7 @@ impl Makers {
         identity.add("pack", &spec.pack);
         identity.add("host", format!("{:?}", spec.host));
         identity.add("start", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
+        identity.add("privileges", format!("{:?}", spec.new_privileges));
         identity.add("launcher", format!("{:?}", settings.launcher.value));
         identity.add("environment", self.environments.identity());
         identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
@@ -120,6 +121,7 @@ fn worker_spec(entry: &FileEntry) -> WorkerSpec {
         startup_timeout: settings.startup_timeout.value,
         startup_timeout_place: advice::where_to_set_for(entry, &settings.startup_timeout.origin),
         max_memory: settings.max_memory.as_ref().map(|limit| limit.value.0),
+        new_privileges: settings.new_privileges.value,
         is_bare: entry.serving().is_bare(),
     }
 }

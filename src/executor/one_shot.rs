@@ -93,6 +93,7 @@ impl OneShots {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
         let start = Launch { directory: self.directory.clone(), ..Launch::new(&tool.entry.file.path) };
+        let start = start.with_new_privileges(settings.new_privileges.value);
         let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {
             // The name is also an argument, for programs that prefer arguments.

@@ -127,6 +127,8 @@ async fn run_command(words: &[String], environment: &Environment) -> Result<Opti
     let path = environment.find_program(program).ok_or_else(absent)?;
     let launch = Launch::new(path)
         .args(arguments)
+        // The operator's own command; password managers gain a group to reach their daemon.
+        .with_new_privileges(true)
         .envs(environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
     let by_hand = "run it by hand to see why";
     let done =

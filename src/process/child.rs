@@ -17,7 +17,7 @@ use super::exit::{self, DeathWatch, Exit};
 use super::launch::{Launch, SpawnError};
 use super::mark::{self, Mark};
 use super::table::{self, Row};
-use super::{keeper, ladder, process_tree};
+use super::{domain, keeper, ladder, process_tree};
 
 /// A process that hostler started. Dropping it kills its group.
 #[derive(Debug)]
@@ -55,6 +55,9 @@ impl Child {
             command.env(mark::VARIABLE, mark.to_string());
         }
         die_with_us(&mut command);
+        if !launch.new_privileges {
+            domain::confine(&mut command);
+        }
         let mut started = command.spawn().map_err(failed)?;
         let streams = (started.stdin.take(), started.stdout.take(), started.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {

@@ -27,12 +27,14 @@ pub struct Launch {
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory; hostler's own if `None`.
     pub directory: Option<PathBuf>,
+    /// Whether it may gain privileges by `exec`, as `sudo` does. Then it has no domain and may read other processes.
+    pub new_privileges: bool,
 }
 
 impl Launch {
     /// A program without arguments and variables.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: BTreeMap::new(), directory: None }
+        Self { program: program.into(), args: Vec::new(), env: BTreeMap::new(), directory: None, new_privileges: false }
     }
 
     /// Adds an argument.
@@ -60,6 +62,13 @@ impl Launch {
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self
+    }
+
+    /// Decides whether it may gain privileges.
+    #[must_use]
+    pub fn with_new_privileges(mut self, allowed: bool) -> Self {
+        self.new_privileges = allowed;
         self
     }
 

@@ -1,11 +1,13 @@
 //! The only place that starts, signals and reaps processes.
 //!
 //! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
-//! streams. Nothing is inherited by accident.
+//! streams. Nothing is inherited by accident. Each also gets a Landlock domain of its own, so that it cannot read another.
 
 mod child;
+mod domain;
 mod env_filter;
 mod exit;
+mod hardening;
 pub mod keeper;
 mod ladder;
 mod launch;
@@ -19,8 +21,10 @@ mod table;
 mod trim;
 
 pub use child::{Child, Tracked};
+pub use domain::is_supported as has_domains;
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
+pub use hardening::harden;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_written, worker_environment};
 pub use mark::sweep;

@@ -90,6 +90,8 @@ pub struct WorkerSpec {
     pub startup_timeout_place: String,
     /// The memory limit in bytes, including its children.
     pub max_memory: Option<usize>,
+    /// Whether it may gain privileges.
+    pub new_privileges: bool,
     /// Whether it uses the bare protocol instead of protocol v1.
     pub is_bare: bool,
 }

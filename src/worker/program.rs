@@ -43,7 +43,8 @@ impl Launcher for ProgramLauncher {
 
     fn launch(&self, events: EventSender, notes: StartNotes) -> Starting {
         let (spec, env) = (Arc::clone(&self.spec), self.environment());
-        let launch = Launch { directory: self.directory.clone(), ..Launch::new(&spec.file).envs(env) };
+        let launch = Launch::new(&spec.file).envs(env).with_new_privileges(spec.new_privileges);
+        let launch = Launch { directory: self.directory.clone(), ..launch };
         Box::pin(async move {
             notes(StartNote(format!("starting {}", spec.pack)));
             let child = spawn_when_written(&launch).await.map_err(|error| {

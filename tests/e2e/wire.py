@@ -40,8 +40,8 @@ OPENING = request(0, "initialize", **HELLO) + line(method="notifications/initial
 class Wire:
     """A hostler on pipes or sockets."""
 
-    def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None, before=()):
-        words = [*before, HOSTLER, "serve", *arguments]
+    def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None, before=(), program=(HOSTLER,)):
+        words = [*before, *program, "serve", *arguments]
         for folder in tools or (TOOLS,):
             words += ["--tools", str(folder)] if folder else []  # None: the usual ones
         if sockets:  # as Node does it: one socket pair for each stream

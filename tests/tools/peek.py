@@ -21,13 +21,19 @@ def environment() -> dict:
 
 def processes() -> list[dict]:
     """Command line and variables of itself and of its parent, as the system shows them to anybody."""
+    def variables(place):
+        try:
+            return (place / "environ").read_bytes().decode("utf-8", "replace")
+        except PermissionError:  # hostler's own
+            return ""
+
     seen = []
     for pid in (os.getpid(), os.getppid()):
         place = Path(f"/proc/{pid}")
         seen.append({
             "pid": pid,
             "cmdline": (place / "cmdline").read_bytes().decode("utf-8", "replace"),
-            "environ": (place / "environ").read_bytes().decode("utf-8", "replace"),
+            "environ": variables(place),
         })
     return seen
 
