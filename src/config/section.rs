@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 13] = [
+const TOOL_KEYS: [&str; 14] = [
     "timeout",
     "startup_timeout",
     "idle_timeout",
@@ -228,6 +228,7 @@ const TOOL_KEYS: [&str; 13] = [
     "effects",
     "secrets",
     "protocol",
+    "large",
 ];
 
 /// Keys of a tool that only hostler.toml may set.
@@ -251,7 +252,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "max_output" | "max_concurrent_calls" => "[limits] in hostler.toml",
         "schema_timeout" | "on_schema_failure" => "[executables] in hostler.toml",
         "ignore" => "[check] in hostler.toml",
-        "envelope" => "[mcp] in hostler.toml",
+        "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "protocol" | "env" | "config" | "functions" => "[tool.NAME] in hostler.toml, with the name of a pack",
         key if is_header_key(key) || OPERATOR_KEYS.contains(&key) => {

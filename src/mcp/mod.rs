@@ -5,16 +5,20 @@
 //! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
+mod blocks;
 mod call;
 mod client;
 mod connection;
+mod large;
 mod lifecycle;
 mod message;
 mod notifier;
+mod resources;
 mod result;
 mod serve;
 mod session;
 mod stdio;
+mod stored;
 mod subscription;
 mod tools;
 

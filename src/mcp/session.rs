@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, InitializeRequestParams, LoggingLevel, RequestId, RequestMetaObject, SubscriptionFilter};
+use rmcp::model::{
+    ErrorCode, InitializeRequestParams, InitializeResult, LoggingLevel, RequestId, RequestMetaObject,
+    SubscriptionFilter,
+};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -14,13 +17,19 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::call::{self, CallParams, CallReply, LastTerms, Terms};
 use super::client::{Client, ClientLlm};
+use super::large::{self, Limit};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
+use super::resources::Cacheable;
+use super::result::{self, Form};
+use super::stored::StoredResults;
 use super::subscription::{self, Changes};
-use super::{result, tools};
+use super::tools;
 use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
-use crate::config::tables::Envelope;
+use crate::config::environment;
+use crate::config::mcp::Envelope;
+use crate::config::tool::LargeResult;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::process::Outbox;
 
@@ -37,6 +46,8 @@ pub(super) struct McpSession {
     listening: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last list contained. Locked only briefly.
     listed: Mutex<watch::Receiver<u64>>,
+    /// Results that were too large for their answers.
+    results: StoredResults,
     /// Whether the session is over.
     over: watch::Sender<bool>,
 }
@@ -112,6 +123,7 @@ type Refused = ErrorData;
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
         let announcements = service.registry.announcements();
+        let results = StoredResults::new(environment::cache(&service.config.environment).join("results"));
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new(Self {
@@ -121,6 +133,7 @@ impl McpSession {
             running: Mutex::default(),
             listening: Mutex::default(),
             listed: Mutex::new(announcements),
+            results,
             over: watch::Sender::new(false),
             session,
         })
@@ -132,6 +145,11 @@ impl McpSession {
 
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
+    }
+
+    /// The session's stored results.
+    pub fn results(&self) -> &StoredResults {
+        &self.results
     }
 
     /// Changes of the list of tools since the client's last list, so that a change between that list and a subscription is
@@ -182,8 +200,15 @@ impl McpSession {
         let Meta { meta } = read(method, params, line)?;
         let rules = self.state.lock().era.admit(method, &meta)?;
         match (method, rules) {
-            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover())),
+            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover(self.about()))),
             ("tools/list", _) => self.list(id, rules),
+            ("resources/read", _) => self.read_resource(id, rules, &read(method, params, line)?)?,
+            ("resources/list", _) => {
+                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resources": []}))));
+            }
+            ("resources/templates/list", _) => {
+                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resourceTemplates": []}))));
+            }
             ("logging/setLevel", Rules::Legacy) => {
                 let Level { level } = read(method, params, line)?;
                 let mut state = self.state.lock();
@@ -200,10 +225,10 @@ impl McpSession {
         Ok(())
     }
 
-    fn initialize(&self, hello: InitializeRequestParams) -> rmcp::model::InitializeResult {
+    fn initialize(&self, hello: InitializeRequestParams) -> InitializeResult {
         let mut state = self.state.lock();
         let is_first = matches!(state.era, Era::Undecided);
-        let result = state.era.initialize(hello);
+        let result = state.era.initialize(hello, self.about());
         let client = state.era.client_name(&RequestMetaObject::default());
         tracing::info!(session = self.session.id().0, client, revision = %result.protocol_version, "session opened");
         state.caller = Arc::new(Caller { session: self.session.id(), client, ..Caller::default() });
@@ -255,9 +280,24 @@ impl McpSession {
         if !is_wanted {
             return;
         }
-        let line = result::line(id, outcome, rules, self.has_envelope());
+        let line = self.answer_line(id, outcome, rules);
         // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
+    }
+
+    fn answer_line(&self, id: &RequestId, outcome: &Outcome, rules: Rules) -> Vec<u8> {
+        let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
+        let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
+        let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
+        let line = result::line(id, outcome, &outcome.metadata, &form);
+        let most = self.service().config.mcp.max_result.0;
+        if line.len() <= most {
+            return line;
+        }
+        let length = line.len();
+        drop(line);
+        let large = tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
+        large::line(id, outcome, &form, &Limit { most, large, results: &self.results }, length)
     }
 
     /// Whether a request has neither been answered nor cancelled.
@@ -290,8 +330,13 @@ impl McpSession {
         }
     }
 
+    /// What clients are told about this server.
+    pub fn about(&self) -> InitializeResult {
+        lifecycle::about(&self.service().config.mcp)
+    }
+
     fn has_envelope(&self) -> bool {
-        self.service().config.envelope == Envelope::ToolSuccess
+        self.service().config.mcp.envelope == Envelope::ToolSuccess
     }
 
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
@@ -350,7 +395,8 @@ fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line
         }
         let shape = match method {
             "tools/call" => "{\"name\": string, \"arguments\"?: object, \"_meta\"?: object}",
-            "tools/list" => "{\"cursor\"?: string}",
+            "tools/list" | "resources/list" | "resources/templates/list" => "{\"cursor\"?: string}",
+            "resources/read" => "{\"uri\": string}",
             "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
             _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),
         };

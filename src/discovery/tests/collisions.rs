@@ -3,7 +3,7 @@ use super::{broken, file_at};
 
 #[test]
 fn of_conflicting_files_the_later_by_path_is_broken() {
-    let mut files = [
+    let mut files = vec![
         file_at("z.py", "pack = 'brave'\ndef search(): ...\n"),
         file_at("brave.py", "def search(): ...\n"),
         file_at("a.py", "def b_c(): ...\n"),

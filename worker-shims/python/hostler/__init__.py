@@ -7,7 +7,8 @@
     hostler.call("text.slug", text=…) another tool, where the file has host access
     hostler.tools()                   the catalogue, likewise
     hostler.llm("Summarise …")        the client's model, likewise
-    return hostler.Image("plot.png")  what a model is to see; hostler.File for other files
+    return hostler.Image("plot.png")  what a model is to see; Audio for sounds, File for other files
+    return ["See", hostler.Link(uri)]  texts, images, files and links, in this order
 
 The last three wait for the host on the thread that runs the call. In an `async def` they hold up
 the event loop meanwhile; from other threads they raise HostlerError. Where a worker runs several
@@ -25,11 +26,11 @@ from hostler_worker.state import state as _state
 
 _lines = allocate_lock()
 
-__all__ = ["File", "HostlerError", "Image", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "refresh", "secret", "status", "tools"]
+__all__ = ["Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "refresh", "secret", "status", "tools"]
 
 
 def __getattr__(name):  # few tools return files, and all of them would pay for the import
-    if name in ("File", "Image"):
+    if name in ("Audio", "File", "Image", "Link"):
         from hostler_worker import files
 
         return getattr(files, name)
