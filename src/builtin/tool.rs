@@ -22,7 +22,7 @@ use crate::config::declared_policy::Risk;
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText};
-use crate::outcome::{Code, Fault};
+use crate::outcome::{Code, Fault, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once};
 use crate::protocol::HostMethod;
@@ -291,8 +291,7 @@ fn output_schema<T: JsonSchema>() -> Option<Map<String, Value>> {
     if schema.is_empty() {
         return None;
     }
-    let wrapped = json!({"type": "object", "properties": {"result": schema}, "required": ["result"]});
-    wrapped.as_object().cloned()
+    Some(wrapped_schema(&Value::Object(schema)))
 }
 
 fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {

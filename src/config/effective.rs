@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, Launcher, Protocol, ToolLayer};
+use super::tool::{Effects, LargeResult, Launcher, Protocol, ToolLayer};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -42,6 +42,8 @@ pub struct EffectiveTool {
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
     pub secrets: Setting<Vec<String>>,
+    /// What happens to results that are too large for an MCP client.
+    pub large: Setting<LargeResult>,
     /// How the interpreter is started.
     pub launcher: Setting<Launcher>,
     /// Whether arguments are checked.
@@ -102,6 +104,7 @@ impl Config {
             max_memory: layer.max_memory,
             effects: or(layer.effects, Effects::Once),
             secrets: or(layer.secrets, Vec::new()),
+            large: or(layer.large, LargeResult::Error),
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
             host_access: or(layer.host_access, internal),
@@ -191,6 +194,7 @@ impl EffectiveTool {
             limit("max_memory", self.max_memory.as_ref(), size),
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
+            row("large", &self.large, self.large.value.word().to_owned()),
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),
             row("secrets", &self.secrets, names(&self.secrets.value)),
             row("host_access", &self.host_access, self.host_access.value.to_string()),

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::builtin::BuiltinSettings;
 use super::environment::Environment;
+use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
-use super::tables::{Envelope, Executables, Limits, SecretSource, read_secrets};
+use super::tables::{Executables, Limits, SecretSource, read_secrets};
 use super::tool::{ToolLayer, strings};
 use super::{environment, value};
 
@@ -59,8 +60,8 @@ pub struct Config {
     pub limits: Limits,
     /// How programs are asked for their schema.
     pub executables: Executables,
-    /// What the results of MCP calls are wrapped in.
-    pub envelope: Envelope,
+    /// How hostler presents itself to MCP clients.
+    pub mcp: Mcp,
     /// Which built-in tools are on.
     pub builtin: BuiltinSettings,
     /// The rules that `check` ignores.
@@ -163,7 +164,7 @@ impl Config {
             build_env: strings(&environment.section("env")),
             limits: Limits::read(top.section("limits")),
             executables: Executables::read(top.section("executables")),
-            envelope: Envelope::read(top.section("mcp")),
+            mcp: Mcp::read(top.section("mcp")),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),

@@ -5,6 +5,7 @@ pub mod declared_policy;
 pub mod effective;
 pub mod environment;
 pub mod load;
+pub mod mcp;
 pub mod origin;
 pub mod section;
 pub mod tables;

@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 14] = [
+const TOOL_KEYS: [&str; 15] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -229,6 +229,7 @@ const TOOL_KEYS: [&str; 14] = [
     "effects",
     "secrets",
     "protocol",
+    "large",
 ];
 
 /// Keys of a tool that only hostler.toml may set.
@@ -253,7 +254,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "max_output" | "max_concurrent_calls" => "[limits] in hostler.toml",
         "schema_timeout" | "on_schema_failure" => "[executables] in hostler.toml",
         "ignore" => "[check] in hostler.toml",
-        "envelope" => "[mcp] in hostler.toml",
+        "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
         "protocol" | "env" | "config" | "functions" | "new_privileges" => {
             "[tool.NAME] in hostler.toml, with the name of a pack"

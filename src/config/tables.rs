@@ -1,4 +1,4 @@
-//! The small tables of `hostler.toml`: `[limits]`, `[executables]`, `[mcp]`, and `[secrets]`, which holds the places of secrets and
+//! The small tables of `hostler.toml`: `[limits]`, `[executables]`, and `[secrets]`, which holds the places of secrets and
 //! never their values.
 
 use std::collections::BTreeMap;
@@ -74,28 +74,6 @@ impl Executables {
             schema_timeout: limit.map_or(Duration::from_secs(1), |setting| setting.value),
             on_schema_failure: failure.map_or(OnSchemaFailure::List, |setting| setting.value),
         }
-    }
-}
-
-/// What the results of MCP calls are wrapped in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Envelope {
-    /// Nothing.
-    None,
-    /// An object that says whether the tool ran, with its result or its error.
-    ToolSuccess,
-}
-
-impl Word for Envelope {
-    const WORDS: &'static [(&'static str, Self)] = &[("tool_success", Self::ToolSuccess), ("none", Self::None)];
-}
-
-impl Envelope {
-    /// Reads `[mcp]`.
-    pub(super) fn read(section: Section<'_>) -> Self {
-        let envelope = section.take("envelope");
-        section.finish(false);
-        envelope.map_or(Self::None, |setting| setting.value)
     }
 }
 

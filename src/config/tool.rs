@@ -29,6 +29,20 @@ impl Word for Effects {
         &[("pure", Self::Pure), ("idempotent", Self::Idempotent), ("once", Self::Once)];
 }
 
+/// What happens to a result that is too large for an MCP client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LargeResult {
+    /// The call fails.
+    #[default]
+    Error,
+    /// The client gets links, which it can read while its session lives.
+    Link,
+}
+
+impl Word for LargeResult {
+    const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("link", Self::Link)];
+}
+
 /// How a worker's interpreter is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Launcher {
@@ -110,6 +124,9 @@ pub struct ToolLayer {
     /// The most memory a worker may use.
     #[serde(skip)]
     pub max_memory: Option<Setting<ByteCount>>,
+    /// What happens to results that are too large for an MCP client.
+    #[serde(skip)]
+    pub large: Option<Setting<LargeResult>>,
     /// How the interpreter is started.
     #[serde(skip)]
     pub launcher: Option<Setting<Launcher>>,
@@ -196,6 +213,7 @@ impl ToolLayer {
             max_lifetime: section.take_as("max_lifetime", limit),
             max_rss: section.take_as("max_rss", memory),
             max_memory: section.take_as("max_memory", memory),
+            large: section.take("large"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
             policy: DeclaredPolicy::read(section),
@@ -224,6 +242,7 @@ impl ToolLayer {
             effects: over.effects.or(self.effects),
             secrets: over.secrets.or(self.secrets),
             protocol: over.protocol.or(self.protocol),
+            large: over.large.or(self.large),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
             host_access: over.host_access.or(self.host_access),

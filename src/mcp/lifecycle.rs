@@ -3,12 +3,13 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    DiscoverResult, Implementation, InitializeRequestParams, InitializeResult, ProtocolVersion, RequestMetaObject,
-    ServerCapabilities,
+    DiscoverResult, Icon, Implementation, InitializeRequestParams, InitializeResult, ProtocolVersion,
+    RequestMetaObject, ServerCapabilities,
 };
 use serde_json::json;
 
 use super::client::Abilities;
+use crate::config::mcp::Mcp;
 
 /// The first revision without a handshake.
 const MODERN: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -60,13 +61,13 @@ impl Era {
     }
 
     /// Answers `initialize` with the client's revision if it has a handshake, else with the newest revision that has one.
-    pub fn initialize(&mut self, mut client: InitializeRequestParams) -> InitializeResult {
+    pub fn initialize(&mut self, mut client: InitializeRequestParams, about: InitializeResult) -> InitializeResult {
         let asked = &client.protocol_version;
         let is_known = asked.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(asked);
         let agreed = if is_known { asked.clone() } else { ProtocolVersion::LATEST_WITH_INITIALIZE };
         client.protocol_version = agreed.clone();
         *self = Self::Handshake { client: Box::new(client) };
-        let mut result = about();
+        let mut result = about;
         result.protocol_version = agreed;
         result
     }
@@ -91,16 +92,20 @@ impl Era {
 }
 
 /// The answer to `server/discover`.
-pub(super) fn discover() -> DiscoverResult {
-    DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), about())
+pub(super) fn discover(about: InitializeResult) -> DiscoverResult {
+    DiscoverResult::from_server_info(ProtocolVersion::KNOWN_VERSIONS.to_vec(), about)
 }
 
-/// hostler's server information.
-pub(super) fn about() -> InitializeResult {
+/// hostler's server information, as the operator presents it.
+pub(super) fn about(settings: &Mcp) -> InitializeResult {
     let capabilities: ServerCapabilities =
-        serde_json::from_value(json!({"tools": {"listChanged": true}, "logging": {}})).unwrap_or_default();
+        serde_json::from_value(json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}}))
+            .unwrap_or_default();
     let mut about = InitializeResult::new(capabilities);
     about.server_info = Implementation::new("hostler", env!("CARGO_PKG_VERSION"));
+    about.server_info.title.clone_from(&settings.title);
+    about.server_info.icons = settings.icon.clone().map(|address| vec![Icon::new(address)]);
+    about.instructions.clone_from(&settings.instructions);
     about
 }
 
@@ -134,8 +139,8 @@ mod tests {
             ("2026-07-28", "2025-11-25"),
             ("x", "2025-11-25"),
         ] {
-            let mut era = Era::Undecided;
-            assert_eq!(era.initialize(hello(asked)).protocol_version.as_str(), agreed, "{asked}");
+            let (mut era, about) = (Era::Undecided, InitializeResult::default());
+            assert_eq!(era.initialize(hello(asked), about).protocol_version.as_str(), agreed, "{asked}");
             assert_eq!(era.admit("tools/list", &RequestMetaObject::default()), Ok(Rules::Legacy));
             assert_eq!(era.client_name(&RequestMetaObject::default()).as_deref(), Some("a 1"));
         }
@@ -155,7 +160,7 @@ mod tests {
     #[test]
     fn a_revision_of_the_future_is_refused_with_those_that_are_known() {
         let mut era = Era::Undecided;
-        era.initialize(hello("2025-06-18"));
+        era.initialize(hello("2025-06-18"), InitializeResult::default());
         let future = meta(json!({
             "io.modelcontextprotocol/protocolVersion": "2031-01-01",
             "io.modelcontextprotocol/clientCapabilities": {},

@@ -5,17 +5,22 @@
 //! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
+mod blocks;
 mod call;
 mod client;
 mod connection;
+mod large;
 mod lifecycle;
 mod message;
 mod notifier;
+mod open_requests;
+mod resources;
 mod result;
 mod rounds;
 mod serve;
 mod session;
 mod stdio;
+mod stored;
 mod subscription;
 mod tools;
 

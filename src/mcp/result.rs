@@ -4,43 +4,74 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::ErrorData;
-use rmcp::model::{ContentBlock, ErrorCode, RequestId, ResourceContents};
+use rmcp::model::{ContentBlock, ErrorCode, RequestId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::blocks::{Apart, taken_apart};
 use super::lifecycle::Rules;
 use super::message;
-use crate::outcome::{
-    Code, Fault, File, Metadata, Missing, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files,
-    milliseconds, without_bytes,
-};
+use crate::outcome::{Code, Fault, Metadata, Missing, Outcome, fault_in_envelope, in_envelope, milliseconds};
+
+/// What an answer depends on besides the outcome.
+pub(super) struct Form<'a> {
+    pub rules: Rules,
+    /// Whether results are wrapped.
+    pub envelope: bool,
+    /// Whether the client was promised structured content of a certain form. Asked only where it matters.
+    pub is_promised: &'a dyn Fn() -> bool,
+}
+
+/// A longer result is sent once, as text or as structured content. Escaping at most doubles a JSON text, so a result of this
+/// length takes at most 3 MiB in both forms, and a line of 10 MiB, the limit of TypeScript clients, has room for it and for
+/// what a tool prints.
+pub(super) const MAX_TWICE: usize = 1 << 20;
 
 /// The line that answers a call. An unknown tool is a protocol error; every other failure is a result with `isError`.
-pub(super) fn line(id: &RequestId, outcome: &Outcome, rules: Rules, envelope: bool) -> Vec<u8> {
-    let answer = match &outcome.ended {
+pub(super) fn line(id: &RequestId, outcome: &Outcome, metadata: &Metadata, form: &Form<'_>) -> Vec<u8> {
+    let (envelope, to) = (form.envelope, To { outcome, metadata, form });
+    match &outcome.ended {
         Ok(raw) => {
             let raw = if envelope { Cow::Owned(in_envelope(raw)) } else { Cow::Borrowed(&**raw) };
             match taken_apart(&outcome.call_id, raw.get()) {
-                Some(apart) => return message::result(id, with_files(apart, outcome, rules)),
-                None => return message::result(id, success(&raw, outcome, rules)),
+                Some(apart) => message::result(id, to.with_blocks(apart)),
+                None => message::result(id, to.success(&raw)),
             }
         }
-        Err(fault) if rules == Rules::Modern && capability(fault).is_some() => {
+        Err(fault) => failed(id, fault, &to),
+    }
+}
+
+/// The line that answers a successful call with these blocks in place of its result.
+pub(super) fn line_of_blocks(
+    id: &RequestId,
+    outcome: &Outcome,
+    metadata: &Metadata,
+    form: &Form<'_>,
+    blocks: Vec<ContentBlock>,
+) -> Vec<u8> {
+    let to = To { outcome, metadata, form };
+    let content = blocks.into_iter().map(|block| Block::Other(Box::new(block))).collect();
+    let structured_content = form.envelope.then(|| Structured::Apart(json!({"tool_success": true})));
+    message::result(id, Answer { content, structured_content, ..to.answer() })
+}
+
+fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
+    match fault.code {
+        Code::NotSupported if to.form.rules == Rules::Modern && capability(fault).is_some() => {
             let needed = json!({"requiredCapabilities": {capability(fault).unwrap_or_default(): {}}});
             let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
-            return message::error(id, &ErrorData::new(code, fault.message.clone(), Some(needed)));
+            message::error(id, &ErrorData::new(code, fault.message.clone(), Some(needed)))
         }
-        Err(fault) if envelope => failure_in_envelope(fault, outcome, rules),
-        Err(fault) if fault.code == Code::ToolNotFound => {
+        _ if to.form.envelope => message::result(id, to.failure_in_envelope(fault)),
+        Code::ToolNotFound => {
             let error = ErrorData::invalid_params(fault.message.clone(), serde_json::to_value(fault).ok());
-            return message::error(id, &error);
+            message::error(id, &error)
         }
-        Err(fault) => failure(fault, outcome, rules),
-    };
-    message::result(id, answer)
+        _ => message::result(id, to.failure(fault)),
+    }
 }
 
 /// The capability that the client lacked.
@@ -69,8 +100,8 @@ struct Answer<'a> {
 #[serde(untagged)]
 enum Block<'a> {
     Text(Text<'a>),
-    /// An image, a sound or another file.
-    File(Box<ContentBlock>),
+    /// An image, a sound, another file, a link, or a text between them.
+    Other(Box<ContentBlock>),
 }
 
 #[derive(Serialize)]
@@ -115,113 +146,113 @@ struct Rest<'a> {
     error: Option<&'a Fault>,
 }
 
-const fn result_type(rules: Rules) -> Option<&'static str> {
-    match rules {
-        Rules::Legacy => None,
-        Rules::Modern => Some("complete"),
+/// One answer in the making.
+struct To<'a> {
+    outcome: &'a Outcome,
+    metadata: &'a Metadata,
+    form: &'a Form<'a>,
+}
+
+impl<'a> To<'a> {
+    fn success<'r>(&'r self, raw: &'r RawValue) -> Answer<'r> {
+        let text = raw.get();
+        let whole = || if text.starts_with('"') { Content::Verbatim(raw) } else { Content::Quoted(text.into()) };
+        let structured =
+            || if text.starts_with('{') { Structured::Object(raw) } else { Structured::Wrapped { result: raw } };
+        let (content, structured) = match self.parts(text.len()) {
+            Parts::Both => (whole(), Some(structured())),
+            Parts::Text => (whole(), None),
+            Parts::Structured => (Content::Quoted(elsewhere(text.len()).into()), Some(structured())),
+        };
+        Answer { content: vec![Block::Text(Text { text: content })], structured_content: structured, ..self.answer() }
     }
-}
 
-fn success<'a>(raw: &'a RawValue, outcome: &'a Outcome, rules: Rules) -> Answer<'a> {
-    let text = raw.get();
-    let content = if text.starts_with('"') { Content::Verbatim(raw) } else { Content::Quoted(text.into()) };
-    let structured = if text.starts_with('{') { Structured::Object(raw) } else { Structured::Wrapped { result: raw } };
-    Answer {
-        content: vec![Block::Text(Text { text: content })],
-        structured_content: Some(structured),
-        is_error: false,
-        result_type: result_type(rules),
-        meta: meta(outcome, None),
-    }
-}
-
-/// A success whose files are content blocks.
-fn with_files(apart: Apart, outcome: &Outcome, rules: Rules) -> Answer<'_> {
-    let text = Text { text: Content::Quoted(apart.result.to_string().into()) };
-    let files = apart.files.into_iter().map(|file| Block::File(Box::new(file)));
-    let structured = if apart.result.is_object() { apart.result } else { json!({"result": apart.result}) };
-    Answer {
-        content: [Block::Text(text)].into_iter().chain(files).collect(),
-        structured_content: Some(Structured::Apart(structured)),
-        is_error: false,
-        result_type: result_type(rules),
-        meta: meta(outcome, None),
-    }
-}
-
-fn failure<'a>(fault: &'a Fault, outcome: &'a Outcome, rules: Rules) -> Answer<'a> {
-    Answer {
-        content: vec![Block::Text(Text { text: Content::Quoted(fault.to_string().into()) })],
-        structured_content: None,
-        is_error: true,
-        result_type: result_type(rules),
-        meta: meta(outcome, Some(fault)),
-    }
-}
-
-fn failure_in_envelope<'a>(fault: &'a Fault, outcome: &'a Outcome, rules: Rules) -> Answer<'a> {
-    let envelope = fault_in_envelope(fault);
-    let structured = serde_json::from_str(envelope.get()).unwrap_or_default();
-    Answer {
-        content: vec![Block::Text(Text { text: Content::Quoted(envelope.get().to_owned().into()) })],
-        structured_content: Some(Structured::Apart(structured)),
-        ..failure(fault, outcome, rules)
-    }
-}
-
-fn meta<'a>(outcome: &'a Outcome, error: Option<&'a Fault>) -> Meta<'a> {
-    let outcome = Rest {
-        call_id: &outcome.call_id,
-        tool: &outcome.tool,
-        success: error.is_none(),
-        latency_ms: milliseconds(outcome.latency),
-        metadata: &outcome.metadata,
-        error,
-    };
-    Meta { outcome }
-}
-
-/// A result without its files, and the files.
-struct Apart {
-    /// The result; `size` and `content` (the index of the content block) replace a file's bytes.
-    result: Value,
-    /// The files, in the order of the result.
-    files: Vec<ContentBlock>,
-}
-
-/// Content blocks before the files: the result as text.
-const BEFORE: usize = 1;
-
-/// Separates a result from its files; `None` if it has no files.
-fn taken_apart(call_id: &str, json: &str) -> Option<Apart> {
-    if !may_hold_files(json) {
-        return None;
-    }
-    let mut result: Value = serde_json::from_str(json).ok()?;
-    let mut files = Vec::new();
-    each_file(&mut result, &mut |object| {
-        let place = files.len() + BEFORE;
-        files.extend(File::of(object).map(|file| block(&file, call_id, place)));
-        without_bytes(object, place);
-    });
-    (!files.is_empty()).then_some(Apart { result, files })
-}
-
-fn block(file: &File<'_>, call_id: &str, place: usize) -> ContentBlock {
-    match file.mime_type.split('/').next() {
-        Some("image") => ContentBlock::image(file.base64, file.mime_type),
-        Some("audio") => ContentBlock::audio(file.base64, file.mime_type),
-        _ => {
-            let name =
-                file.name.map_or_else(|| place.to_string(), |name| utf8_percent_encode(name, NOT_ENCODED).to_string());
-            let uri = format!("hostler://calls/{call_id}/{name}");
-            ContentBlock::resource(ResourceContents::blob(file.base64, uri).with_mime_type(file.mime_type))
+    /// A result with files or links. Clients that prefer structured content would not show them, so where they are all of the
+    /// result there is none, unless it was promised.
+    fn with_blocks(&self, apart: Apart) -> Answer<'_> {
+        let Apart { result, blocks, is_all } = apart;
+        let blocks = blocks.into_iter().map(|block| Block::Other(Box::new(block)));
+        let wrapped = |result: Value| if result.is_object() { result } else { json!({ "result": result }) };
+        if is_all {
+            let structured = (self.form.is_promised)().then(|| Structured::Apart(wrapped(result)));
+            return Answer { content: blocks.collect(), structured_content: structured, ..self.answer() };
+        }
+        let text = result.to_string();
+        let parts = self.parts(text.len());
+        let text = if parts == Parts::Structured { elsewhere(text.len()) } else { text };
+        let first = Block::Text(Text { text: Content::Quoted(text.into()) });
+        Answer {
+            content: std::iter::once(first).chain(blocks).collect(),
+            structured_content: (parts != Parts::Text).then(|| Structured::Apart(wrapped(result))),
+            ..self.answer()
         }
     }
+
+    /// In which forms a result of this length is sent.
+    fn parts(&self, length: usize) -> Parts {
+        match length {
+            ..=MAX_TWICE => Parts::Both,
+            _ if self.form.envelope || (self.form.is_promised)() => Parts::Structured,
+            _ => Parts::Text,
+        }
+    }
+
+    fn failure(&self, fault: &'a Fault) -> Answer<'_> {
+        Answer {
+            content: vec![Block::Text(Text { text: Content::Quoted(fault.to_string().into()) })],
+            is_error: true,
+            meta: self.meta(Some(fault)),
+            ..self.answer()
+        }
+    }
+
+    fn failure_in_envelope(&self, fault: &'a Fault) -> Answer<'_> {
+        let envelope = fault_in_envelope(fault);
+        let structured = serde_json::from_str(envelope.get()).unwrap_or_default();
+        Answer {
+            content: vec![Block::Text(Text { text: Content::Quoted(envelope.get().to_owned().into()) })],
+            structured_content: Some(Structured::Apart(structured)),
+            ..self.failure(fault)
+        }
+    }
+
+    /// An answer without content.
+    fn answer(&self) -> Answer<'_> {
+        let result_type = (self.form.rules == Rules::Modern).then_some("complete");
+        Answer { content: Vec::new(), structured_content: None, is_error: false, result_type, meta: self.meta(None) }
+    }
+
+    fn meta(&self, error: Option<&'a Fault>) -> Meta<'_> {
+        let outcome = Rest {
+            call_id: &self.outcome.call_id,
+            tool: &self.outcome.tool,
+            success: error.is_none(),
+            latency_ms: milliseconds(self.outcome.latency),
+            metadata: self.metadata,
+            error,
+        };
+        Meta { outcome }
+    }
 }
 
-/// Characters that need no encoding in a URI, besides letters and digits.
-const NOT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The forms in which a result is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Both,
+    Text,
+    Structured,
+}
+
+/// The text in place of a result that is in the structured content alone.
+fn elsewhere(length: usize) -> String {
+    format!("The result, {}, is the structured content of this answer.", megabytes(length))
+}
+
+/// A size for people.
+pub(super) fn megabytes(bytes: usize) -> String {
+    let tenths = bytes.div_ceil(100_000);
+    format!("{}.{} MB", tenths / 10, tenths % 10)
+}
 
 #[cfg(test)]
 mod tests {
@@ -242,9 +273,18 @@ mod tests {
         }
     }
 
-    fn written(ended: Result<&str, Fault>, rules: Rules, envelope: bool) -> Value {
-        let line = line(&RequestId::Number(7), &outcome(ended), rules, envelope);
+    fn answered(ended: Result<&str, Fault>, form: &Form<'_>) -> Value {
+        let outcome = outcome(ended);
+        let line = line(&RequestId::Number(7), &outcome, &outcome.metadata, form);
         serde_json::from_slice(&line).unwrap()
+    }
+
+    fn written(ended: Result<&str, Fault>, rules: Rules, envelope: bool) -> Value {
+        answered(ended, &Form { rules, envelope, is_promised: &|| false })
+    }
+
+    fn promised(ended: Result<&str, Fault>, rules: Rules, is_promised: bool) -> Value {
+        answered(ended, &Form { rules, envelope: false, is_promised: &|| is_promised })
     }
 
     /// The same content, written by rmcp's own type.
@@ -299,40 +339,49 @@ mod tests {
     #[test]
     fn long_integers_stay_exact() {
         let outcome = outcome(Ok("{\"n\":36893488147419103233}"));
-        let line = line(&RequestId::String("x".into()), &outcome, Rules::Legacy, false);
+        let form = Form { rules: Rules::Legacy, envelope: false, is_promised: &|| false };
+        let line = line(&RequestId::String("x".into()), &outcome, &outcome.metadata, &form);
         let line = String::from_utf8(line).unwrap();
         assert!(line.contains("\"structuredContent\":{\"n\":36893488147419103233}"), "{line}");
         assert!(line.ends_with("}\n") && line.contains("\"id\":\"x\""));
     }
 
     #[test]
-    fn files_become_content_and_the_result_says_where_they_are() {
-        let result = json!({
-            "title": "engine",
-            "pictures": [{"mime_type": "image/png", "base64": "iVBO", "name": "a.png"}],
-            "report": {"mime_type": "text/csv", "base64": "YSxi", "name": "two words.csv"},
-        });
-        let apart = taken_apart("c-1", &result.to_string()).unwrap();
-        assert_eq!(
-            apart.result,
-            json!({
-                "title": "engine",
-                "pictures": [{"mime_type": "image/png", "name": "a.png", "size": 3, "content": 1}],
-                "report": {"mime_type": "text/csv", "name": "two words.csv", "size": 3, "content": 2},
-            })
-        );
-        assert_eq!(
-            json!(apart.files),
-            json!([
-                {"type": "image", "data": "iVBO", "mimeType": "image/png"},
-                {"type": "resource", "resource": {"uri": "hostler://calls/c-1/two%20words.csv", "mimeType": "text/csv",
-                 "blob": "YSxi"}},
-            ])
-        );
-        assert!(taken_apart("c-1", "{\"base64\": \"x\", \"mime_type\": 3}").is_none());
-        assert_eq!(
-            written(Ok(&result.to_string()), Rules::Modern, false)["result"]["content"].as_array().unwrap().len(),
-            3
-        );
+    fn a_list_of_content_has_no_structured_content_unless_it_was_promised() {
+        let list = r#"["a",{"mime_type":"image/png","base64":"iVBO"}]"#;
+        for is_promised in [false, true] {
+            let answer = promised(Ok(list), Rules::Modern, is_promised)["result"].take();
+            let kinds: Vec<&Value> = answer["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+            assert_eq!(kinds, ["text", "image"]);
+            let place = json!({"result": ["a", {"mime_type": "image/png", "size": 3, "content": 1}]});
+            assert_eq!(answer.get("structuredContent"), is_promised.then_some(&place));
+        }
+    }
+
+    #[test]
+    fn a_large_result_is_sent_once() {
+        let text = "x".repeat(MAX_TWICE);
+        let (long, object) = (json!(text).to_string(), json!({ "text": text }).to_string());
+        for raw in [&long, &object] {
+            let as_text = promised(Ok(raw), Rules::Legacy, false)["result"].take();
+            assert_eq!(
+                (
+                    as_text.get("structuredContent"),
+                    as_text["content"][0]["text"].as_str().map(str::len) >= Some(MAX_TWICE)
+                ),
+                (None, true)
+            );
+            let structured = promised(Ok(raw), Rules::Legacy, true)["result"].take();
+            let inner = &structured["structuredContent"];
+            assert_eq!(inner.get("text").or(inner.get("result")), Some(&json!(text)));
+            assert!(structured["content"][0]["text"].as_str().unwrap().len() < 100);
+        }
+        let enveloped = written(Ok(&long), Rules::Legacy, true)["result"].take();
+        assert_eq!(enveloped["structuredContent"]["result"], json!(text), "a schema promises every envelope");
+        let with_file = json!({"text": text, "file": {"mime_type": "image/png", "base64": "iVBO"}}).to_string();
+        let answer = promised(Ok(&with_file), Rules::Legacy, false)["result"].take();
+        assert_eq!((answer.get("structuredContent"), answer["content"].as_array().unwrap().len()), (None, 2));
+        let short = json!("x".repeat(MAX_TWICE - 2)).to_string();
+        assert!(promised(Ok(&short), Rules::Legacy, false)["result"].get("structuredContent").is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::{RequestId, RequestStateCodec, SealOptions};
+use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::call::CallReply;
 use super::message;
+use super::open_requests::Running;
 use super::session::{McpSession, Refused};
 use crate::call::{Asking, CallHandle, ClientError};
 use crate::outcome::Outcome;
@@ -186,7 +187,8 @@ impl McpSession {
         let questions = round.questions.iter().map(|(key, question)| (key.clone(), question.request.clone()));
         let questions: Map<String, Value> = questions.collect();
         let result = json!({"resultType": "input_required", "inputRequests": questions, "requestState": state});
-        for (id, handle) in self.take_requests_of(call) {
+        let open = self.open_requests().lock().take_of(call);
+        for (id, handle) in open {
             round.handle = Some(handle);
             self.outbox().send(&message::result(&id, &result));
         }
@@ -213,9 +215,9 @@ impl McpSession {
             (call, round.handle.take())
         };
         // A repeated request: the first one is still open.
-        let handle = handle.or_else(|| self.join_request_of(&call)).ok_or_else(invalid_state)?;
+        let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(invalid_state)?;
         handle.listen(Arc::new(reply));
-        self.continues(&id, number, handle);
+        self.open_requests().lock().set(&id, number, Running::Call(handle));
         let mut rounds = self.rounds().lock();
         if let Some(round) = rounds.of_call.get_mut(&call) {
             round.answer(responses);
@@ -245,6 +247,3 @@ fn invalid_state() -> Refused {
         None,
     )
 }
-
-/// The id of a request that was answered, and its call.
-pub(super) type Taken = (RequestId, CallHandle);

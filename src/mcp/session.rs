@@ -1,27 +1,36 @@
 //! One client: its revision, log level, list cursor and running calls. Every line that it sends is processed here.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, InitializeRequestParams, LoggingLevel, RequestId, RequestMetaObject, SubscriptionFilter};
+use rmcp::model::{
+    ErrorCode, InitializeRequestParams, InitializeResult, LoggingLevel, RequestId, RequestMetaObject,
+    SubscriptionFilter,
+};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::call::{self, CallParams, CallReply, LastTerms, Terms};
 use super::client::{McpClient, Requests};
+use super::large::{self, Limit};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
-use super::rounds::{self, Rounds, Taken};
+use super::open_requests::{OpenRequests, Running};
+use super::resources::Cacheable;
+use super::result::{self, Form};
+use super::rounds::{self, Rounds};
+use super::stored::StoredResults;
 use super::subscription::{self, Changes};
-use super::{result, tools};
-use crate::call::{CallHandle, CallRequest, CallService, Caller, ClientFeatures, Session};
-use crate::config::tables::Envelope;
+use super::tools;
+use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
+use crate::config::environment;
+use crate::config::mcp::Envelope;
+use crate::config::tool::LargeResult;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::process::Outbox;
 
@@ -38,11 +47,13 @@ pub(super) struct McpSession {
     /// Locked only briefly.
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
-    running: Mutex<RunningRequests>,
+    running: Mutex<OpenRequests>,
     /// Open subscriptions. Locked only briefly.
     listening: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last list contained. Locked only briefly.
     listed: Mutex<watch::Receiver<u64>>,
+    /// Results that were too large for their answers.
+    results: StoredResults,
     /// Whether the session is over.
     over: watch::Sender<bool>,
 }
@@ -72,55 +83,13 @@ impl State {
     }
 }
 
-/// Requests that are answered later. A client may use the id of a cancelled request again while its call still ends, so each
-/// has a number of its own.
-#[derive(Default)]
-struct RunningRequests {
-    of_id: HashMap<RequestId, (u64, Running)>,
-    last: u64,
-}
-
-impl RunningRequests {
-    /// The number of a new request, unless its id is in use.
-    fn accept(&mut self, id: &RequestId) -> Result<u64, Refused> {
-        if self.of_id.contains_key(id) {
-            return Err(ErrorData::invalid_request("a request with this id is still running", None));
-        }
-        self.last += 1;
-        self.of_id.insert(id.clone(), (self.last, Running::Accepted));
-        Ok(self.last)
-    }
-
-    /// What runs for a request, which may already have ended and been removed.
-    fn set(&mut self, id: &RequestId, number: u64, now: Running) {
-        if let Some((_, running)) = self.of_id.get_mut(id).filter(|(own, _)| *own == number) {
-            *running = now;
-        }
-    }
-
-    fn has(&self, id: &RequestId, number: u64) -> bool {
-        self.of_id.get(id).is_some_and(|(own, _)| *own == number)
-    }
-
-    fn remove(&mut self, id: &RequestId, number: u64) -> bool {
-        self.has(id, number) && self.of_id.remove(id).is_some()
-    }
-}
-
-/// What runs for a request.
-enum Running {
-    /// Nothing yet: the request is being accepted.
-    Accepted,
-    Call(CallHandle),
-    Subscription(AbortHandle),
-}
-
 /// The reason for a refusal.
 pub(super) type Refused = ErrorData;
 
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
         let announcements = service.registry.announcements();
+        let results = StoredResults::new(environment::cache(&service.config.environment).join("results"));
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new_cyclic(|own| Self {
@@ -132,6 +101,7 @@ impl McpSession {
             running: Mutex::default(),
             listening: Mutex::default(),
             listed: Mutex::new(announcements),
+            results,
             over: watch::Sender::new(false),
             session,
         })
@@ -155,31 +125,14 @@ impl McpSession {
         &self.rounds
     }
 
-    /// Ends the open requests of a call, which goes on.
-    pub fn take_requests_of(&self, call: &str) -> Vec<Taken> {
-        let mut running = self.running.lock();
-        let is_its =
-            |(_, running): &mut (u64, Running)| matches!(running, Running::Call(handle) if handle.id() == call);
-        let taken = running.of_id.extract_if(|_, running| is_its(running));
-        let handle = |(id, (_, running))| match running {
-            Running::Call(handle) => Some((id, handle)),
-            _ => None,
-        };
-        taken.filter_map(handle).collect()
+    /// The requests without an answer.
+    pub fn open_requests(&self) -> &Mutex<OpenRequests> {
+        &self.running
     }
 
-    /// Another handle to the call of an open request.
-    pub fn join_request_of(&self, call: &str) -> Option<CallHandle> {
-        let running = self.running.lock();
-        running.of_id.values().find_map(|(_, running)| match running {
-            Running::Call(handle) if handle.id() == call => handle.join(),
-            _ => None,
-        })
-    }
-
-    /// A request continues a call that is already running.
-    pub fn continues(&self, id: &RequestId, number: u64, handle: CallHandle) {
-        self.running.lock().set(id, number, Running::Call(handle));
+    /// The session's stored results.
+    pub fn results(&self) -> &StoredResults {
+        &self.results
     }
 
     /// Changes of the list of tools since the client's last list, so that a change between that list and a subscription is
@@ -230,8 +183,15 @@ impl McpSession {
         let Meta { meta } = read(method, params, line)?;
         let rules = self.state.lock().era.admit(method, &meta)?;
         match (method, rules) {
-            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover())),
+            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover(self.about()))),
             ("tools/list", _) => self.list(id, rules),
+            ("resources/read", _) => self.read_resource(id, rules, &read(method, params, line)?)?,
+            ("resources/list", _) => {
+                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resources": []}))));
+            }
+            ("resources/templates/list", _) => {
+                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resourceTemplates": []}))));
+            }
             ("logging/setLevel", Rules::Legacy) => {
                 let Level { level } = read(method, params, line)?;
                 let mut state = self.state.lock();
@@ -248,10 +208,10 @@ impl McpSession {
         Ok(())
     }
 
-    fn initialize(&self, hello: InitializeRequestParams) -> rmcp::model::InitializeResult {
+    fn initialize(&self, hello: InitializeRequestParams) -> InitializeResult {
         let mut state = self.state.lock();
         let is_first = matches!(state.era, Era::Undecided);
-        let result = state.era.initialize(hello);
+        let result = state.era.initialize(hello, self.about());
         let client = state.era.client_name(&RequestMetaObject::default());
         tracing::info!(session = self.session.id().0, client, revision = %result.protocol_version, "session opened");
         state.caller = Arc::new(Caller { session: self.session.id(), client, ..Caller::default() });
@@ -315,14 +275,29 @@ impl McpSession {
     pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
-            (running.remove(id, number), running.of_id.is_empty())
+            (running.remove(id, number), running.is_empty())
         };
         if !is_wanted {
             return;
         }
-        let line = result::line(id, outcome, rules, self.has_envelope());
+        let line = self.answer_line(id, outcome, rules);
         // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
+    }
+
+    fn answer_line(&self, id: &RequestId, outcome: &Outcome, rules: Rules) -> Vec<u8> {
+        let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
+        let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
+        let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
+        let line = result::line(id, outcome, &outcome.metadata, &form);
+        let most = self.service().config.mcp.max_result.0;
+        if line.len() <= most {
+            return line;
+        }
+        let length = line.len();
+        drop(line);
+        let large = tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
+        large::line(id, outcome, &form, &Limit { most, large, results: &self.results }, length)
     }
 
     /// Whether a request has neither been answered nor cancelled.
@@ -348,15 +323,20 @@ impl McpSession {
             return;
         }
         let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
-        match self.running.lock().of_id.remove(&request_id).map(|(_, running)| running) {
+        match self.running.lock().cancel(&request_id) {
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Subscription(listening)) => listening.abort(),
             Some(Running::Accepted) | None => {}
         }
     }
 
+    /// What clients are told about this server.
+    pub fn about(&self) -> InitializeResult {
+        lifecycle::about(&self.service().config.mcp)
+    }
+
     fn has_envelope(&self) -> bool {
-        self.service().config.envelope == Envelope::ToolSuccess
+        self.service().config.mcp.envelope == Envelope::ToolSuccess
     }
 
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
@@ -415,7 +395,8 @@ fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line
         }
         let shape = match method {
             "tools/call" => "{\"name\": string, \"arguments\"?: object, \"_meta\"?: object}",
-            "tools/list" => "{\"cursor\"?: string}",
+            "tools/list" | "resources/list" | "resources/templates/list" => "{\"cursor\"?: string}",
+            "resources/read" => "{\"uri\": string}",
             "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
             _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),
         };

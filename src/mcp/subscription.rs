@@ -7,8 +7,8 @@ use rmcp::model::{RequestId, SubscriptionFilter};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::message;
 use super::session::McpSession;
-use super::{lifecycle, message};
 use crate::process::Outbox;
 
 /// Unread bytes beyond which changes are announced later.
@@ -66,7 +66,7 @@ pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
 /// Processes `subscriptions/listen`: acknowledged at once, answered when the session ends.
 pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: SubscriptionFilter) {
     let outbox = session.outbox();
-    let accepted = requested.supported_by(&lifecycle::about().capabilities);
+    let accepted = requested.supported_by(&session.about().capabilities);
     let meta = json!({ID_KEY: id});
     let acknowledged = json!({"notifications": accepted, "_meta": meta});
     outbox.send(&message::notification("notifications/subscriptions/acknowledged", acknowledged));
@@ -76,7 +76,7 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
             outbox.send(&message::notification(LIST_CHANGED, json!({"_meta": meta})));
         }
     }
-    let meta = json!({ID_KEY: id, "io.modelcontextprotocol/serverInfo": lifecycle::about().server_info});
+    let meta = json!({ID_KEY: id, "io.modelcontextprotocol/serverInfo": session.about().server_info});
     outbox.send(&message::result(&id, json!({"resultType": "complete", "_meta": meta})));
 }
 

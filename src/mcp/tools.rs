@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use rmcp::model::{CacheScope, RequestId, ToolAnnotations};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::lifecycle::Rules;
 use super::message;
@@ -59,10 +60,20 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Cow<'a, RawValue>>,
     annotations: ToolAnnotations,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta>,
+}
+
+/// What MCP has no field for.
+#[derive(Serialize)]
+struct Meta {
+    /// The declared policy: version, tags, category, risk, approval and the rest.
+    #[serde(rename = "hostler/policy")]
+    policy: Map<String, Value>,
 }
 
 fn describe(tool: &Tool, envelope: bool) -> Shown<'_> {
-    let promised = tool.promised().map(JsonSchema::raw);
+    let promised = tool.advertised().map(JsonSchema::raw);
     let output_schema = if envelope {
         RawValue::from_string(envelope_schema(promised.map(RawValue::get))).ok().map(Cow::Owned)
     } else {
@@ -75,6 +86,7 @@ fn describe(tool: &Tool, envelope: bool) -> Shown<'_> {
         input_schema: &tool.function().input_schema,
         output_schema,
         annotations: annotations(tool.settings.effects.value),
+        meta: Some(tool.settings.policy.as_json()).filter(|policy| !policy.is_empty()).map(|policy| Meta { policy }),
     }
 }
 
@@ -96,6 +108,8 @@ mod tests {
         Tool as McpTool,
     };
 
+    use serde_json::json;
+
     use super::*;
     use crate::config::{Config, ConfigOptions};
     use crate::registry::Registry;
@@ -109,6 +123,7 @@ mod tests {
         for effects in ["pure", "idempotent", "once"] {
             let header =
                 format!("# /// script\n# dependencies = []\n# [tool.hostler]\n# effects = \"{effects}\"\n# ///\n");
+            let header = header.replace("\"once\"", "\"once\"\n# tags = [\"web\"]\n# risk_level = \"high\"");
             std::fs::write(folder.path().join(format!("{effects}.py")), header + TOOLS).unwrap();
         }
         std::fs::write(folder.path().join("internal.py"), TOOLS).unwrap();
@@ -133,6 +148,10 @@ mod tests {
         let mut shown = McpTool::new_with_raw(tool.mcp_name.clone(), description, schema)
             .with_title(tool.name.clone())
             .with_annotations(ToolAnnotations::from_raw(None, Some(read_only), destructive, Some(idempotent), None));
+        if tool.entry.file.pack == "once" {
+            let policy = json!({"hostler/policy": {"tags": ["web"], "risk_level": "high"}});
+            shown.meta = serde_json::from_value(policy).unwrap();
+        }
         shown.output_schema = tool.promised_schema().map(|schema| Arc::new(schema.clone()));
         shown
     }

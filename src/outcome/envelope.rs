@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 use super::{Code, Fault};
 
@@ -32,6 +33,19 @@ fn written(envelope: &Envelope<'_>) -> Box<RawValue> {
     to_raw_value(envelope).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// Says in an output schema that the structured content wraps the result in `result`. FastMCP's clients unwrap it only then.
+const WRAPPED: &str = "x-fastmcp-wrap-result";
+
+/// The output schema of results that are not objects: structured content is one, so it wraps them.
+pub fn wrapped_schema(result: &Value) -> Map<String, Value> {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), json!({ "result": result }));
+    schema.insert("required".to_owned(), json!(["result"]));
+    schema.insert(WRAPPED.to_owned(), true.into());
+    schema
+}
+
 /// The output schema of a tool that answers in envelopes. `promised` is the schema of its structured results, which
 /// wraps non-objects in `result`.
 pub fn envelope_schema(promised: Option<&str>) -> String {
@@ -47,25 +61,19 @@ pub fn envelope_schema(promised: Option<&str>) -> String {
     )
 }
 
-/// The schema of a result inside an envelope, unwrapped. An object with the single field `result` may be a wrapped
-/// value or the value itself, so both are allowed. Definitions are kept.
+/// The schema of a result inside an envelope, unwrapped.
 fn inner(promised: &str) -> String {
-    let Ok(mut schema) = serde_json::from_str::<serde_json::Value>(promised) else { return "{}".to_owned() };
-    let definitions = schema.get("$defs").cloned();
-    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
-    let wrapped = properties.filter(|all| all.len() == 1).and_then(|all| all.get("result")).cloned();
-    match (wrapped, definitions) {
-        // References start at the root, which differs here: an open schema is better than a wrong one.
-        (_, Some(_)) => "{}".to_owned(),
-        (Some(value), None) => serde_json::json!({"anyOf": [value, schema.take()]}).to_string(),
-        (None, None) => promised.to_owned(),
+    let Ok(schema) = serde_json::from_str::<Map<String, Value>>(promised) else { return "{}".to_owned() };
+    // References start at the root, which differs here: an open schema is better than a wrong one.
+    if schema.contains_key("$defs") {
+        return "{}".to_owned();
     }
+    let wrapped = schema.get("properties").and_then(|all| all.get("result")).filter(|_| schema.contains_key(WRAPPED));
+    wrapped.map_or_else(|| promised.to_owned(), Value::to_string)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn read(raw: &RawValue) -> Value {
@@ -96,8 +104,10 @@ mod tests {
         };
         let object = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
         assert!(fits(Some(object.clone()), "{\"a\":1}") && !fits(Some(object), "{\"a\":\"x\"}"));
-        let list = json!({"type": "object", "properties": {"result": {"type": "array"}}, "required": ["result"]});
+        let list = Value::Object(wrapped_schema(&json!({"type": "array"})));
         assert!(fits(Some(list.clone()), "[1]") && !fits(Some(list), "7"));
+        let own = json!({"type": "object", "properties": {"result": {"type": "array"}}, "required": ["result"]});
+        assert!(fits(Some(own.clone()), "{\"result\":[1]}") && !fits(Some(own), "[1]"), "not wrapped");
         assert!(fits(None, "7"));
         let referring = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}});
         assert!(fits(Some(referring), "{\"a\":1}"));

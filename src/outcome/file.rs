@@ -1,4 +1,5 @@
-//! Files within results: objects with `mime_type` and `base64`, and optionally a `name`.
+//! Files and links within results. A file is an object with `mime_type` and `base64`, and optionally `name` and `uri`; a link is one
+//! with `type: "resource_link"` and `uri`.
 
 use serde_json::{Map, Value};
 
@@ -11,9 +12,35 @@ pub struct File<'a> {
     pub base64: &'a str,
     /// Its name, if it has one.
     pub name: Option<&'a str>,
+    /// Its address, if it is a copy of a resource.
+    pub uri: Option<&'a str>,
 }
 
-/// Whether a JSON text may hold a file. Most results do not, and are not parsed.
+/// A link in a result: clients read the resource themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// The address.
+    pub uri: &'a str,
+    /// A short name.
+    pub name: &'a str,
+    /// The name for people.
+    pub title: Option<&'a str>,
+    /// What it is.
+    pub description: Option<&'a str>,
+    /// Its MIME type.
+    pub mime_type: Option<&'a str>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+}
+
+const LINK: &str = "resource_link";
+
+/// Whether a JSON text may hold a file or a link. Most results do not, and are not parsed.
+pub fn may_hold_blocks(json: &str) -> bool {
+    may_hold_files(json) || json.contains(LINK)
+}
+
+/// Whether a JSON text may hold a file.
 pub fn may_hold_files(json: &str) -> bool {
     json.contains("\"base64\"") && json.contains("\"mime_type\"")
 }
@@ -39,9 +66,10 @@ impl<'a> File<'a> {
     /// The file that an object represents. An object with other members is not a file.
     pub fn of(object: &'a Map<String, Value>) -> Option<Self> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
-        let file = Self { mime_type: text("mime_type")?, base64: text("base64")?, name: text("name") };
+        let file =
+            Self { mime_type: text("mime_type")?, base64: text("base64")?, name: text("name"), uri: text("uri") };
         let is_kind = file.mime_type.split_once('/').is_some_and(|(main, rest)| !main.is_empty() && !rest.is_empty());
-        let members = 2 + usize::from(file.name.is_some());
+        let members = 2 + usize::from(file.name.is_some()) + usize::from(file.uri.is_some());
         (is_kind && object.len() == members && is_base64(file.base64)).then_some(file)
     }
 
@@ -49,6 +77,27 @@ impl<'a> File<'a> {
     pub fn size(&self) -> usize {
         let padding = self.base64.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.base64.len() / 4 * 3).saturating_sub(padding)
+    }
+}
+
+impl<'a> Link<'a> {
+    /// The link that an object represents. An object with other members is not a link.
+    pub fn of(object: &'a Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        if text("type") != Some(LINK) {
+            return None;
+        }
+        let uri = text("uri")?;
+        let link = Self {
+            uri,
+            name: text("name").unwrap_or(uri),
+            title: text("title"),
+            description: text("description"),
+            mime_type: text("mime_type"),
+            size: object.get("size").and_then(Value::as_u64),
+        };
+        let known = ["type", "uri", "name", "title", "description", "mime_type", "size"];
+        object.keys().all(|key| known.contains(&key.as_str())).then_some(link)
     }
 }
 

@@ -13,7 +13,7 @@ use super::last_good::{Stale, StandIns};
 use super::live::Stamps;
 use super::lookup::NotFound;
 use crate::config::builtin::ALIASES;
-use crate::config::tool::Protocol;
+use crate::config::tool::{LargeResult, Protocol};
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
     FolderProblem, Function, JsonSchema, Kind, Scan, SourceId, Status, ToolFile, resolve_collisions, resolve_overrides,
@@ -158,7 +158,12 @@ impl Tool {
         function.description.as_deref().or(function.summary.as_deref())
     }
 
-    /// The output schema for clients: results that are not validated have none.
+    /// The output schema for clients. Links to a large result cannot match one.
+    pub fn advertised(&self) -> Option<&JsonSchema> {
+        self.promised().filter(|_| self.entry.settings.large.value != LargeResult::Link)
+    }
+
+    /// The output schema of results: those that are not validated have none.
     pub fn promised(&self) -> Option<&JsonSchema> {
         self.function().output_schema.as_ref().filter(|_| self.settings.validate.value)
     }

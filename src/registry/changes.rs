@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use super::catalogue::{Catalogue, FileEntry, Tool};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::Effects;
@@ -68,6 +70,7 @@ struct Listed<'a> {
     input_schema: &'a str,
     output_schema: Option<&'a str>,
     effects: Effects,
+    policy: Map<String, Value>,
 }
 
 fn listed(tool: &Tool) -> Listed<'_> {
@@ -75,8 +78,9 @@ fn listed(tool: &Tool) -> Listed<'_> {
         name: &tool.name,
         description: tool.description(),
         input_schema: tool.function().input_schema.text(),
-        output_schema: tool.promised().map(JsonSchema::text),
+        output_schema: tool.advertised().map(JsonSchema::text),
         effects: tool.settings.effects.value,
+        policy: tool.settings.policy.as_json(),
     }
 }
 

@@ -80,7 +80,7 @@ class Answer:
         self.metadata = self.outcome["metadata"]
         self.worker = self.metadata.get("worker")
         self.output = self.metadata.get("output") or ""
-        self.text = result.content[0].text
+        self.text = getattr(result.content[0], "text", None)
         self.structured = result.structured_content
         self.failed = bool(result.is_error)
         self.error = self.outcome.get("error") or {}

@@ -15,6 +15,7 @@ use super::schema::{Schema, admits_anything, nullable, of_type, schema};
 use super::syntax::Lines;
 use super::types::{Hints, elements};
 use crate::discovery::{Function, JsonSchema};
+use crate::outcome::wrapped_schema;
 use crate::pep723::is_identifier;
 
 /// The public names of a module.
@@ -211,7 +212,10 @@ const TRANSPARENT: [&str; 2] = ["functools.cache", "functools.lru_cache"];
 /// The annotations of generators, whose values the worker collects in a list.
 const GENERATORS: [&str; 4] = ["Iterator", "Generator", "AsyncIterator", "AsyncGenerator"];
 /// Types that the worker returns as a file.
-const FILES: [&str; 4] = ["hostler.File", "hostler.Image", "PIL.Image.Image", "matplotlib.figure.Figure"];
+const FILES: [&str; 5] =
+    ["hostler.File", "hostler.Image", "hostler.Audio", "PIL.Image.Image", "matplotlib.figure.Figure"];
+/// The type that the worker returns as a link.
+const LINK: &str = "hostler.Link";
 /// The longest chain of references that is followed.
 const LONGEST_WAY: usize = 16;
 const POINTER: &str = "#/$defs/";
@@ -222,7 +226,7 @@ pub(super) fn output_schema(module: &Module<'_>, function: &StmtFunctionDef, tex
     let hint = function.returns.as_deref().filter(|_| is_called_itself(module, function))?;
     let mut hints = Hints::new(module, Side::Returned);
     let mut result = yielded(&mut hints, hint).unwrap_or_else(|| hints.hint(hint));
-    if admits_anything(&result) || is_file_or_text(&result) {
+    if admits_anything(&result) || is_file_or_text(&result) || is_content(&result) {
         return None;
     }
     let mut definitions = module.gather(hints.references);
@@ -233,7 +237,7 @@ pub(super) fn output_schema(module: &Module<'_>, function: &StmtFunctionDef, tex
         written_out(result, &mut definitions)
     } else {
         result.extend(text.map(|text| ("description".to_owned(), text.into())));
-        schema(json!({"type": "object", "properties": {"result": result}, "required": ["result"]}))
+        wrapped_schema(&Value::Object(result))
     };
     if !definitions.is_empty() {
         whole.insert("$defs".to_owned(), Value::Object(definitions));
@@ -264,18 +268,45 @@ fn holds_bytes_of_files(schema: &Schema) -> bool {
     has("mime_type") && has("base64")
 }
 
-/// The structured content of a file in a result. Its bytes are separate content.
+/// The structured content of a file or a link in a result. The bytes of a file are separate content.
 pub(super) fn file_result(full: &str, side: Side) -> Option<Schema> {
-    let is_file = FILES.contains(&full) && side == Side::Returned;
+    if side != Side::Returned {
+        return None;
+    }
+    FILES.contains(&full).then(file_schema).or_else(|| (full == LINK).then(link_schema))
+}
+
+fn file_schema() -> Schema {
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+    schema(json!({
+        "type": "object",
+        "properties": {"mime_type": text, "name": text, "uri": text, "size": number, "content": number},
+        "required": ["mime_type"],
+    }))
+}
+
+fn link_schema() -> Schema {
     let text = json!({"type": "string"});
-    let number = json!({"type": "integer"});
-    is_file.then(|| {
-        schema(json!({
-            "type": "object",
-            "properties": {"mime_type": text, "name": text, "size": number, "content": number},
-            "required": ["mime_type"],
-        }))
-    })
+    schema(json!({
+        "type": "object",
+        "properties": {"type": {"const": "resource_link"}, "uri": text, "name": text, "title": text, "description": text,
+            "mime_type": text, "size": {"type": "integer"}},
+        "required": ["type", "uri", "name"],
+    }))
+}
+
+/// Whether a result is a file, a link, or a list of texts, files and links. Clients get content blocks for it: many that find
+/// structured content beside them show that alone, so none is promised.
+fn is_content(result: &Schema) -> bool {
+    fn holds_block(schema: &Schema) -> bool {
+        *schema == file_schema() || *schema == link_schema() || branches(schema).any(holds_block)
+    }
+    fn branches(schema: &Schema) -> impl Iterator<Item = &Schema> {
+        schema.get("anyOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+    }
+    let is_list = result.get("type").is_some_and(|kind| kind == "array");
+    let item = if is_list { result.get("items").and_then(Value::as_object) } else { Some(result) };
+    item.is_some_and(holds_block)
 }
 
 fn yielded(hints: &mut Hints<'_, '_>, hint: &Expr) -> Option<Schema> {

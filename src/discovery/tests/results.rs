@@ -9,7 +9,7 @@ fn output(before: &str, hint: &str) -> Option<Value> {
 }
 
 fn wrapped(schema: &Value) -> Value {
-    json!({"type": "object", "properties": {"result": schema}, "required": ["result"]})
+    json!({"type": "object", "properties": {"result": schema}, "required": ["result"], "x-fastmcp-wrap-result": true})
 }
 
 const BEFORE: &str = "
@@ -89,15 +89,21 @@ fn object_results_are_their_own_structured_content() {
 }
 
 #[test]
-fn file_results_have_the_schema_of_their_structured_content() {
+fn files_in_results_have_the_schema_of_their_structured_content() {
     let before = "import hostler, PIL.Image\nfrom hostler import File\nfrom typing import Annotated, TypedDict\n\
                   class Own(TypedDict):\n    mime_type: str\n    base64: str\n";
-    for hint in ["hostler.Image", "File", "PIL.Image.Image"] {
-        let schema = output(before, hint).unwrap();
-        assert_eq!(schema["required"], json!(["mime_type"]), "{hint}");
-        assert_eq!(schema["properties"].as_object().unwrap().len(), 4);
+    for (hint, needed) in [
+        ("hostler.Image", vec!["mime_type"]),
+        ("File", vec!["mime_type"]),
+        ("PIL.Image.Image", vec!["mime_type"]),
+        ("hostler.Audio", vec!["mime_type"]),
+        ("hostler.Link", vec!["type", "uri", "name"]),
+    ] {
+        let schema = output(before, &format!("dict[str, {hint}]")).unwrap();
+        assert_eq!(schema["additionalProperties"]["required"], json!(needed), "{hint}");
     }
-    for hint in ["Annotated[bytes, 'image/png']", "Own", "list[Own]"] {
+    let content = ["hostler.Image", "hostler.Link", "list[File]", "list[str | hostler.Image | hostler.Link]"];
+    for hint in ["Annotated[bytes, 'image/png']", "Own", "list[Own]"].into_iter().chain(content) {
         assert_eq!(output(before, hint), None, "{hint}");
     }
 }

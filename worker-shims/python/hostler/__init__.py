@@ -9,7 +9,8 @@
     hostler.elicit("Delete it?")      the client's user
     hostler.llm("Summarise …")        the client's language model
     hostler.roots()                   the folders that the client works in
-    return hostler.Image("plot.png")  what a model is to see; hostler.File for other files
+    return hostler.Image("plot.png")  what a model is to see; Audio for sounds, File for other files
+    return ["See", hostler.Link(uri)]  texts, images, files and links, in this order
 
 What asks waits for the answer on its own thread, whichever that is. In an `async def` it holds up the
 event loop meanwhile: write `await asyncio.to_thread(hostler.elicit, …)`.
@@ -27,13 +28,13 @@ from hostler_worker.state import state as _state
 _lines = allocate_lock()
 
 __all__ = [
-    "Answer", "File", "HostlerError", "Image", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
+    "Answer", "Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
     "host_config", "llm", "log", "progress", "refresh", "roots", "secret", "status", "tools",
 ]
 
 
 def __getattr__(name):  # few tools return files, and all of them would pay for the import
-    if name in ("File", "Image"):
+    if name in ("Audio", "File", "Image", "Link"):
         from hostler_worker import files
 
         return getattr(files, name)

@@ -100,7 +100,7 @@ _KNOWN = (
     ("decimal", ("Decimal",), str),
     ("uuid", ("UUID",), str),
     ("pathlib", ("PurePath",), str),
-    ("hostler_worker.files", ("File",), lambda value: value.as_object()),
+    ("hostler_worker.files", ("File", "Link"), lambda value: value.as_object()),
     ("PIL.Image", ("Image",), lambda value: _files().picture_object(value)),
     ("matplotlib.figure", ("Figure",), lambda value: _files().figure_object(value)),
     ("ipaddress", ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"), str),

@@ -1,6 +1,7 @@
-"""Images and files in results: objects with `mime_type` and `base64`, which MCP clients get as content of their own.
+"""Images, sounds, files and links in results, which MCP clients get as content of their own: objects with `mime_type` and
+`base64`, and objects with `type: "resource_link"` and `uri`.
 
-A tool may return such an object as it is; what stands here makes them out of what tools have in hand.
+A tool may return such an object as it is; the classes here make them out of what tools have in hand.
 """
 
 import os
@@ -16,16 +17,19 @@ _BEGINNINGS = (
     (b"%PDF-", "application/pdf"),
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b", "application/gzip"),
+    (b"ID3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
 )
 
 
 class File:
     """A file to return: bytes, or a path whose file is read now. `mime_type` is told from the name or the first bytes
-    where it is not given."""
+    where it is not given. With `uri`, it is a copy of that resource."""
 
-    __slots__ = ("data", "mime_type", "name")
+    __slots__ = ("data", "mime_type", "name", "uri")
 
-    def __init__(self, content, mime_type=None, name=None):
+    def __init__(self, content, mime_type=None, name=None, uri=None):
         if isinstance(content, (bytes, bytearray, memoryview)):
             self.data = bytes(content)
         else:
@@ -33,7 +37,7 @@ class File:
             with open(path, "rb") as file:
                 self.data = file.read()
             name = name or os.path.basename(path)
-        self.name = name
+        self.name, self.uri = name, uri
         self.mime_type = mime_type or self._tell()
 
     def _tell(self):
@@ -45,6 +49,8 @@ class File:
         found = {"mime_type": self.mime_type, "base64": b2a_base64(self.data, newline=False).decode()}
         if self.name:
             found["name"] = self.name
+        if self.uri:
+            found["uri"] = self.uri
         return found
 
     def __repr__(self):
@@ -56,11 +62,11 @@ class Image(File):
 
     __slots__ = ()
 
-    def __init__(self, content, mime_type=None, name=None):
+    def __init__(self, content, mime_type=None, name=None, uri=None):
         for drawn, convert in ((hasattr(content, "savefig"), figure), (hasattr(content, "getbands"), picture)):
             if drawn:
                 content, mime_type = convert(content)
-        super().__init__(content, mime_type, name)
+        super().__init__(content, mime_type, name, uri)
 
     def _tell(self):
         # The bytes are believed before the name: models are shown the image, not the name.
@@ -70,11 +76,47 @@ class Image(File):
         return kind
 
 
+class Audio(File):
+    """A sound to return: bytes or a path."""
+
+    __slots__ = ()
+
+    def _tell(self):
+        kind = _from_beginning(self.data) or _from_name(self.name) or ""
+        if not kind.startswith("audio/"):
+            raise ValueError("these bytes begin like no sound that is known here; say what they are: mime_type='audio/…'")
+        return kind
+
+
+class Link:
+    """A link to return: the client reads the resource itself, or shows it."""
+
+    __slots__ = ("uri", "name", "title", "description", "mime_type", "size")
+
+    def __init__(self, uri, name=None, title=None, description=None, mime_type=None, size=None):
+        self.uri = str(uri)
+        self.name = name or self.uri.rstrip("/").rpartition("/")[2] or self.uri
+        self.title, self.description, self.size = title, description, size
+        self.mime_type = mime_type or _from_name(self.name)
+
+    def as_object(self):
+        found = {"type": "resource_link", "uri": self.uri, "name": self.name, "title": self.title,
+                 "description": self.description, "mime_type": self.mime_type, "size": self.size}
+        return {key: value for key, value in found.items() if value is not None}
+
+    def __repr__(self):
+        return "hostler.Link(%r)" % self.uri
+
+
 def _from_beginning(data):
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return "audio/wav"
+    if data[:2] in (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"):
+        return "audio/mpeg"
+    if data[4:12] == b"ftypM4A ":
+        return "audio/mp4"
     if data.lstrip()[:4] == b"<svg" or (data.lstrip()[:5] == b"<?xml" and b"<svg" in data[:1024]):
         return "image/svg+xml"
     return next((kind for begins, kind in _BEGINNINGS if data.startswith(begins)), None)

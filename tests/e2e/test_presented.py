@@ -1,0 +1,69 @@
+"""What clients are told about the server and its tools, besides their schemas."""
+
+import unittest
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from harness import HOSTLER, ROOT, config_file, connected, environment, scratch, write_tool
+from wire import INLINE, Wire, request
+
+SETTINGS = '''
+[mcp]
+instructions = "Ask the wiki first."
+title = "House tools"
+icon = "https://house.example/icon.png"
+[tool.plain]
+tags = ["web", "data"]
+requires_approval = true
+[tool."plain.rows"]
+version = "2.1"
+risk_level = "high"
+'''
+BODY = '''
+def rows() -> list[int]:
+    return [1, 2]
+
+def told() -> str:
+    return "text"
+
+def spot() -> dict[str, int]:
+    return {"result": 1}
+'''
+
+
+class Presented(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        write_tool(self.folder / "tools", "plain", BODY)
+        write_tool(self.folder / "tools", "bare", BODY)
+        self.config = config_file(self.folder, SETTINGS)
+
+    def test_the_server_says_who_it_is_in_both_eras(self):
+        words = ("--config", str(self.config))
+        with Wire(self.folder / "tools", arguments=words) as wire:
+            hello = wire.open()["result"]
+            wire.send(request(1, "server/discover", _meta=INLINE))
+            found = wire.answer(1)["result"]
+            info = found["_meta"]["io.modelcontextprotocol/serverInfo"]
+            for told, instructions in ((hello["serverInfo"], hello["instructions"]), (info, found["instructions"])):
+                self.assertEqual(instructions, "Ask the wiki first.")
+                self.assertEqual((told["name"], told["title"], told["icons"]), ("hostler", "House tools", [{"src": "https://house.example/icon.png"}]))
+
+    async def test_the_policy_of_a_tool_is_in_its_metadata(self):
+        async with connected(self.folder / "tools", config=self.config) as hostler:
+            tools = await hostler.tools()
+            policy = {"version": "2.1", "tags": ["web", "data"], "risk_level": "high", "requires_approval": True}
+            self.assertEqual(tools["plain_rows"].meta, {"hostler/policy": policy})
+            self.assertEqual(tools["plain_told"].meta, {"hostler/policy": {"tags": ["web", "data"], "requires_approval": True}})
+            self.assertIsNone(tools["bare_rows"].meta)
+
+    async def test_fastmcp_unwraps_what_is_wrapped_and_nothing_else(self):
+        words = ["serve", "--tools", str(self.folder / "tools")]
+        async with Client(StdioTransport(HOSTLER, words, env=environment(), cwd=str(ROOT))) as client:
+            self.assertEqual((await client.call_tool("plain_rows")).data, [1, 2])
+            self.assertEqual((await client.call_tool("plain_told")).data, "text")
+            self.assertEqual((await client.call_tool("plain_spot")).data, {"result": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()
