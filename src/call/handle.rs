@@ -80,8 +80,8 @@ impl CallHandle {
     }
 
     /// Adds a listener. If the call has ended, it receives the outcome at once.
-    pub(crate) fn listen(&self, listener: Arc<dyn Listener>) {
-        self.call.listen(&listener);
+    pub(crate) fn listen(&self, listener: &Arc<dyn Listener>) {
+        self.call.listen(listener);
     }
 
     /// All further events, the outcome last. A reader that falls more than 1,024 events behind misses some.

@@ -19,6 +19,7 @@ use super::open_requests::Running;
 use super::session::{McpSession, Refused};
 use crate::call::{Asking, CallHandle, ClientError};
 use crate::outcome::Outcome;
+use crate::pool::Listener;
 
 /// How long further questions of a call are waited for: those of several threads go together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -216,7 +217,8 @@ impl McpSession {
         };
         // A repeated request: the first one is still open.
         let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(invalid_state)?;
-        handle.listen(Arc::new(reply));
+        let listener: Arc<dyn Listener> = Arc::new(reply);
+        handle.listen(&listener);
         self.open_requests().lock().set(&id, number, Running::Call(handle));
         let mut rounds = self.rounds().lock();
         if let Some(round) = rounds.of_call.get_mut(&call) {

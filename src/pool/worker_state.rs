@@ -58,6 +58,14 @@ pub(super) enum Parked {
     Resuming {
         since: Moment,
     },
+    /// It was, and goes on.
+    Past,
+}
+
+impl Parked {
+    pub const fn is_now(self) -> bool {
+        matches!(self, Self::Asking { .. } | Self::Resuming { .. })
+    }
 }
 
 /// Whether a call was begun before. No call is begun a third time.
@@ -83,8 +91,6 @@ pub(super) struct QueuedCall {
     pub settled: bool,
     pub escalation: Escalation,
     pub parked: Parked,
-    /// It was parked and goes on in its worker.
-    pub was_parked: bool,
     /// It was written to a worker whose call is parked, and asked back.
     pub is_recalled: bool,
 }
@@ -99,7 +105,6 @@ impl QueuedCall {
             settled: false,
             escalation: Escalation::None,
             parked: Parked::No,
-            was_parked: false,
             is_recalled: false,
         }
     }
@@ -111,7 +116,7 @@ impl QueuedCall {
     /// When a running call next needs attention.
     fn next_timer(&self) -> Option<Moment> {
         match self.escalation {
-            Escalation::None if self.parked != Parked::No => None,
+            Escalation::None if self.parked.is_now() => None,
             Escalation::None => Some(self.since.saturating_add(self.spec.timeout)),
             Escalation::Stack { until } => Some(until),
             Escalation::Interrupted { until, nudge, .. } => Some(until.min(nudge)),
@@ -186,7 +191,7 @@ impl WorkerState {
     /// Whether all calls that it can run are parked.
     pub fn is_asking(&self, rules: &Rules) -> bool {
         self.begun(rules) == rules.concurrency
-            && self.line.iter().take(rules.concurrency).all(|queued| queued.parked != Parked::No)
+            && self.line.iter().take(rules.concurrency).all(|queued| queued.parked.is_now())
     }
 
     /// Whether it may still serve a call.

@@ -127,7 +127,7 @@ impl Machine {
         let needs_one = |queued: &&mut QueuedCall| {
             !queued.has_run_permit
                 && !queued.spec.nested
-                && queued.parked == Parked::No
+                && !queued.parked.is_now()
                 && queued.escalation != Escalation::Stuck
         };
         let heir = line.and_then(|line| line.iter_mut().take(concurrency).find(needs_one));
@@ -158,7 +158,7 @@ impl Machine {
         for (place, mut queued) in line.into_iter().enumerate() {
             step.leaves_park(self.pool, &mut queued);
             queued.is_recalled = false;
-            queued.was_parked = false;
+            queued.parked = Parked::No;
             if std::mem::take(&mut queued.has_run_permit) && !sabotaged!(self, LeakRunPermit) {
                 step.broker.return_run_permit(self.pool);
             }

@@ -27,7 +27,7 @@ use super::breaker::CircuitBreaker;
 use super::broker::{PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, Verdict, WorkerId};
 use super::rules::Rules;
-use super::worker_state::{Escalation, Parked, QueuedCall, WorkerState};
+use super::worker_state::{Escalation, QueuedCall, WorkerState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -200,7 +200,7 @@ impl Machine {
     /// Whether a call waits for its client.
     pub fn is_parked(&self, call: CallId) -> bool {
         let mut held = self.workers.values().flat_map(|worker| &worker.line);
-        held.any(|queued| queued.call() == call && queued.parked != Parked::No)
+        held.any(|queued| queued.call() == call && queued.parked.is_now())
     }
 
     /// Whether a call was asked back from a worker.

@@ -17,7 +17,7 @@ impl Machine {
         let id = *id;
         let mut begun = worker.line.iter_mut().take(rules.concurrency);
         let Some(queued) = begun.find(|queued| queued.call() == call) else { return };
-        let may_park = !queued.settled && queued.escalation == Escalation::None && queued.parked == Parked::No;
+        let may_park = !queued.settled && queued.escalation == Escalation::None && !queued.parked.is_now();
         if !may_park || !(step.broker.park(self.pool) || sabotaged!(self, IgnoreCap)) {
             return;
         }
@@ -112,7 +112,7 @@ impl Machine {
         while step.has_unparked && self.counting() > self.rules.max_workers.max(1) {
             let counts = |worker: &WorkerState| worker.counts() && !worker.is_asking(&self.rules);
             let may_leave = |worker: &WorkerState| counts(worker) && worker.succeeds.is_none();
-            let asked = |worker: &WorkerState| worker.line.iter().any(|queued| queued.was_parked);
+            let asked = |worker: &WorkerState| worker.line.iter().any(|queued| queued.parked == Parked::Past);
             let others = self.workers.iter().filter(|(_, worker)| may_leave(worker));
             let leaving = others.max_by_key(|(id, worker)| (!asked(worker), worker.line.is_empty(), **id));
             let Some((id, state)) = leaving.map(|(id, worker)| (*id, worker.state)) else { return };
@@ -128,8 +128,8 @@ impl Machine {
 impl Step<'_> {
     /// Records that a call is not parked any more, if it was.
     pub(super) fn leaves_park(&mut self, pool: PoolId, queued: &mut QueuedCall) {
-        if std::mem::replace(&mut queued.parked, Parked::No) != Parked::No {
-            queued.was_parked = true;
+        if queued.parked.is_now() {
+            queued.parked = Parked::Past;
             self.has_unparked = true;
             self.broker.unpark(pool);
         }

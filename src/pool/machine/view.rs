@@ -6,7 +6,7 @@ use super::Machine;
 use crate::pool::event::{Moment, WorkerId};
 use crate::pool::worker_state::State;
 #[cfg(test)]
-use crate::pool::worker_state::{Escalation, Parked, QueuedCall};
+use crate::pool::worker_state::{Escalation, QueuedCall};
 
 /// A snapshot of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Machine {
     #[cfg(test)]
     pub(in crate::pool) fn unused_run_permits(&self) -> usize {
         let all = self.workers.values().flat_map(|worker| &worker.line);
-        let idle = |queued: &&QueuedCall| queued.escalation == Escalation::Stuck || queued.parked != Parked::No;
+        let idle = |queued: &&QueuedCall| queued.escalation == Escalation::Stuck || queued.parked.is_now();
         all.filter(|queued| idle(queued) && queued.has_run_permit).count()
     }
 
@@ -123,7 +123,7 @@ impl Machine {
     #[cfg(test)]
     pub(in crate::pool) fn parked(&self) -> usize {
         let all = self.workers.values().flat_map(|worker| &worker.line);
-        all.filter(|queued| queued.parked != Parked::No).count()
+        all.filter(|queued| queued.parked.is_now()).count()
     }
 
     /// Whether calls are tried one at a time.

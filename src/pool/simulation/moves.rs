@@ -128,7 +128,7 @@ impl World {
         let concurrency = self.rules[pool].concurrency;
         let Some(worker) = self.workers.get_mut(&(pool, id)) else { return };
         let free = |call: &&CallId| {
-            !worker.stuck.contains(call) && !(self.calls[call].asks && self.calls[call].verdict.is_none())
+            !(worker.stuck.contains(call) || self.calls[call].asks && self.calls[call].verdict.is_none())
         };
         let Some(call) = worker.line.iter().take(concurrency).rfind(free).copied() else { return };
         worker.line.retain(|held| *held != call);
