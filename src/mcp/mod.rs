@@ -11,6 +11,7 @@ mod connection;
 mod lifecycle;
 mod message;
 mod notifier;
+mod polled;
 mod result;
 mod serve;
 mod session;
