@@ -70,6 +70,7 @@ mod process;
 mod protocol;
 mod outcome;
 mod pep723;
+mod threads;
 mod config;
 mod telemetry;
 

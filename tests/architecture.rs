@@ -72,6 +72,15 @@ fn standard_output_belongs_to_the_faces() {
 }
 
 #[test]
+fn the_runtimes_own_threads_are_not_used() {
+    // The runtime panics where the system gives no thread.
+    let words = ["spawn_blocking", "block_in_place", "tokio::fs"];
+    hold(("src/call/service.rs", "fn f() { tokio::task::spawn_blocking(work); }"), |sources| {
+        outside(sources, &["threads"], &words)
+    });
+}
+
+#[test]
 fn protocol_and_header_do_no_input_and_output() {
     let words =
         ["std::fs", "std::net", "std::process", "std::io", "std::env", "std::thread", "tokio", "rustix", "File"];

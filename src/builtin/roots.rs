@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::{About, Builtin, Call, Stop};
 use crate::outcome::{Code, Fault};
-use crate::process::SpawnError;
+use crate::process::{SpawnError, limit_behind};
 
 /// The default path of tools: the first root.
 pub(super) fn here() -> String {
@@ -105,7 +105,7 @@ impl Roots {
         }
         match rustix::fs::access(folder, Access::EXEC_OK) {
             Err(reason) => self.refused(folder, &reason.into()),
-            Ok(()) => Fault::new(otherwise, error.to_string()),
+            Ok(()) => error.limit().unwrap_or_else(|| Fault::new(otherwise, error.to_string())),
         }
     }
 
@@ -127,7 +127,10 @@ impl Roots {
                 Code::ResourceExhausted,
                 format!("no space left for {shown}: {error}; free some, or write elsewhere"),
             ),
-            _ => Fault::new(Code::ToolError, format!("{shown}: {error}")),
+            _ => match limit_behind(error) {
+                Some(limit) => Fault::new(Code::ResourceExhausted, format!("{shown}: {limit}")),
+                None => Fault::new(Code::ToolError, format!("{shown}: {error}")),
+            },
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::future::Future;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,8 +23,9 @@ use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText};
 use crate::outcome::{Code, Fault, wrapped_schema};
 use crate::pool::Listener;
-use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once};
+use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
 use crate::protocol::HostMethod;
+use crate::threads::blocking;
 use crate::worker::{Ask, HostAccess};
 
 /// A tool's description of itself.
@@ -265,11 +265,7 @@ impl Call {
     ) -> Result<T, Fault> {
         let stop = Stop::default();
         let _guard = StopOnDrop(stop.clone());
-        match tokio::task::spawn_blocking(move || work(&stop)).await {
-            Ok(done) => done,
-            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-            Err(_) => Err(Fault::new(Code::ShuttingDown, "hostler is shutting down")),
-        }
+        blocking(move || work(&stop)).map_err(|error| without_thread(&error))?.await
     }
 }
 

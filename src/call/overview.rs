@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{CallCounts, CallService};
 use crate::executor::Status;
 use crate::registry::Asking;
+use crate::threads::blocking_or_here;
 
 /// A snapshot of hostler.
 #[derive(Debug, Clone, Serialize)]
@@ -56,7 +57,7 @@ impl CallService {
     pub async fn refresh(&self) -> Refreshed {
         let registry = Arc::clone(&self.registry);
         // Reads files, which can block.
-        let _ = tokio::task::spawn_blocking(move || registry.forget_answers()).await;
+        blocking_or_here(move || registry.forget_answers()).await;
         self.registry.asked().await;
         Refreshed { tools: self.registry.catalogue().ready().count() }
     }

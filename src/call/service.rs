@@ -22,6 +22,7 @@ use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
+use crate::threads::blocking_or_here;
 use crate::worker::HostAccess;
 
 /// Accepts and runs calls.
@@ -269,7 +270,7 @@ impl CallService {
             registry.failed(&failed.entry, &reason);
             registry.find(&name).ok()
         };
-        let other = tokio::task::spawn_blocking(look).await.ok()??;
+        let other = blocking_or_here(look).await?;
         if other.entry.version == tool.entry.version {
             return None;
         }

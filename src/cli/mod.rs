@@ -59,7 +59,7 @@ pub fn main(environment: Environment) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return style::complain(style::SYSTEM, &format!("cannot start: {error}")),
+        Err(error) => return Refusal::system("cannot start", error).complain(),
     };
     let done = runtime.block_on(run(options, Arc::new(environment)));
     let code = done.unwrap_or_else(|refusal| refusal.complain());
@@ -125,6 +125,7 @@ async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
     drop(watching);
     app.calls.registry.saved();
     match ended {
-        mcp::Ended::ClientGone | mcp::Ended::Signalled => Ok(ExitCode::SUCCESS),
+        Ok(mcp::Ended::ClientGone | mcp::Ended::Signalled) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Refusal::system("cannot open standard input and output", error)),
     }
 }

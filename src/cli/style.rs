@@ -12,8 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::config::{ConfigError, Environment};
 use crate::outcome::Code;
-use crate::process::Signals;
+use crate::process::{Signals, limit_behind};
 use crate::telemetry;
+use crate::threads::blocking;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -174,6 +175,12 @@ impl Refusal {
         Self { source: Some(error), ..Self::new(what, "") }
     }
 
+    /// Something without which hostler cannot work here.
+    pub fn system(what: impl Into<String>, error: std::io::Error) -> Self {
+        let fix = limit_behind(&error).map(|limit| limit.to_string()).unwrap_or_default();
+        Self { status: SYSTEM, fix, ..Self::io(what, error) }
+    }
+
     /// No tool has that name.
     pub fn not_found(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { status: Code::ToolNotFound.exit_status(), ..Self::new(what, fix) }
@@ -218,12 +225,12 @@ pub(super) async fn consent(question: &str, is_given: bool, undone: &str) -> Res
     }
     talk(&format!("{question} [y/N] "));
     // On a thread, so that signals are handled meanwhile.
-    let answer = tokio::task::spawn_blocking(|| {
+    let answer = blocking(|| {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map(|_| line)
     });
-    match answer.await {
-        Ok(Ok(line)) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
+    match answer.map_err(|error| Refusal::system(undone, error))?.await {
+        Ok(line) if ["y", "yes"].contains(&line.trim().to_lowercase().as_str()) => Ok(()),
         _ => Err(Refusal::cancelled(undone)),
     }
 }
@@ -250,7 +257,7 @@ pub(super) async fn unless_interrupted(work: impl Future<Output = Result<(), Ref
 
 /// Listens for signals, which otherwise end the program.
 pub(super) fn signals() -> Result<Signals, Refusal> {
-    Signals::listen().map_err(|error| Refusal { status: SYSTEM, ..Refusal::io("cannot listen for signals", error) })
+    Signals::listen().map_err(|error| Refusal::system("cannot listen for signals", error))
 }
 
 #[cfg(test)]

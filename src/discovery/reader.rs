@@ -34,6 +34,11 @@ impl Answers {
         self.ignores_earlier = true;
     }
 
+    /// Whether an answer holds as long as the file does not change.
+    fn is_lasting(&self, path: &Path) -> bool {
+        !matches!(self.answers.get(path), Some((_, Answer::Refused(_))))
+    }
+
     pub(super) fn ignores_earlier(&self) -> bool {
         self.ignores_earlier
     }
@@ -100,7 +105,8 @@ impl<'a> Reader<'a> {
     fn read_executable(&self, path: &Path) -> ReadFile {
         let stamp = Stamp::of(path);
         if let Some(file) = stamp.and_then(|stamp| self.answers?.file(path, stamp)) {
-            return self.found(file, stamp);
+            let is_lasting = self.answers.is_some_and(|answers| answers.is_lasting(path));
+            return self.found(file, stamp.filter(|_| is_lasting));
         }
         let is_believed = self.answers.is_none_or(|answers| !answers.ignores_earlier());
         let known = stamp.filter(|_| is_believed).and_then(|stamp| self.known.file(path, stamp));

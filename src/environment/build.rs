@@ -13,8 +13,8 @@ use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
 use super::store::{MARKER, Marker};
 use super::uv::{self, is_unfit, unfit_uv};
-use crate::outcome::{Code, Fault};
-use crate::process::{Exit, Launch, run};
+use crate::outcome::{Code, Details, Fault};
+use crate::process::{Exit, Launch, limit_in, run};
 
 pub(super) struct Build<'a> {
     pub folder: &'a Path,
@@ -67,7 +67,9 @@ impl Build<'_> {
             }
             tracing::debug!(line, tool = self.spec.name, "uv");
         });
-        let done = done.await.map_err(|error| Fault::new(Code::EnvironmentFailed, error.to_string()))?;
+        let done = done
+            .await
+            .map_err(|error| error.limit().unwrap_or_else(|| Fault::new(Code::EnvironmentFailed, error.to_string())))?;
         match done.exit {
             Some(_) if done.succeeded() => {
                 if !staging.environment().join("bin/python").exists() && uv::version(self.uv, settings).await.is_none()
@@ -94,6 +96,11 @@ impl Build<'_> {
 
     /// The fault of a failed build. Where uv itself does not work, or found no Python, it is asked once more.
     async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
+        if let Some(limit) = limit_in(&stderr) {
+            let what = format!("the environment of {} was not built: {limit}", self.spec.name);
+            let stderr = Some(stderr.trim().to_owned());
+            return Fault::new(Code::ResourceExhausted, what).with(Details { stderr, ..Details::default() });
+        }
         if is_unfit(&stderr) {
             let version = uv::version(self.uv, self.settings).await;
             return unfit_uv(self.uv, version, self.settings, exit, &stderr);

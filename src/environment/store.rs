@@ -16,6 +16,7 @@ use super::find;
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
 use crate::outcome::{Code, Fault};
+use crate::threads::blocking;
 
 /// All environments of one cache folder.
 #[derive(Debug)]
@@ -117,7 +118,8 @@ impl Environments {
 
     fn prune_in_background(&self) {
         let (folder, keep) = (self.folder.clone(), self.settings.keep);
-        tokio::task::spawn_blocking(move || prune(&folder, keep));
+        // What is not removed now is after the next build.
+        let _ = blocking(move || prune(&folder, keep));
     }
 
     /// Removes environments that were not used for `unused_for`, and leftovers of failed builds.

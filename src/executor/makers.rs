@@ -19,6 +19,7 @@ use crate::pool::Rules;
 use crate::process::{EnvFilter, worker_environment};
 use crate::protocol::HostMethod;
 use crate::registry::{FileEntry, Registry, Serving};
+use crate::threads::blocking;
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
 /// What workers are started with.
@@ -144,7 +145,8 @@ pub(super) fn describe(entry: &FileEntry, registry: &Arc<Registry>) -> Describe 
     Arc::new(move |types| {
         let Some(registry) = registry.upgrade() else { return };
         let (source, types) = (source.clone(), types.to_owned());
-        tokio::task::spawn_blocking(move || registry.described(&source, version, types.get()));
+        // The next first worker describes them anew.
+        let _ = blocking(move || registry.described(&source, version, types.get()));
     })
 }
 

@@ -72,10 +72,9 @@ impl OneShots {
             Stream::Output => {}
         };
         let done = once(program, hear).await.map_err(|error| {
-            Fault::new(
-                Code::CommandNotFound,
-                format!("{} was not called: {}", tool.name, cannot_run(&file.path, &error)),
-            )
+            let reason = cannot_run(&file.path, &error);
+            let other = || Fault::new(Code::CommandNotFound, format!("{} was not called: {reason}", tool.name));
+            error.limit().unwrap_or_else(other)
         })?;
         metadata.worker = Some(done.pid);
         if !done.stderr.is_empty() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::config::Environment;
 use crate::config::tables::SecretSource;
 use crate::outcome::{Code, Fault};
-use crate::process::{Launch, run, shell_word};
+use crate::process::{Launch, limit_behind, run, shell_word};
+use crate::threads::blocking;
 
 /// The time limit for reading a secret's file.
 const FILE_LIMIT: Duration = Duration::from_secs(5);
@@ -44,7 +45,14 @@ impl Unreadable {
     /// The fault of a call that needs the secret.
     pub(super) fn fault_of(self, name: &str) -> Fault {
         let message = format!("the secret {name} cannot be read: {self}");
-        Fault::new(Code::MissingCredentials, message).caused_by(self)
+        let is_limit = self.source.as_ref().is_some_and(|error| limit_behind(error).is_some());
+        let code = if is_limit { Code::ResourceExhausted } else { Code::MissingCredentials };
+        Fault::new(code, message).caused_by(self)
+    }
+
+    fn without_thread(error: io::Error) -> Self {
+        let fix = limit_behind(&error).map_or_else(|| "try again".to_owned(), |limit| limit.to_string());
+        Self { source: Some(error), ..Self::new("no thread could be started to read it".to_owned(), fix) }
     }
 
     fn new(what: String, fix: impl Into<String>) -> Self {
@@ -55,11 +63,9 @@ impl Unreadable {
 /// A disk may not answer, so a thread reads the file, with a time limit.
 async fn read_file(path: PathBuf) -> Result<Option<String>, Unreadable> {
     let late = format!("reading {} took longer than {} s", path.display(), FILE_LIMIT.as_secs());
-    let reading = tokio::task::spawn_blocking(move || read_now(&path));
-    match tokio::time::timeout(FILE_LIMIT, reading).await {
-        Ok(Ok(read)) => read,
-        _ => Err(Unreadable::new(late, "check that its disk is available")),
-    }
+    let reading = blocking(move || read_now(&path)).map_err(Unreadable::without_thread)?;
+    let read = tokio::time::timeout(FILE_LIMIT, reading).await;
+    read.unwrap_or_else(|_| Err(Unreadable::new(late, "check that its disk is available")))
 }
 
 fn read_now(path: &Path) -> Result<Option<String>, Unreadable> {
@@ -131,8 +137,10 @@ async fn run_command(words: &[String], environment: &Environment) -> Result<Opti
         .with_new_privileges(true)
         .envs(environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());
     let by_hand = "run it by hand to see why";
-    let done =
-        run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| Unreadable::new(error.to_string(), by_hand))?;
+    let done = run(&launch, COMMAND_LIMIT, |_| {}).await.map_err(|error| {
+        let fix = limit_behind(&error.source).map_or_else(|| by_hand.to_owned(), |limit| limit.to_string());
+        Unreadable { what: error.to_string(), fix, source: Some(error.source) }
+    })?;
     if !done.succeeded() {
         let end = match done.exit {
             Some(exit) => format!("ended with {}", exit.behind_launcher()),

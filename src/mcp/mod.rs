@@ -14,6 +14,7 @@ mod lifecycle;
 mod message;
 mod notifier;
 mod open_requests;
+mod polled;
 mod resources;
 mod result;
 mod rounds;

@@ -1,5 +1,6 @@
 //! `hostler serve` on standard input and output: from the first byte to the last worker gone.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +31,10 @@ pub enum Ended {
     Signalled,
 }
 
-/// Serves one client until it is gone or a signal arrives. When this returns, every worker is gone.
-pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
-    let Stdio { input, output, input_fd } = stdio::open(&service.config.environment);
+/// Serves one client until it is gone or a signal arrives. When this returns, every worker is gone. Fails if standard
+/// input or output cannot be opened.
+pub async fn serve(service: Arc<CallService>, signals: Signals) -> io::Result<Ended> {
+    let Stdio { input, output, input_fd } = stdio::open(&service.config.environment)?;
     let session = McpSession::new(Arc::clone(&service), Outbox::new(output));
     let ended = tokio::select! {
         read = read(input, &session, || input_fd.as_ref().is_some_and(is_closed)) => {
@@ -73,7 +75,7 @@ pub async fn serve(service: Arc<CallService>, signals: Signals) -> Ended {
     if timeout(KILL, farewell).await.is_err() {
         tracing::warn!("workers were still dying when hostler ended");
     }
-    ended
+    Ok(ended)
 }
 
 /// Whether the other end of a pipe or socket is closed, even if unread bytes remain.

@@ -1,7 +1,7 @@
 //! Standard input and output, without blocking threads where possible.
 //!
-//! Python clients use pipes, Node clients sockets; both are polled. Only files and terminals need a thread, which costs a
-//! hand-over for every message.
+//! Python clients use pipes, Node clients sockets; hostler's end of both stops blocking. Files, terminals and pipes of
+//! another user keep their mode, and are read and written when that does not block.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,6 +14,7 @@ use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
+use super::polled::Polled;
 use crate::config::Environment;
 use crate::process::Writer;
 
@@ -35,13 +36,10 @@ enum Kind {
     Other,
 }
 
-/// For the bench only: with this variable set to `blocking`, every stream is treated as a file.
+/// For the bench only: with this variable set to `blocking`, threads read and write every stream, as simple servers do.
 const FORCED: &str = "HOSTLER_STDIO";
 
-fn kind(fd: BorrowedFd<'_>, environment: &Environment) -> Kind {
-    if environment.text(FORCED) == Some("blocking") {
-        return Kind::Other;
-    }
+fn kind(fd: BorrowedFd<'_>) -> Kind {
     let Ok(stat) = fstat(fd) else { return Kind::Other };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Kind::Pipe,
@@ -53,36 +51,43 @@ fn kind(fd: BorrowedFd<'_>, environment: &Environment) -> Kind {
 }
 
 /// Opens both streams.
-pub(super) fn open(environment: &Environment) -> Stdio {
+pub(super) fn open(environment: &Environment) -> io::Result<Stdio> {
     let (stdin, stdout) = (io::stdin(), io::stdout());
-    let input = match open_input(stdin.as_fd(), environment) {
-        Ok(Some(stream)) => stream,
-        _ => Box::new(tokio::io::stdin()),
-    };
-    let output = match open_output(stdout.as_fd(), environment) {
-        Ok(Some(stream)) => stream,
-        _ => Box::new(tokio::io::stdout()),
-    };
-    Stdio { input, output, input_fd: stdin.as_fd().try_clone_to_owned().ok() }
+    let input_fd = stdin.as_fd().try_clone_to_owned().ok();
+    if environment.text(FORCED) == Some("blocking") {
+        return Ok(Stdio { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), input_fd });
+    }
+    Ok(Stdio { input: open_input(stdin.as_fd())?, output: open_output(stdout.as_fd())?, input_fd })
 }
 
-fn open_input(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Reader>> {
-    Ok(match kind(fd, environment) {
-        Kind::Pipe => Some(Box::new(pipe::Receiver::from_owned_fd(reopen(fd, "0", OFlags::RDONLY)?)?)),
-        Kind::Socket => Some(Box::new(socket(fd)?)),
-        Kind::Other => None,
-    })
+fn open_input(fd: BorrowedFd<'_>) -> io::Result<Reader> {
+    match kind(fd) {
+        Kind::Pipe => {
+            if let Ok(own) = reopen(fd, "0", OFlags::RDONLY) {
+                return Ok(Box::new(pipe::Receiver::from_owned_fd(own)?));
+            }
+        }
+        Kind::Socket => return Ok(Box::new(socket(fd)?)),
+        Kind::Other => {}
+    }
+    Ok(Box::new(Polled::reader(fd.try_clone_to_owned()?)))
 }
 
-fn open_output(fd: BorrowedFd<'_>, environment: &Environment) -> io::Result<Option<Writer>> {
-    Ok(match kind(fd, environment) {
-        Kind::Pipe => Some(Box::new(pipe::Sender::from_owned_fd(reopen(fd, "1", OFlags::WRONLY)?)?)),
-        Kind::Socket => Some(Box::new(socket(fd)?)),
-        Kind::Other => None,
-    })
+fn open_output(fd: BorrowedFd<'_>) -> io::Result<Writer> {
+    match kind(fd) {
+        Kind::Pipe => {
+            if let Ok(own) = reopen(fd, "1", OFlags::WRONLY) {
+                return Ok(Box::new(pipe::Sender::from_owned_fd(own)?));
+            }
+        }
+        Kind::Socket => return Ok(Box::new(socket(fd)?)),
+        Kind::Other => {}
+    }
+    Ok(Box::new(Polled::writer(fd.try_clone_to_owned()?)))
 }
 
-/// Opens the pipe again: the non-blocking mode of the original would affect every process that shares it.
+/// Opens the pipe again: the non-blocking mode of the original would affect every process that shares it. A pipe of
+/// another user cannot be opened again.
 #[cfg(target_os = "linux")]
 fn reopen(_: BorrowedFd<'_>, number: &str, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");

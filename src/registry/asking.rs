@@ -13,7 +13,10 @@ use tokio::task::JoinSet;
 use super::live::Registry;
 use crate::config::origin::Diagnosis;
 use crate::discovery::{Answer, Stamp, remarks};
-use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, once};
+use crate::process::{
+    Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, limit_behind, once,
+};
+use crate::threads::blocking_or_here;
 
 /// The state of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -81,7 +84,7 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
         }
         let answers = ask_all(unasked, &asks).await;
         // All files are read again.
-        let taken = tokio::task::spawn_blocking(move || known.take_answers(answers)).await;
+        let taken = tokio::spawn(blocking_or_here(move || known.take_answers(answers))).await;
         if taken.is_err() {
             signal.state.send_replace(Asking::Failed);
             return;
@@ -128,7 +131,7 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
             Ok(remarks) => remarks.iter().for_each(|remark| tracing::warn!("tool '{name}': {remark}")),
             Err(reason) => failed(&reason),
         },
-        Answer::Failed(reason) => failed(reason),
+        Answer::Failed(reason) | Answer::Refused(reason) => failed(reason),
         Answer::Broken(_) => {}
     }
     answer
@@ -141,7 +144,10 @@ async fn attempt(path: &Path, asks: &Asks) -> Option<Answer> {
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = match once(program, |_, _| {}).await {
         Ok(done) => done,
-        Err(error) => return Some(Answer::Broken(cannot_run(path, &error))),
+        Err(error) => {
+            let refused = limit_behind(&error.source).map(Answer::Refused);
+            return Some(refused.unwrap_or_else(|| Answer::Broken(cannot_run(path, &error))));
+        }
     };
     match done.end {
         End::Exit(Exit::Code(0)) => Some(Answer::Said(done.stdout)),

@@ -61,7 +61,13 @@ impl Watching {
                 polls: false,
                 is_logged: false,
             };
-            match begin(ringing, watched) {
+            // notify's own thread is needed, and notify panics later where it could not start it.
+            let trial = thread::Builder::new().name("watch-trial".to_owned()).spawn(|| {});
+            let started = trial.map_err(notify::Error::io).and_then(|trial| {
+                let _ = trial.join();
+                begin(ringing, watched)
+            });
+            match started {
                 Ok(started) => thread.watcher = Some(started),
                 Err(error) => thread.poll_instead(&error.to_string(), true),
             }

@@ -18,6 +18,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
 use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
+use crate::threads::blocking;
 use crate::worker::{Shims, Sources};
 
 /// The time limit for exit handlers of workers after a command.
@@ -158,7 +159,10 @@ impl Workspace {
         tokio::spawn(process::reap_orphans());
         tokio::spawn(async {
             tokio::time::sleep(SWEEP).await;
-            let _ = tokio::task::spawn_blocking(process::sweep).await;
+            match blocking(process::sweep) {
+                Ok(swept) => drop(swept.await),
+                Err(error) => tracing::warn!(%error, "processes that killed hostlers left behind are not searched for"),
+            }
         });
     }
 

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::handshake::Handshake;
 use super::stack::Stack;
 use crate::outcome::{Code, Details, Fault, Missing};
-use crate::process::{keeper, last_word};
+use crate::process::{keeper, last_word, limit_in};
 use crate::protocol::{MAX_FRAME, WireError, wire_code};
 
 /// Whether the answer says that the call was cancelled.
@@ -121,7 +121,9 @@ impl Handshake {
         let _ = tokio::time::timeout(Duration::from_millis(200), stderr).await;
         if let (Some(environments), Some(exit)) = (&self.support.launched, exit) {
             let said = self.tail.lock().text().unwrap_or_default();
-            if let Some(fault) = environments.unfit_launcher(exit, &said).await {
+            if limit_in(&said).is_none()
+                && let Some(fault) = environments.unfit_launcher(exit, &said).await
+            {
                 return fault;
             }
         }
@@ -130,6 +132,10 @@ impl Handshake {
             |exit| format!("it exited with {} during startup", exit.behind_launcher()),
         );
         let tail = self.tail.lock().text();
+        if let Some(limit) = tail.as_deref().and_then(limit_in) {
+            let text = format!("{} could not be started: {limit}", self.spec.pack);
+            return Fault::new(Code::ResourceExhausted, text).with(Details { stderr: tail, ..Details::default() });
+        }
         let last = tail.as_deref().and_then(last_word).map(|line| format!("; last line of stderr: {line}"));
         let stack = self.stack.lock().clone();
         let place = stack.place(&self.spec.file).map(|place| format!(", at {place}")).unwrap_or_default();

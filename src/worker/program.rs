@@ -49,7 +49,9 @@ impl Launcher for ProgramLauncher {
             notes(StartNote(format!("starting {}", spec.pack)));
             let child = spawn_when_written(&launch).await.map_err(|error| {
                 let reason = cannot_run(&spec.file, &error);
-                Fault::new(Code::CommandNotFound, format!("{} could not be started: {reason}", spec.pack))
+                let other =
+                    || Fault::new(Code::CommandNotFound, format!("{} could not be started: {reason}", spec.pack));
+                error.limit().unwrap_or_else(other)
             })?;
             Handshake::new(spec, child, events, Support::default()).ready().await
         })

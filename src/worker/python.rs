@@ -67,7 +67,8 @@ impl Launcher for PythonLauncher {
                 shimmed(interpreter, &spec, &python, &shims, &sources)?
             };
             let launch = launch.with_new_privileges(spec.new_privileges);
-            let child = Child::spawn(&launch).map_err(|error| Fault::new(Code::StartupFailed, error.to_string()))?;
+            let child = Child::spawn(&launch)
+                .map_err(|error| error.limit().unwrap_or_else(|| Fault::new(Code::StartupFailed, error.to_string())))?;
             let launched = matches!(python.launcher, LauncherKind::Uv).then_some(environments);
             let support = Support { lease: Some(lease), described: Some(described), launched };
             Handshake::new(spec, child, events, support).ready().await

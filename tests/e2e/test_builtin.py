@@ -311,8 +311,8 @@ class ByItself(unittest.TestCase):
                 arguments = json.dumps({"path": path, "content": content, "mode": mode})
                 words = [HOSTLER, "call", "write_file", "--input", "-", "--tools", folder / "tools", "--config", config]
                 done = subprocess.run(words, input=arguments, env=environment(), preexec_fn=full, capture_output=True, text=True, timeout=60)
-                self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
-                self.assertIn("File too large", done.stderr)
+                self.assertEqual((done.returncode, done.stdout), (6, ""), done.stderr)
+                self.assertIn("ulimit -f", done.stderr)
                 self.assertEqual((folder / "root/a.txt").read_text(), before)
                 self.assertEqual(os.listdir(folder / "root"), ["a.txt"], "no draft is left")
 

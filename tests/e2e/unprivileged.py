@@ -16,7 +16,8 @@ USER = 65534
 class Account:
     """A user with hostler, uv and a home in a folder that it may read. The tests' own user, if that is not root."""
 
-    def __init__(self, test, **variables):
+    def __init__(self, test, user=USER, **variables):
+        self.user = user if os.geteuid() == 0 else os.geteuid()
         self.folder = Path(tempfile.mkdtemp(prefix="hostler-user-"))
         test.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.chmod(0o755)
@@ -40,7 +41,7 @@ class Account:
 
     def own(self, path):
         if os.geteuid() == 0:
-            os.chown(path, USER, USER)
+            os.chown(path, self.user, self.user)
         return path
 
     def tool(self, name, text, mode=0o644):
@@ -54,7 +55,7 @@ class Account:
         """What comes before a command of this user."""
         if os.geteuid() != 0:
             return ()
-        return ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--")
+        return ("setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups", "--")
 
 
 def interpreters():

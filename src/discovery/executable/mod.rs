@@ -65,6 +65,8 @@ pub enum Answer {
     Failed(Diagnosis),
     /// It cannot be run, for this reason.
     Broken(Diagnosis),
+    /// It could not be run now, for want of processes, memory or files. Not kept for later runs.
+    Refused(Diagnosis),
 }
 
 /// The declarations of an output that are not understood, or why it cannot be used.
@@ -127,7 +129,7 @@ pub(super) fn with_answer(path: &Path, answer: &Answer) -> ToolFile {
     }
     let output = match answer {
         Answer::Said(bytes) => printed::read(bytes, &file.pack),
-        Answer::Failed(reason) => Err(reason.clone()),
+        Answer::Failed(reason) | Answer::Refused(reason) => Err(reason.clone()),
         Answer::Broken(reason) => {
             file.status = Status::Broken { line: None, reason: reason.clone() };
             return file;
