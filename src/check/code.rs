@@ -2,6 +2,7 @@
 //! its life over many calls. Code that runs only under a condition is not judged.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_keyword, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, Identifier, Keyword, Stmt, StmtFunctionDef, StmtWith};
@@ -9,6 +10,7 @@ use ruff_python_ast::{Expr, ExprCall, ExprContext, Identifier, Keyword, Stmt, St
 use super::file::Subject;
 use super::report::bytes_of;
 use super::{Finding, rule};
+use crate::config::section::nearest;
 use crate::process::reaches_workers;
 
 /// One walk over the code; what it imports unconditionally is returned.
@@ -41,6 +43,7 @@ impl<'a> Visitor<'a> for Walk<'_, 'a> {
             Stmt::ImportFrom(import) if import.level == 0 => {
                 let Some(module) = &import.module else { return };
                 for alias in &import.names {
+                    self.of_hostler(module, &alias.name, bytes_of(&alias.name));
                     let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
                     self.names.insert(name, format!("{module}.{}", alias.name));
                 }
@@ -81,6 +84,10 @@ impl<'a> Visitor<'a> for Walk<'_, 'a> {
                 }
             }
             Expr::Call(call) => self.call(call),
+            Expr::Attribute(attribute) if attribute.ctx == ExprContext::Load => {
+                let module = self.dotted(&attribute.value).unwrap_or_default();
+                self.of_hostler(&module, &attribute.attr, bytes_of(&attribute.attr));
+            }
             Expr::Subscript(read)
                 if read.ctx == ExprContext::Load && self.dotted(&read.value).as_deref() == Some("os.environ") =>
             {
@@ -118,6 +125,18 @@ impl<'a> Walk<'_, 'a> {
         if !self.is_conditional {
             self.imports.push((module.to_string(), module));
         }
+    }
+
+    /// A name of the module that hostler supplies.
+    fn of_hostler(&mut self, module: &str, name: &str, place: Range<usize>) {
+        let is_known = || name == "*" || name.starts_with("__") || hostler_names().any(|known| known == name);
+        if module != "hostler" || self.is_conditional || is_known() {
+            return;
+        }
+        let near = nearest(name, hostler_names());
+        let all = || format!("it has {}", hostler_names().collect::<Vec<_>>().join(", "));
+        let fix = near.map_or_else(all, |near| format!("did you mean `hostler.{near}`?"));
+        self.findings.push(Finding::new(&rule::UNKNOWN_NAME, place, format!("`hostler` has no `{name}`"), fix));
     }
 
     fn call(&mut self, call: &ExprCall) {
@@ -215,6 +234,13 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
+/// The public names of the module `hostler`, from its own text.
+fn hostler_names() -> impl Iterator<Item = &'static str> {
+    const MODULE: &str = include_str!("../../worker-shims/python/hostler/__init__.py");
+    let list = MODULE.split_once("\n__all__ = [").and_then(|(_, rest)| rest.split_once(']'));
+    list.map_or("", |(names, _)| names).split('"').skip(1).step_by(2)
+}
+
 /// How to declare a secret in the file's header.
 fn declaring(subject: &Subject<'_>, name: &str) -> String {
     match &subject.file.header {
@@ -293,7 +319,19 @@ fn known_form(text: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_secret_name, known_form, looks_secret};
+    use super::{hostler_names, is_secret_name, known_form, looks_secret};
+
+    #[test]
+    fn the_names_of_the_module_are_known() {
+        let names: Vec<&str> = hostler_names().collect();
+        for name in ["Audio", "File", "Image", "Link", "call", "config", "tools"] {
+            assert!(names.contains(&name), "{name}");
+        }
+        assert!(
+            names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')),
+            "{names:?}"
+        );
+    }
 
     #[test]
     fn secrets_are_recognised_by_name_and_by_form() {

@@ -13,7 +13,8 @@ use super::{FileReport, Finding, Rule, Surroundings, Text, code, imports, interp
 use crate::config::EffectiveTool;
 use crate::config::origin::Diagnosis;
 use crate::discovery::{
-    Kind, Status, SyntaxError, ToolFile, enough_for, may_not_be_executed, syntax_error, syntax_tree, unknown_to,
+    Kind, LeftOut, Status, SyntaxError, ToolFile, enough_for, may_not_be_executed, syntax_error, syntax_tree,
+    unknown_to,
 };
 use crate::pep723;
 use crate::process::shell_word;
@@ -93,6 +94,13 @@ pub(super) fn name_problem(status: &Status, rule: &'static Rule, text: &Text) ->
     let Status::Broken { line, reason } = status else { return None };
     let Diagnosis { what, fix } = reason.clone();
     Some(Finding::new(rule, line.map(|line| text.range_of_line(line)), what, fix))
+}
+
+/// A function that is not a tool because of its name.
+pub(super) fn left_out(function: &LeftOut, text: &Text) -> Finding {
+    let Diagnosis { what, fix } = function.reason.clone();
+    let range = (function.line > 0).then(|| text.range_of_line(function.line));
+    Finding::new(&rule::NAME, range, what, fix)
 }
 
 fn undecodable(path: &Path, bytes: &[u8], error: pep723::HeaderError) -> FileReport {

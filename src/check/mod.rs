@@ -63,7 +63,8 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
             _ => file::check(file, &effective(file, config), surroundings),
         };
         one.findings.extend(displaced(file, &before));
-        one.findings.extend(file::name_problem(claim, &rule::NAME, &one.text));
+        one.findings.extend(file::name_problem(&claim.status, &rule::NAME, &one.text));
+        one.findings.extend(claim.left_out.iter().map(|function| file::left_out(function, &one.text)));
         finish(&mut one, config);
         report.files.push(one);
     }
@@ -81,14 +82,14 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     report
 }
 
-/// The status of every file as far as names decide it.
-fn collisions(files: &[ToolFile]) -> Vec<Status> {
+/// Every file as far as names decide about it.
+fn collisions(files: &[ToolFile]) -> Vec<ToolFile> {
     let mut sound: Vec<ToolFile> = files.to_vec();
     for file in &mut sound {
         file.status = Status::Ready;
     }
     resolve_collisions(&mut sound);
-    sound.into_iter().map(|file| file.status).collect()
+    sound
 }
 
 fn effective(file: &ToolFile, config: &Config) -> EffectiveTool {

@@ -51,6 +51,7 @@ rules! {
     WRITTEN_SECRET "written-secret" Error "a secret in a file is visible to everyone who reads the file"
     ENVIRONMENT_READ "environment-read" Warning "a worker does not inherit hostler's environment variables"
     READS_INPUT "reads-input" Warning "a worker's standard input is empty"
+    UNKNOWN_NAME "unknown-name" Error "what a tool reads of `hostler` is there, or the call fails"
     SHARED_DEFAULT "shared-default" Warning "a worker serves many calls, which share a mutable default"
     SETTINGS "settings" Error "a configuration file with mistakes is not used at all"
     ABSENT_ROOT "absent-root" Error "built-in tools cannot reach a folder that does not exist"

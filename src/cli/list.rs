@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::options::List;
 use super::style;
+use crate::discovery::LeftOut;
 use crate::registry::{FileEntry, Filter, Tool};
 use crate::runtime::Workspace;
 
@@ -68,7 +69,9 @@ fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
     // A broken file without known tools is listed as a whole.
     let unnamed = catalogue.files.iter().filter(|_| filter.is_empty());
     let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
-    let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).collect();
+    let left_out = catalogue.files.iter().filter(|_| filter.is_empty());
+    let left_out = left_out.flat_map(|entry| entry.file.left_out.iter().map(|one| left_out_row(entry, one)));
+    let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).chain(left_out).collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     rows
 }
@@ -81,6 +84,12 @@ fn tool_row(tool: &Tool) -> Row {
         facts: tool.settings.policy.as_json(),
         ..file_row(&tool.entry)
     }
+}
+
+/// A function that is not a tool because of its name.
+fn left_out_row(entry: &FileEntry, one: &LeftOut) -> Row {
+    let problem = Some(format!("line {}: {}", one.line, one.reason));
+    Row { name: one.name.clone(), status: "broken", problem, ..file_row(entry) }
 }
 
 fn file_row(entry: &FileEntry) -> Row {

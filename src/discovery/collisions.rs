@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Kind, ToolFile};
+use super::{Function, Kind, LeftOut, Status, ToolFile};
 use crate::config::origin::Diagnosis;
 use crate::pep723::is_identifier;
 
 /// Model providers do not accept longer names.
 const LONGEST_NAME: usize = 64;
 
-/// Marks every file broken whose pack or tools conflict with those of an earlier one by path, or whose tools have too long
-/// names. A broken file keeps its reason and its names, so that repairing it breaks no other file.
+/// Marks every file broken whose pack conflicts with that of an earlier one by path, and leaves out functions whose names conflict
+/// or are too long: the rest of the file is served. What is broken anyway comes last, so that it hides nothing that works.
 pub fn resolve_collisions(files: &mut [ToolFile]) {
     let mut order: Vec<usize> = (0..files.len()).collect();
     // Files in a folder win over built-in tools.
-    let place = |file: &usize| (files[*file].kind == Kind::Builtin, &files[*file].path);
+    let is_broken = |file: &usize| matches!(files[*file].status, Status::Broken { .. });
+    let place = |file: &usize| (is_broken(file), files[*file].kind == Kind::Builtin, &files[*file].path);
     order.sort_by(|left, right| place(left).cmp(&place(right)));
     let mut packs: HashMap<String, (PathBuf, Kind)> = HashMap::new();
     let mut tools: HashMap<String, (String, PathBuf)> = HashMap::new();
@@ -30,9 +31,7 @@ pub fn resolve_collisions(files: &mut [ToolFile]) {
             continue;
         }
         packs.insert(file.pack.clone(), (file.path.clone(), file.kind));
-        if let Some((line, reason)) = claim_tools(file, &mut tools) {
-            file.break_with(Some(line), reason);
-        }
+        claim_tools(file, &mut tools);
     }
 }
 
@@ -68,26 +67,41 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
     }
 }
 
-/// Enters a file's tools by their MCP names. Returns the line and the message of the first conflict.
-fn claim_tools(file: &ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) -> Option<(usize, Diagnosis)> {
-    let mut problem = None;
+/// Enters a file's tools by their MCP names, and leaves out those that cannot have theirs. A file of which nothing remains is
+/// broken, and keeps its functions.
+fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) {
+    let mut left_out = Vec::new();
     for function in &file.functions {
         let (own_name, mcp_name) = file.names_of(&function.name);
-        let found = if mcp_name.len() > LONGEST_NAME {
-            let what =
-                format!("the MCP name of `{own_name}` has {} characters, more than {LONGEST_NAME}", mcp_name.len());
-            Some(Diagnosis::new(what, "shorten the name of the pack or of the function"))
-        } else {
-            tools.get(&mcp_name).map(|(other, path)| {
-                let place = path.display();
-                let what = format!("`{own_name}` and `{other}` of {place} have the same MCP name `{mcp_name}`");
-                Diagnosis::new(what, "rename one of them")
-            })
-        };
-        match found {
-            Some(reason) => problem = problem.or(Some((function.line, reason))),
+        match refusal(&own_name, &mcp_name, tools) {
+            Some(reason) => left_out.push(LeftOut { name: own_name, mcp_name, line: function.line, reason }),
             None => drop(tools.insert(mcp_name, (own_name, file.path.clone()))),
         }
     }
-    problem
+    let Some(first) = left_out.first() else { return };
+    if left_out.len() == file.functions.len() {
+        let (line, reason) = (first.line, first.reason.clone());
+        return file.break_with(Some(line), reason);
+    }
+    let names: Vec<(String, usize)> = left_out.iter().map(|one| (one.name.clone(), one.line)).collect();
+    let (functions, file_names) = (std::mem::take(&mut file.functions), &*file);
+    let is_served = |function: &Function| {
+        let name = file_names.names_of(&function.name).0;
+        !names.iter().any(|(other, line)| *other == name && *line == function.line)
+    };
+    let served = functions.into_iter().filter(is_served).collect();
+    file.functions = served;
+    file.left_out = left_out;
+}
+
+/// Why a tool cannot have its name, if it cannot.
+fn refusal(own_name: &str, mcp_name: &str, tools: &HashMap<String, (String, PathBuf)>) -> Option<Diagnosis> {
+    if mcp_name.len() > LONGEST_NAME {
+        let what = format!("the MCP name of `{own_name}` has {} characters, more than {LONGEST_NAME}", mcp_name.len());
+        return Some(Diagnosis::new(what, "shorten the name of the pack or of the function"));
+    }
+    let (other, path) = tools.get(mcp_name)?;
+    let place = path.display();
+    let what = format!("`{own_name}` and `{other}` of {place} have the same MCP name `{mcp_name}`");
+    Some(Diagnosis::new(what, "rename one of them"))
 }

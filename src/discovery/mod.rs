@@ -55,6 +55,9 @@ pub struct ToolFile {
     /// Its tools, in the order of their lines. A broken file has them as far as possible too, so that a call of one can be
     /// answered with what is wrong.
     pub functions: Vec<Function>,
+    /// Functions that are not tools because of their names.
+    #[serde(skip)]
+    pub left_out: Vec<LeftOut>,
     /// Whether it can be called.
     pub status: Status,
     /// SHA-256 of its bytes; zeros when they could not be read.
@@ -77,6 +80,19 @@ pub struct ToolFile {
     pub overrides: Vec<PathBuf>,
     /// The settings that it declares for all of its tools, if it is an executable.
     pub declared: ToolLayer,
+}
+
+/// A function that cannot be a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The full name that it would have.
+    pub name: String,
+    /// The name for MCP clients that it would have.
+    pub mcp_name: String,
+    /// The 1-based line of its `def`; 0 without one.
+    pub line: usize,
+    /// Why, and what to do.
+    pub reason: Diagnosis,
 }
 
 /// Which interpreter and environment a tool file gets.

@@ -137,6 +137,9 @@ impl Listener for CallReply {
     }
 
     fn ended(&self, outcome: &Arc<Outcome>) {
+        if let Some(notifier) = self.notifier() {
+            notifier.flush();
+        }
         self.session.answer(&self.id, self.number, outcome, self.rules);
         if self.rules == Rules::Modern {
             self.session.rounds().lock().ended(outcome);

@@ -18,6 +18,7 @@ pub(super) fn log_changes(before: &Catalogue, after: &Catalogue) {
         let earlier = known.remove(&entry.file.source());
         if earlier.is_none_or(|earlier| state(earlier) != state(entry)) {
             log_entry(entry, earlier.is_none());
+            log_left_out(entry);
         }
     }
     for gone in known.into_values() {
@@ -29,8 +30,17 @@ pub(super) fn log_changes(before: &Catalogue, after: &Catalogue) {
 pub(super) fn log_contents(catalogue: &Catalogue) {
     let (files, tools) = (catalogue.files.len(), catalogue.ready().count());
     tracing::info!(files, tools, "serving");
-    for entry in catalogue.files.iter().filter(|entry| entry.trouble().is_some()) {
-        log_entry(entry, true);
+    for entry in &catalogue.files {
+        if entry.trouble().is_some() {
+            log_entry(entry, true);
+        }
+        log_left_out(entry);
+    }
+}
+
+fn log_left_out(entry: &FileEntry) {
+    for one in &entry.file.left_out {
+        tracing::warn!(file = %entry.file.path.display(), "{} is not served: {}", one.name, one.reason);
     }
 }
 

@@ -55,6 +55,10 @@ impl Catalogue {
         if let Some((entry, reason)) = pack.and_then(|entry| Some((entry, entry.trouble()?))) {
             return NotFound::Broken(entry.file.source(), reason);
         }
+        let mut left_out = self.files.iter().flat_map(|entry| &entry.file.left_out);
+        if let Some(one) = left_out.find(|one| one.name == name || one.mcp_name == name) {
+            return NotFound::Unknown { near: Vec::new(), advice: one.reason.to_string() };
+        }
         let disabled = switched_off(name).filter(|_| meant.is_none());
         let remedy = || self.remedy().map(|remedy| format!("there are no tools: {remedy}"));
         if let Some(advice) = disabled.or_else(remedy).or_else(|| self.helper(name)) {

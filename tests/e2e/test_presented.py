@@ -1,10 +1,12 @@
 """What clients are told about the server and its tools, besides their schemas."""
 
+import json
 import unittest
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
-from harness import HOSTLER, ROOT, config_file, connected, environment, scratch, write_tool
+from harness import HOSTLER, ROOT, config_file, connected, environment, run, scratch, write_tool
+from mcp import MCPError
 from wire import INLINE, Wire, request
 
 SETTINGS = '''
@@ -63,6 +65,24 @@ class Presented(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await client.call_tool("plain_rows")).data, [1, 2])
             self.assertEqual((await client.call_tool("plain_told")).data, "text")
             self.assertEqual((await client.call_tool("plain_spot")).data, {"result": 1})
+
+    async def test_a_name_that_cannot_be_hides_no_other_tool(self):
+        tools = self.folder / "others"
+        long = "x" * 61
+        write_tool(tools, "a", "def b_c(): return 'of a'\n")
+        write_tool(tools, "a_b", f"def c(): ...\ndef fine(): return 'fine'\ndef {long}(): ...\n")
+        write_tool(tools, "broken", "def d(:\n")
+        write_tool(tools, "later", "pack = 'broken'\ndef d(): return 'later'\n", "")
+        async with connected(tools) as hostler:
+            self.assertEqual(sorted(await hostler.tools()), ["a_b_c", "a_b_fine", "broken_d"])
+            called = [await hostler.value(tool) for tool in ("a_b_c", "a_b_fine", "broken_d")]
+            self.assertEqual(called, ["of a", "fine", "later"])
+            with self.assertRaises(MCPError) as refused:
+                await hostler.call(f"a_b_{long}")
+            self.assertIn("65 characters, more than 64", str(refused.exception))
+        rows = {row["name"]: row["status"] for row in json.loads(run("list", "--json", "--tools", tools).stdout)}
+        self.assertEqual((rows["a_b.c"], rows[f"a_b.{long}"], rows["a_b.fine"]), ("broken", "broken", "ready"))
+        self.assertIn(f"a_b.{long} is not served", run("serve", "--tools", tools, stdin="").stderr)
 
 
 if __name__ == "__main__":

@@ -235,6 +235,7 @@ pub(in crate::discovery) fn blank(path: &Path, kind: Kind) -> ToolFile {
         header: None,
         description: None,
         functions: Vec::new(),
+        left_out: Vec::new(),
         status: Status::Ready,
         fingerprint: [0; 32],
         warnings: Vec::new(),
