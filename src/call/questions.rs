@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Asking, ClientError, ClientFeatures, Elicitation, Elicited, LlmRequest, NoClient};
 use super::host::{raw, read, refused};
-use crate::outcome::Code;
+use crate::outcome::{Code, Redactor};
 use crate::pool::Listener;
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, Waits};
@@ -112,23 +112,41 @@ struct Parked(Option<Arc<OuterCall>>);
 
 impl Parked {
     fn new(outer: Option<Arc<OuterCall>>) -> Self {
-        each_outer(outer.as_ref(), |waits| waits.inner_asks());
+        outer.iter().for_each(|outer| outer.inner_asks());
         Self(outer)
     }
 }
 
 impl Drop for Parked {
     fn drop(&mut self) {
-        each_outer(self.0.as_ref(), |waits| waits.inner_goes_on());
+        self.0.iter().for_each(|outer| outer.inner_goes_on());
     }
 }
 
-fn each_outer(mut outer: Option<&Arc<OuterCall>>, tell: impl Fn(&dyn Waits)) {
-    while let Some(call) = outer {
-        if let Some(waits) = &call.waits {
-            tell(&**waits);
+impl OuterCall {
+    /// This call and those that wait for it, innermost first.
+    fn each(&self, tell: impl Fn(&dyn Waits)) {
+        let mut call = Some(self);
+        while let Some(this) = call {
+            if let Some(waits) = &this.waits {
+                tell(&**waits);
+            }
+            call = this.outer.as_deref();
         }
-        outer = call.outer.as_ref();
+    }
+}
+
+impl Waits for OuterCall {
+    fn inner_asks(&self) {
+        self.each(|waits| waits.inner_asks());
+    }
+
+    fn inner_goes_on(&self) {
+        self.each(|waits| waits.inner_goes_on());
+    }
+
+    fn learns(&self, secrets: &Arc<Redactor>) {
+        self.each(|waits| waits.learns(secrets));
     }
 }
 

@@ -23,7 +23,7 @@ use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
 use crate::threads::blocking_or_here;
-use crate::worker::HostAccess;
+use crate::worker::{HostAccess, Waits};
 
 /// Accepts and runs calls.
 pub struct CallService {
@@ -299,6 +299,7 @@ impl CallService {
             nested: !request.chain.is_empty(),
             listener: Arc::clone(running) as Arc<dyn Listener>,
             host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
+            outer: request.outer.clone().map(|outer| outer as Arc<dyn Waits>),
             cancellation: running.cancellation.clone(),
         };
         // Boxed: the future of a warm call would be five times as large.
@@ -360,6 +361,9 @@ impl Finish {
         let is_cancelled = |fault: &Fault| matches!(fault.code, Code::Cancelled | Code::ShuttingDown);
         if settled.ended.as_ref().is_err_and(is_cancelled) {
             settled.metadata.cancelled = self.running.cancellation.why().cloned();
+        }
+        if let Err(fault) = &mut settled.ended {
+            fault.shorten();
         }
         let outcome = Outcome {
             call_id: self.running.id.clone(),

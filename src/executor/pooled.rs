@@ -22,7 +22,7 @@ use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Redactor};
 use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
-use crate::worker::HostAccess;
+use crate::worker::{HostAccess, Waits};
 
 /// A validated call for an executor.
 pub struct Invocation {
@@ -40,6 +40,8 @@ pub struct Invocation {
     pub listener: Arc<dyn Listener>,
     /// Answers its requests, if the file has host access.
     pub host: Option<Arc<dyn HostAccess>>,
+    /// The call that waits for it.
+    pub outer: Option<Arc<dyn Waits>>,
     /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }
@@ -84,6 +86,9 @@ impl Pools {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
         };
+        if let (Some(secrets), Some(outer)) = (&redactor, &invocation.outer) {
+            outer.learns(secrets);
+        }
         let Some((pool, config)) = self.pool(&tool.entry) else {
             let fault =
                 Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));

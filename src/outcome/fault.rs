@@ -55,6 +55,23 @@ pub struct Details {
     pub missing: Option<Missing>,
 }
 
+/// The longest message of a fault, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+/// The longest traceback or standard error.
+const MAX_TRACEBACK: usize = 64 << 10;
+
+/// Keeps the beginning and the end: the end of a message often has the next step, that of a traceback the cause.
+fn shorten(text: &mut String, most: usize) {
+    if text.len() <= most {
+        return;
+    }
+    let half = most / 2 - 16;
+    let begin = text.floor_char_boundary(half);
+    let end = text.ceil_char_boundary(text.len() - half);
+    let cut = end - begin;
+    text.replace_range(begin..end, &format!(" … [{cut} bytes] … "));
+}
+
 /// A resource that a tool needed and did not find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
@@ -76,6 +93,13 @@ impl Fault {
     /// A fault without details.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: Box::default(), source: None }
+    }
+
+    /// Shortens its texts to what people and models can read: an exception may carry megabytes.
+    pub fn shorten(&mut self) {
+        shorten(&mut self.message, MAX_MESSAGE);
+        let texts = [&mut self.details.traceback, &mut self.details.stderr, &mut self.details.exception];
+        texts.into_iter().flatten().for_each(|text| shorten(text, MAX_TRACEBACK));
     }
 
     /// The same fault with its source error.
@@ -180,5 +204,26 @@ impl fmt::Display for Cancelled {
             Canceller::Other => "for an unknown reason",
         })?;
         self.reason.as_ref().map_or(Ok(()), |reason| write!(formatter, " ({reason})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_keep_their_beginning_and_their_end() {
+        let text = |size: usize| format!("begin{}end", "ä".repeat(size));
+        let details = Details { traceback: Some(text(1 << 20)), ..Details::default() };
+        let mut fault = Fault::new(Code::ToolError, text(5 << 20)).with(details);
+        fault.shorten();
+        let traceback = fault.details.traceback.unwrap();
+        for (text, most) in [(&fault.message, 8 << 10), (&traceback, 64 << 10)] {
+            assert!(text.len() <= most && text.len() > most - 64, "{}", text.len());
+            assert!(text.starts_with("begin") && text.ends_with("end") && text.contains("bytes]"));
+        }
+        let mut short = Fault::new(Code::ToolError, "short");
+        short.shorten();
+        assert_eq!(short.message, "short");
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD};
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 use serde_json::{Map, Value};
 
 use super::Fault;
@@ -22,6 +22,36 @@ pub struct Redactor {
     marks: Vec<String>,
 }
 
+/// Secrets that came with the results of inner calls, and what finds them together with a call's own.
+#[derive(Debug, Default)]
+pub struct Learned {
+    secrets: Option<Arc<Redactor>>,
+    /// The last combination, and what it was made of.
+    combined: Option<(Arc<Redactor>, Arc<Redactor>)>,
+}
+
+impl Learned {
+    /// Learns further secrets.
+    pub fn add(&mut self, secrets: &Arc<Redactor>) {
+        self.secrets = Some(self.secrets.as_ref().map_or_else(|| Arc::clone(secrets), |known| known.and(secrets)));
+        self.combined = None;
+    }
+
+    /// A call's own secrets together with the learned ones.
+    pub fn with(&mut self, own: Option<Arc<Redactor>>) -> Option<Arc<Redactor>> {
+        let Some(learned) = &self.secrets else { return own };
+        let Some(own) = own else { return Some(Arc::clone(learned)) };
+        if let Some((of, both)) = &self.combined
+            && (Arc::ptr_eq(of, &own) || Arc::ptr_eq(both, &own))
+        {
+            return Some(Arc::clone(both));
+        }
+        let both = own.and(learned);
+        self.combined = Some((own, Arc::clone(&both)));
+        Some(both)
+    }
+}
+
 impl Redactor {
     /// A redactor for these names and values; `None` if there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
@@ -32,8 +62,24 @@ impl Redactor {
                 marks.push(format!("[secret {name}]"));
             }
         }
+        Self::new(patterns, marks)
+    }
+
+    fn new(patterns: Vec<String>, marks: Vec<String>) -> Option<Arc<Self>> {
         let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
         (!patterns.is_empty()).then(|| Arc::new(Self { forms, patterns, marks }))
+    }
+
+    /// Finds the secrets of both.
+    #[must_use]
+    pub fn and(self: &Arc<Self>, other: &Arc<Self>) -> Arc<Self> {
+        let news = other.patterns.iter().zip(&other.marks).filter(|(pattern, _)| !self.patterns.contains(pattern));
+        let (patterns, marks): (Vec<String>, Vec<String>) = news.map(|(a, b)| (a.clone(), b.clone())).unzip();
+        if patterns.is_empty() {
+            return Arc::clone(self);
+        }
+        let both = Self::new([&self.patterns[..], &patterns].concat(), [&self.marks[..], &marks].concat());
+        both.unwrap_or_else(|| Arc::clone(self))
     }
 
     /// The text without secrets.
@@ -105,9 +151,17 @@ fn forms(value: &str) -> Vec<String> {
     let quoted = Value::from(value).to_string();
     add(quoted[1..quoted.len() - 1].to_owned(), SHORTEST);
     add(quoted[1..quoted.len() - 1].replace("\\\"", "\"").replace('\'', "\\'"), SHORTEST);
-    let escaped = quoted[1..quoted.len() - 1].chars().map(ascii_escaped).collect();
+    let quoted = &quoted[1..quoted.len() - 1];
+    let escaped: String = quoted.chars().map(ascii_escaped).collect();
     add(escaped, SHORTEST);
+    // JSON that escapes slashes, JSON for HTML, and JSON within JSON.
+    add(quoted.replace('/', "\\/"), SHORTEST);
+    add(quoted.chars().map(html_escaped).collect(), SHORTEST);
+    let nested = Value::from(quoted).to_string();
+    add(nested[1..nested.len() - 1].to_owned(), SHORTEST);
     if value.len() >= SHORTEST {
+        add(HEXLOWER.encode(value.as_bytes()), SHORTEST_BASE64);
+        add(HEXUPPER.encode(value.as_bytes()), SHORTEST_BASE64);
         let percent = |upper: bool| -> String { value.bytes().map(|byte| percent_encoded(byte, upper)).collect() };
         add(percent(true), SHORTEST);
         add(percent(false), SHORTEST);
@@ -122,6 +176,11 @@ fn forms(value: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// A character as JSON encoders write it that keep their text out of HTML.
+fn html_escaped(c: char) -> String {
+    if matches!(c, '<' | '>' | '&' | '\'') { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }
 }
 
 /// A character as Python's `json` writes it by default: `\u00e4`, surrogate pairs beyond the first plane.
@@ -163,6 +222,10 @@ mod tests {
             "https://x/?k=p%40ss%20w0rd%2F%22x%22&y=1".to_owned(),
             "https://x/?k=p%40ss+w0rd%2f%22x%22".replace("%2f", "%2F"),
             format!("{}", serde_json::json!({ "k": KEY })),
+            serde_json::json!({"k": serde_json::json!({ "k": KEY }).to_string()}).to_string(),
+            "{\"k\": \"p@ss w0rd\\/\\\"x\\\"\"}".to_owned(),
+            format!("bytes {}", HEXLOWER.encode(KEY.as_bytes())),
+            format!("bytes {}", HEXUPPER.encode(KEY.as_bytes())),
             format!("Authorization: Basic {}", BASE64.encode(format!("me:{KEY}").as_bytes())),
             format!("Authorization: Basic {}", BASE64.encode(format!("you1:{KEY}:more").as_bytes())),
             format!("Authorization: Basic {}", BASE64.encode(format!("them:{KEY}").as_bytes())),

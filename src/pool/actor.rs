@@ -21,7 +21,7 @@ use super::open_call::OpenCall;
 use super::perform::PING;
 use super::rules::Rules;
 use super::status::{PoolStatus, Tally};
-use crate::outcome::{Code, Fault, Redactor};
+use crate::outcome::{Code, Fault, Learned, Redactor};
 use crate::process::resident;
 use crate::protocol::{Incoming, wire_code};
 use crate::worker::{self, Backpressure, Control, Death, Launcher, LogLine, StartNote, WorkerEvent, WorkerHandle};
@@ -41,6 +41,8 @@ pub(super) enum Message {
     InnerAsks(CallId),
     /// That call has its answer.
     InnerGoesOn(CallId),
+    /// A call that this call waits for has secrets.
+    Learns(CallId, Arc<Redactor>),
     Status(oneshot::Sender<PoolStatus>),
     Close,
     End,
@@ -81,6 +83,8 @@ pub(super) struct Actor {
     pub(super) done: bool,
     /// The redactor of the last call that had secrets.
     pub(super) redactor: Option<Arc<Redactor>>,
+    /// Secrets of calls that this pool's calls made.
+    learned: Learned,
     has_started: watch::Sender<bool>,
     /// A request for the workers' memory.
     weighs: bool,
@@ -125,6 +129,7 @@ impl Actor {
             follow_up: VecDeque::new(),
             done: false,
             redactor: None,
+            learned: Learned::default(),
             has_started,
             weighs,
         }
@@ -148,6 +153,15 @@ impl Actor {
         }
     }
 
+    /// The result of an inner call may hold its secrets, and the module's state may keep them.
+    fn learns(&mut self, call: CallId, secrets: &Arc<Redactor>) {
+        self.learned.add(secrets);
+        if let Some(open) = self.calls.get_mut(&call) {
+            open.job.redactor = self.learned.with(open.job.redactor.take());
+        }
+        self.redactor = self.learned.with(self.redactor.take());
+    }
+
     /// Measures the workers' memory.
     fn weigh(&mut self) {
         let live = self.workers.iter().filter_map(|(worker, held)| Some((*worker, held.pid()?)));
@@ -159,9 +173,10 @@ impl Actor {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Submit(call, job, reply) => {
+            Message::Submit(call, mut job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, WorkerProcess::Live(_)));
                 let spec = CallSpec { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
+                job.redactor = self.learned.with(job.redactor.take());
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
                 self.step(Event::Submit(spec));
@@ -178,6 +193,7 @@ impl Actor {
             Message::ClientAnswered(worker, call, answer) => self.client_answered(worker, call, answer),
             Message::InnerAsks(call) => self.asks(call),
             Message::InnerGoesOn(call) => self.goes_on(call, None),
+            Message::Learns(call, secrets) => self.learns(call, &secrets),
             // The requester may be gone.
             Message::Status(reply) => drop(reply.send(self.status())),
             Message::Close => self.step(Event::Close),

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::actor::{Actor, Message, WorkerProcess};
 use super::event::{CallId, Event, WorkerId};
 use super::open_call;
-use crate::outcome::Code;
+use crate::outcome::{Code, Redactor};
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::worker::{Ask, LinkWriter, Waits};
 
@@ -144,5 +144,9 @@ impl Waits for Outer {
 
     fn inner_goes_on(&self) {
         let _ = self.sender.send(Message::InnerGoesOn(self.call));
+    }
+
+    fn learns(&self, secrets: &Arc<Redactor>) {
+        let _ = self.sender.send(Message::Learns(self.call, Arc::clone(secrets)));
     }
 }

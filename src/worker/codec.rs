@@ -103,6 +103,9 @@ fn interpret_v1(line: &[u8]) -> Option<WorkerEvent> {
     }
     match protocol::parse(line) {
         Ok(frame) => Some(WorkerEvent::Frame(frame)),
+        Err(error) if let Some(id) = protocol::id_of_answer(line) => {
+            Some(WorkerEvent::Frame(protocol::invalid_answer(id, &error)))
+        }
         Err(error) => {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
             tracing::warn!(%error, line = beginning, "a worker wrote a line that is not a frame");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::events::{EventSender, WorkerHandle};
-use crate::outcome::Fault;
+use crate::outcome::{Fault, Redactor};
 use crate::protocol::{HostMethod, WireError};
 
 /// A step of a worker's start, for callers that wait.
@@ -53,6 +53,8 @@ pub trait Waits: Send + Sync {
     fn inner_asks(&self);
     /// The inner call has its answer.
     fn inner_goes_on(&self);
+    /// The inner call has these secrets, which its result may contain.
+    fn learns(&self, secrets: &Arc<Redactor>);
 }
 
 impl std::fmt::Debug for dyn Waits {

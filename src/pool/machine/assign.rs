@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::sabotage::sabotaged;
 use super::{Machine, Phase, Step, interruption};
-use crate::pool::event::{CallId, Decision, Effect, Verdict, WorkerId};
+use crate::pool::event::{CallId, Decision, Effect, Verdict, WhyStop, WorkerId};
 use crate::pool::worker_state::{Attempt, Escalation, Parked, QueuedCall, State, WorkerState};
 
 impl Machine {
@@ -38,6 +38,11 @@ impl Machine {
         }
     }
 
+    /// `max_calls = 1` promises each call a process of its own. Higher limits are exceeded until the successor is ready.
+    fn is_used_up(&self, worker: &WorkerState) -> bool {
+        self.rules.max_calls == Some(1) && (worker.calls > 0 || !worker.line.is_empty())
+    }
+
     /// The worker that takes this call now, and a run permit if the call needs one.
     fn worker_for(&mut self, step: &mut Step<'_>, queued: &mut QueuedCall) -> Option<WorkerId> {
         let (capacity, concurrency) = (self.capacity(), self.rules.concurrency);
@@ -56,6 +61,7 @@ impl Machine {
         let takes = |worker: &WorkerState| {
             has_room(worker)
                 && !worker.is_asking(&self.rules)
+                && !self.is_used_up(worker)
                 && (begins(worker) || worker.due_since.is_none())
                 && is_apart(worker)
         };
@@ -92,6 +98,10 @@ impl Machine {
         step.leaves_park(self.pool, &mut queued);
         if begun {
             worker.calls += 1;
+            // A successor would start too late: the next call starts its own worker.
+            if rules.max_calls == Some(1) && worker.state == State::Serving {
+                (worker.state, worker.outgoing) = (State::Draining, Some(WhyStop::Calls));
+            }
         }
         if !queued.settled {
             let timed_out = begun && cancelled && queued.escalation.is_overdue();

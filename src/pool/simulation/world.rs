@@ -12,6 +12,8 @@ use crate::pool::rules::Rules;
 pub(super) struct ModelWorker {
     pub(super) ready: bool,
     pub(super) stopping: bool,
+    /// It was sent a call.
+    pub(super) is_used: bool,
     /// It was pinged and has not answered.
     pub(super) pinged: bool,
     /// Sent and unanswered calls, in order.
@@ -142,6 +144,7 @@ impl World {
         let most = usize::from(papers.spec.repeatable);
         assert!(papers.begun_in.len() <= most, "{call:?} sent again after it was begun in {:?}", papers.begun_in);
         let held = self.workers.get_mut(&(pool, worker)).expect("sent to an exited worker");
+        assert!(self.rules[pool].max_calls != Some(1) || !std::mem::replace(&mut held.is_used, true), "a second call");
         assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");
         held.line.push_back(call);
         self.begin(pool, worker);
@@ -194,7 +197,7 @@ pub(super) fn rules(chance: &mut Chance) -> Rules {
         max_queue: 1 + chance.few(12),
         write_ahead: 1 + chance.few(8),
         idle: (!chance.one_in(4)).then(|| Duration::from_millis(200)),
-        max_calls: chance.one_in(4).then(|| 3 + chance.below(5)),
+        max_calls: chance.one_in(4).then(|| 1 + chance.below(7)),
         max_lifetime: chance.one_in(5).then(|| Duration::from_millis(300)),
         max_rss: chance.one_in(4).then_some(50),
         breaker: 2 + u32::try_from(chance.below(4)).unwrap(),
