@@ -1,0 +1,152 @@
+"""What attackers did and must not do again: secrets of inner calls, huge texts, answers that are no JSON, terminals."""
+
+import json
+import os
+import pty
+import subprocess
+import time
+import unittest
+
+from harness import HOSTLER, config_file, connected, environment, run, scratch, write_tool
+from test_executables import program
+from wire import OPENING, Wire, call
+
+KEY = "s3cret/\"w'th\" <marks> & more"
+HOLDER = 'import hostler\ndef give() -> str:\n    return hostler.secret("KEY")\n'
+HOLDER_HEADER = '# /// script\n# requires-python = ">=3.9"\n# [tool.hostler]\n# secrets = ["KEY"]\n# ///\n'
+THIEF = """
+import hostler, json
+kept = []
+def steal(form: str) -> str:
+    kept.append(hostler.call("holder.give"))
+    return tell(form)
+def tell(form: str) -> str:
+    value = kept[-1]
+    shown = {"plain": value, "hex": value.encode().hex(), "json": json.dumps(json.dumps(value)),
+             "html": json.dumps(value).replace("<", "\\\\u003c").replace("&", "\\\\u0026").replace(">", "\\\\u003e").replace("'", "\\\\u0027")}[form]
+    print("printed", shown)
+    hostler.log("logged " + shown)
+    raise ValueError("raised " + shown)
+"""
+
+HUGE = """
+def loud(megabytes: int):
+    raise ValueError("begin" + "x" * (megabytes << 20) + "end")
+def escape():
+    raise ValueError("\\x1b[2J\\x1b]0;owned\\x07\\x9b31m")
+"""
+
+# A worker on protocol v1 whose answer is the argument, byte by byte.
+LIAR = r"""
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "hello":
+        os.write(1, b'{"jsonrpc":"2.0","id":0,"result":{"protocol":1,"pid":%d}}\n' % os.getpid())
+    elif asked["method"] == "call":
+        text = asked["params"]["kwargs"]["answer"].encode("latin-1")
+        os.write(1, text.replace(b"ID", str(asked["id"]).encode()) + b"\n")
+"""
+
+
+class Secrets(unittest.IsolatedAsyncioTestCase):
+    async def test_a_secret_of_an_inner_call_is_redacted_in_the_outer_one(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "holder", HOLDER, header=HOLDER_HEADER)
+        write_tool(folder / "tools", "thief", THIEF, header="")
+        async with connected(folder / "tools", env=environment(KEY=KEY), verbose=True) as hostler:
+            for form in ("plain", "hex", "json", "html"):
+                for name in ("thief_steal", "thief_tell"):  # the second has it from an earlier call
+                    with self.subTest(form, name=name):
+                        answer = await hostler.call(name, form=form)
+                        said = json.dumps(answer.outcome) + answer.text
+                        self.assertEqual(answer.code, "TOOL_ERROR")
+                        self.assertIn("[secret KEY]", answer.message)
+                        for part in ("s3cret", KEY.encode().hex()):
+                            self.assertNotIn(part, said)
+            log = hostler.stderr()
+        self.assertIn("logged [secret KEY]", log)
+        self.assertNotIn("s3cret", log)
+
+
+class Texts(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        write_tool(self.folder / "tools", "huge", HUGE)
+
+    async def test_a_huge_exception_is_a_short_fault(self):
+        async with connected(self.folder / "tools") as hostler:
+            answer = await hostler.call("huge_loud", megabytes=5)
+        self.assertEqual(answer.code, "TOOL_ERROR")
+        self.assertTrue(answer.message.startswith("ValueError: begin"), answer.message[:40])
+        self.assertLessEqual(len(answer.message.encode()), 8 << 10)
+        self.assertLessEqual(len(answer.details["traceback"].encode()), 64 << 10)
+        self.assertLess(len(json.dumps(answer.outcome)), 160 << 10)
+
+    def test_control_characters_of_a_fault_reach_no_terminal(self):
+        words = [HOSTLER, "call", "--tools", str(self.folder / "tools"), "huge.escape"]
+        piped = run(*words[1:])
+        self.assertEqual(piped.returncode, 1)
+        terminal, theirs = pty.openpty()
+        shown = subprocess.Popen(words, env=environment(NO_COLOR="1"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not data:
+                break
+            said += data
+        shown.wait()
+        os.close(terminal)
+        for text in (said.decode(errors="replace"), piped.stdout + piped.stderr):
+            self.assertIn("ValueError", text)
+            for mark in ("\x1b[2J", "\x1b]0", "\x07", "\x9b"):
+                self.assertNotIn(mark, text)
+
+
+class Answers(unittest.IsolatedAsyncioTestCase):
+    async def test_answers_that_are_no_json_end_their_call_at_once(self):
+        tools = scratch(self) / "tools"
+        schema = {"name": "liar", "protocol": "v1", "input_schema": {"type": "object"}}
+        program(tools, "liar", LIAR, schema)
+        async with connected(tools) as hostler:
+            for answer in ('{"jsonrpc":"2.0","id":ID,"result":NaN}', '{"jsonrpc":"2.0","id":ID,"result":"\xff"}',
+                           '{"jsonrpc":"2.0","id":ID,"result":1,"result":2}', '{"result":[1,,2],"id": ID,"jsonrpc":"2.0"}'):
+                with self.subTest(answer):
+                    began = time.monotonic()
+                    said = await hostler.call("liar", answer=answer)
+                    self.assertEqual(said.code, "INVALID_OUTPUT")
+                    self.assertLess(time.monotonic() - began, 30)  # the time limit is five minutes
+            self.assertEqual(await hostler.value("liar", answer='{"jsonrpc":"2.0","id":ID,"result":7}'), 7)
+
+    def test_one_call_a_process(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "once", "import os\ndef pid() -> int:\n    return os.getpid()\n")
+        for rules in ("max_calls = 1", "max_calls = 1\nmax_workers = 3\nconcurrency = 4\nmin_workers = 1"):
+            with self.subTest(rules), Wire(folder / "tools", arguments=("--config", str(config_file(folder, "[tool.once]\n" + rules)))) as wire:
+                wire.send(OPENING + b"".join(call(number, "once_pid") for number in range(1, 13)))
+                pids = [wire.answer(number)["result"]["structuredContent"]["result"] for number in range(1, 13)]
+                self.assertEqual(len(set(pids)), 12)
+
+
+class Lines(unittest.TestCase):
+    def test_a_huge_line_is_answered_and_its_memory_is_given_back(self):
+        with Wire() as wire:
+            wire.send(OPENING + call(1, "plain_greet", name="you"))
+            wire.answer(1)
+            before = resident(wire.supervisor)
+            wire.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"plain_greet","arguments":{"name":"')
+            for _ in range(140):
+                wire.send(b"x" * (1 << 20))
+            wire.send(b'"}}}\n' + call(3, "plain_greet", name="me"))
+            self.assertIn("error", wire.answer(2))
+            self.assertEqual(wire.answer(3)["result"]["structuredContent"]["result"], "good morning, me")
+            self.assertLess(resident(wire.supervisor) - before, 40 << 20)
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
