@@ -1,13 +1,9 @@
 //! The mark of a process: an environment variable of everything that hostler starts, inherited by descendants.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::process::getpid;
-
-use super::process_tree;
 use super::table::{self, Row};
 
 /// The variable that carries the mark.
@@ -184,52 +180,5 @@ pub(super) mod tests {
         assert_eq!(own.standing_now(own), Standing::Living);
         let (one, two) = (Mark::next().unwrap(), Mark::next().unwrap());
         assert!(one.run == *own && one.child != two.child);
-    }
-}
-
-/// Ends every process of this user that carries the mark of a finished run, with its descendants; returns their number.
-/// Processes of live or unknown runs are left alone.
-///
-/// It reads every process of the machine: do not call it on a thread with other work.
-pub fn sweep() -> usize {
-    let Some(own) = Run::own() else { return 0 };
-    // A tool of such a run may be an ancestor of this hostler.
-    let spared = table::ancestors(getpid());
-    // Killed processes stay in the table until they have died.
-    let mut swept = HashSet::new();
-    for pid in table::all().into_iter().filter(|pid| *pid != getpid() && !spared.contains(pid)) {
-        let Some(mark) = table::mark(pid).filter(|mark| is_left_over(own, own.standing_now(&mark.run), &mark.run))
-        else {
-            continue;
-        };
-        // Checked again with the handle: the pid may have been reused.
-        let is_same = |_: &table::Row| table::mark(pid).as_ref() == Some(&mark);
-        let below = process_tree::kill_below(pid);
-        let own = process_tree::kill_if(pid, is_same).map(|row| (pid, row));
-        for (pid, row) in below.into_iter().chain(own).filter(|(pid, _)| swept.insert(*pid)) {
-            tracing::warn!(%pid, name = row.name, run = mark.run.pid, "ended a process left behind by a killed hostler");
-        }
-    }
-    tracing::debug!(ended = swept.len(), "searched for processes left behind by killed hostlers");
-    swept.len()
-}
-
-/// Whether to end a process with the mark of a run.
-fn is_left_over(own: &Run, standing: Standing, run: &Run) -> bool {
-    standing == Standing::Over && run != own
-}
-
-#[cfg(test)]
-mod sweep_tests {
-    use super::super::mark::tests::run;
-    use super::*;
-
-    #[test]
-    fn only_finished_runs_are_swept() {
-        let (own, other) = (run(1, 1), run(2, 2));
-        assert!(is_left_over(&own, Standing::Over, &other));
-        assert!(!is_left_over(&own, Standing::Living, &other));
-        assert!(!is_left_over(&own, Standing::Elsewhere, &other), "another namespace's runs cannot be judged");
-        assert!(!is_left_over(&own, Standing::Over, &own), "this run lives, whatever the table says");
     }
 }

@@ -144,6 +144,11 @@ mod system {
         own.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
     }
 
+    /// The pid that was given last, in this namespace: the fifth word of `/proc/loadavg`.
+    pub fn newest() -> Option<i32> {
+        std::fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().nth(4)?.parse().ok()
+    }
+
     /// The mark that a process was started with; `None` without one or without access.
     pub fn mark(pid: Pid) -> Option<Mark> {
         Mark::among(&std::fs::read(format!("/proc/{pid}/environ")).ok()?)
@@ -174,13 +179,17 @@ mod system {
         Vec::new()
     }
 
+    pub fn newest() -> Option<i32> {
+        None
+    }
+
     pub fn mark(_: Pid) -> Option<Mark> {
         None
     }
 }
 
 use system::only_list;
-pub(super) use system::{all, children, mark, row, tells};
+pub(super) use system::{all, children, mark, newest, row, tells};
 
 /// Resident bytes of a process and all its descendants; `None` if it has exited or this system does not show it. Shared
 /// pages count once per process.

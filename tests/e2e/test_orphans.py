@@ -129,6 +129,27 @@ class Killed(unittest.TestCase):
         told = [line for line in said.splitlines() if "ended a process left behind by a killed hostler" in line]
         self.assertLessEqual(sum(f"run={family.supervisor}" in line for line in told), len(family.tools), said)
 
+    def test_both_at_once_and_the_next_start_outruns_chains_that_fork_on(self):
+        for _ in range(3):
+            folder = scratch(self)
+
+            def told():
+                return [(folder / str(number)).read_text() for number in range(4) if (folder / str(number)).exists()]
+
+            with Wire(TOOLS) as hostler:
+                hostler.open()
+                hostler.value(1, "families_chains", count=4, seconds=20, folder=str(folder))
+                eventually(lambda: len(told()) == 4, "the chains run")
+                before = told()
+                eventually(lambda: all(old != new for old, new in zip(before, told())), "they fork on")
+                kill_both(hostler.process.pid, hostler.supervisor)
+                with Wire(TOOLS, arguments=("-vv",)) as another:
+                    another.open()
+                    swept(another)
+                    last = told()
+                    with self.assertRaises(AssertionError, msg="a chain goes on"):
+                        eventually(lambda: told() != last, "", limit=0.5)
+
     def test_both_at_once_and_idle_workers_leave_by_themselves(self):
         with Wire(TOOLS) as hostler:
             hostler.open()

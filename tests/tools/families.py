@@ -62,6 +62,25 @@ def found_and_stay(seconds: float = 600) -> str:
     return "slept"
 
 
+def chains(count: int, seconds: float, folder: str) -> int:
+    """Start chains of processes of which each starts the next and ends, in a session of its own, until the time is over.
+    Each says in a file of its chain that it is there."""
+    link = (
+        "import os, sys, time\n"
+        f"end = time.monotonic() + {seconds}\n"
+        "while time.monotonic() < end:\n"
+        "    if os.fork(): os._exit(0)\n"
+        "    os.setsid()\n"
+        "    file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)\n"
+        "    os.write(file, b'%10d' % os.getpid())\n"
+        "    os.close(file)\n"
+    )
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    for number in range(count):
+        subprocess.Popen([sys.executable, "-I", "-S", "-c", link, os.path.join(folder, str(number))], **quiet)
+    return os.getpid()
+
+
 def unmarked() -> list[int]:
     """Start a child that inherits no variable, in a session of its own."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
