@@ -124,6 +124,9 @@ impl Listener for CallReply {
     }
 
     fn ended(&self, outcome: &Arc<Outcome>) {
+        if let Some(notifier) = self.notifier() {
+            notifier.flush();
+        }
         self.session.answer(&self.id, self.number, outcome, self.rules);
     }
 }

@@ -1,7 +1,8 @@
-//! Notifications during a call: progress, if the client asked for it, and log messages.
+//! Notifications during a call: progress, if the client asked for it, and log messages. For a client that does not read, the
+//! newest are kept.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,8 +17,10 @@ use crate::worker::LogLine;
 /// The interval of notifications while a worker is being started: clients give up after a minute of silence.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// Unread bytes beyond which notifications are dropped.
+/// Unread bytes beyond which notifications wait.
 const MAX_UNREAD_NOTES: usize = 4 << 20;
+/// Log messages of one call that wait, in bytes. Beyond it, the oldest are dropped.
+const MAX_LATE_LOGS: usize = 64 << 10;
 
 /// The end of the last note before the tool runs.
 const READY: &str = "is ready";
@@ -30,9 +33,52 @@ struct Shared {
     token: Option<ProgressToken>,
     level: Option<LoggingLevel>,
     tool: String,
+    /// Locked only briefly, as is the next.
     progress: Mutex<Progress>,
-    /// Notifications dropped because the client does not read.
-    dropped: AtomicUsize,
+    late: Mutex<Late>,
+}
+
+/// What waits for the client to read.
+#[derive(Default)]
+struct Late {
+    /// The newest progress.
+    progress: Option<Vec<u8>>,
+    /// The newest log messages.
+    logs: VecDeque<Vec<u8>>,
+    has_task: bool,
+    /// Notifications that newer ones replaced.
+    dropped: usize,
+}
+
+impl Late {
+    fn keep(&mut self, kind: Kind, line: Vec<u8>) {
+        match kind {
+            Kind::Progress => self.dropped += usize::from(self.progress.replace(line).is_some()),
+            Kind::Log => {
+                self.logs.push_back(line);
+                while self.logs.len() > 1 && self.logs.iter().map(Vec::len).sum::<usize>() > MAX_LATE_LOGS {
+                    self.logs.pop_front();
+                    self.dropped += 1;
+                }
+            }
+        }
+    }
+
+    /// Everything that waits, oldest first.
+    fn take(&mut self) -> Vec<u8> {
+        let (logs, progress) = (std::mem::take(&mut self.logs), self.progress.take());
+        logs.into_iter().chain(progress).flatten().collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.progress.is_none() && self.logs.is_empty()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Progress,
+    Log,
 }
 
 #[derive(Default)]
@@ -47,8 +93,8 @@ impl Notifier {
     /// `None` if the client asked for neither progress nor logs.
     pub fn new(outbox: Outbox, token: Option<ProgressToken>, level: Option<LoggingLevel>, tool: &str) -> Option<Self> {
         (token.is_some() || level.is_some()).then(|| {
-            let (progress, dropped) = (Mutex::default(), AtomicUsize::new(0));
-            Self(Arc::new(Shared { outbox, token, level, tool: tool.to_owned(), progress, dropped }))
+            let (progress, late) = (Mutex::default(), Mutex::default());
+            Self(Arc::new(Shared { outbox, token, level, tool: tool.to_owned(), progress, late }))
         })
     }
 
@@ -83,7 +129,15 @@ impl Notifier {
         data.insert("message".to_owned(), line.message.clone().into());
         data.insert("tool".to_owned(), Value::from(self.0.tool.as_str()));
         let params = LoggingMessageNotificationParam::new(level(&line.level), json!(data)).with_logger(&self.0.tool);
-        self.0.send("notifications/message", &params);
+        self.0.send(Kind::Log, message::notification("notifications/message", &params));
+    }
+
+    /// Sends what waits. For the end of a call: nothing may follow its answer.
+    pub fn flush(&self) {
+        let mut late = self.0.late.lock();
+        if !late.is_empty() {
+            self.0.outbox.send(&late.take());
+        }
     }
 }
 
@@ -91,7 +145,7 @@ impl Notifier {
 const STEP: f64 = 0.001;
 
 impl Shared {
-    fn say(&self, text: String) {
+    fn say(self: &Arc<Self>, text: String) {
         let value = {
             let mut progress = self.progress.lock();
             progress.last += STEP;
@@ -100,34 +154,46 @@ impl Shared {
         self.send_progress(value, None, Some(text));
     }
 
-    fn send_progress(&self, value: f64, total: Option<f64>, text: Option<String>) {
+    fn send_progress(self: &Arc<Self>, value: f64, total: Option<f64>, text: Option<String>) {
         let Some(token) = self.token.clone() else { return };
         let mut params = ProgressNotificationParam::new(token, value);
         params.total = total;
         params.message = text;
-        self.send("notifications/progress", &params);
+        self.send(Kind::Progress, message::notification("notifications/progress", &params));
     }
 
-    fn send(&self, method: &str, params: &impl serde::Serialize) {
-        if self.outbox.waiting() > MAX_UNREAD_NOTES {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.outbox.send(&message::notification(method, params));
+    fn send(self: &Arc<Self>, kind: Kind, line: Vec<u8>) {
+        let mut late = self.late.lock();
+        if late.is_empty() && self.outbox.waiting() <= MAX_UNREAD_NOTES {
+            return self.outbox.send(&line);
+        }
+        late.keep(kind, line);
+        if !std::mem::replace(&mut late.has_task, true) {
+            tokio::spawn(send_late(Arc::downgrade(self), self.outbox.clone()));
         }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let dropped = self.dropped.load(Ordering::Relaxed);
+        let dropped = self.late.get_mut().dropped;
         if dropped > 0 {
-            tracing::warn!(tool = self.tool, dropped, "notifications dropped: the client does not read");
+            tracing::warn!(tool = self.tool, dropped, "older notifications dropped: the client does not read");
         }
     }
 }
 
+/// Sends what waits once the client has read what came before.
+async fn send_late(call: Weak<Shared>, outbox: Outbox) {
+    outbox.caught_up().await;
+    let Some(call) = call.upgrade() else { return };
+    let mut late = call.late.lock();
+    late.has_task = false;
+    outbox.send(&late.take());
+}
+
 /// Repeats the last note until the tool runs or the call has ended.
-async fn beat(call: std::sync::Weak<Shared>) {
+async fn beat(call: Weak<Shared>) {
     loop {
         tokio::time::sleep(HEARTBEAT).await;
         let Some(call) = call.upgrade() else { return };
@@ -169,6 +235,79 @@ mod tests {
     use tokio::io::{AsyncBufReadExt, BufReader};
 
     use super::*;
+
+    fn notifier(outbox: Outbox) -> Notifier {
+        let token = Some(ProgressToken(NumberOrString::Number(1)));
+        Notifier::new(outbox, token, Some(LoggingLevel::Debug), "a.b").unwrap()
+    }
+
+    fn progress(notifier: &Notifier, number: u32) {
+        notifier.progress(&ProgressNote { id: None, progress: f64::from(number), total: None, message: None });
+    }
+
+    /// A client that leaves more unread than is queued for it, and its end of the connection.
+    fn unread() -> (Outbox, Box<dyn tokio::io::AsyncRead + Unpin>) {
+        let (ours, client) = tokio::io::duplex(1 << 16);
+        let outbox = Outbox::new(Box::new(ours));
+        let line = [vec![b' '; MAX_UNREAD_NOTES + 100], b"\n".to_vec()].concat();
+        outbox.send(&line);
+        (outbox, Box::new(client))
+    }
+
+    /// The progress of the next message, or its log text.
+    async fn next(lines: &mut tokio::io::Lines<BufReader<Box<dyn tokio::io::AsyncRead + Unpin>>>) -> Value {
+        let line: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        line["params"].get("progress").unwrap_or(&line["params"]["data"]["message"]).clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_again_gets_the_newest_progress_of_each_call() {
+        let (outbox, client) = unread();
+        let (first, second) = (notifier(outbox.clone()), notifier(outbox));
+        (1..=1000).for_each(|number| progress(&first, number));
+        progress(&second, 7);
+        let mut lines = BufReader::new(client).lines();
+        assert!(lines.next_line().await.unwrap().unwrap().trim().is_empty(), "what was unread");
+        let mut newest = [next(&mut lines).await, next(&mut lines).await];
+        newest.sort_by(|left, right| left.as_f64().unwrap().total_cmp(&right.as_f64().unwrap()));
+        assert_eq!(newest, [json!(7.0), json!(1000.0)]);
+        progress(&first, 1001);
+        assert_eq!(next(&mut lines).await, json!(1001.0), "nothing waits any longer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_end_of_a_call_its_newest_notifications_precede_the_answer() {
+        let (outbox, client) = unread();
+        let notifier = notifier(outbox.clone());
+        let text = "x".repeat(1000);
+        for number in 0..200 {
+            let message = format!("{number} {text}");
+            notifier.log(&LogLine { level: "info".to_owned(), message, fields: serde_json::Map::new() });
+            progress(&notifier, number + 1);
+        }
+        notifier.flush();
+        drop(notifier);
+        outbox.send(b"\"the answer\"\n");
+        drop(outbox);
+        let mut lines = BufReader::new(client).lines();
+        lines.next_line().await.unwrap();
+        let mut heard = Vec::new();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            let line: Value = serde_json::from_str(&line).unwrap();
+            let params = &line["params"];
+            heard.push(params.get("progress").or(params["data"].get("message")).cloned().unwrap_or(line));
+        }
+        assert_eq!(heard.pop(), Some(json!("the answer")));
+        assert_eq!(heard.pop(), Some(json!(200.0)), "the newest progress");
+        assert!((40..70).contains(&heard.len()), "{}", heard.len());
+        assert!(
+            heard
+                .iter()
+                .rev()
+                .enumerate()
+                .all(|(back, text)| text.as_str().unwrap().starts_with(&format!("{} ", 199 - back)))
+        );
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_long_start_is_heard_of_every_ten_seconds_until_the_tool_runs() {

@@ -27,7 +27,6 @@ use super::stored::StoredResults;
 use super::subscription::{self, Changes};
 use super::tools;
 use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
-use crate::config::environment;
 use crate::config::mcp::Envelope;
 use crate::config::tool::LargeResult;
 use crate::outcome::{Cancelled, Canceller, Outcome};
@@ -123,7 +122,7 @@ type Refused = ErrorData;
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
         let announcements = service.registry.announcements();
-        let results = StoredResults::new(environment::cache(&service.config.environment).join("results"));
+        let results = StoredResults::new(&service.config.environment);
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new(Self {

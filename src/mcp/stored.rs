@@ -14,13 +14,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rmcp::model::{Resource, ResourceContents};
 
+use crate::config::Environment;
+use crate::config::environment::cache;
+
 /// What one session may keep, in bytes and in files. Beyond it, the oldest results are forgotten.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 64;
 
 /// The results of one session.
 pub(super) struct StoredResults {
-    folder: PathBuf,
+    /// Where files are made: in the first that can be written.
+    folders: Vec<PathBuf>,
     /// Locked only briefly.
     kept: Mutex<VecDeque<Stored>>,
 }
@@ -51,9 +55,10 @@ pub(super) enum Found {
 }
 
 impl StoredResults {
-    /// The files are made in this folder.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, kept: Mutex::default() }
+    /// The files are made in the cache, or where temporary files belong if that cannot be written.
+    pub fn new(environment: &Environment) -> Self {
+        let temporary = environment.absolute_path("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        Self { folders: vec![cache(environment).join("results"), temporary], kept: Mutex::default() }
     }
 
     /// Stores a text under an address, and returns the links to its parts. `most` is the length that the text of one part may
@@ -95,19 +100,21 @@ impl StoredResults {
         })
     }
 
-    /// A file that only this process can reach. In the system's folder for temporary files if the own one cannot be written.
+    /// A file that only this process can reach.
     fn nameless_file(&self) -> io::Result<File> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let name = format!(".hostler-result-{}-{number}", std::process::id());
-        let make = |folder: PathBuf| {
-            fs::create_dir_all(&folder)?;
+        let make = |folder: &PathBuf| {
+            fs::create_dir_all(folder)?;
             let path = folder.join(&name);
             let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
             fs::remove_file(&path)?;
             Ok(file)
         };
-        make(self.folder.clone()).or_else(|_: io::Error| make(std::env::temp_dir()))
+        let mut files = self.folders.iter().map(make);
+        let first = files.next().unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
+        first.or_else(|error| files.find_map(Result::ok).ok_or(error))
     }
 }
 
@@ -160,7 +167,7 @@ mod tests {
 
     fn results() -> (tempfile::TempDir, StoredResults) {
         let folder = tempfile::tempdir().unwrap();
-        let results = StoredResults::new(folder.path().join("results"));
+        let results = StoredResults { folders: vec![folder.path().join("results")], kept: Mutex::default() };
         (folder, results)
     }
 
@@ -223,8 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_folder_of_its_own_it_uses_the_systems() {
-        let results = StoredResults::new(PathBuf::from("/proc/no/such/folder"));
+    fn a_folder_that_cannot_be_written_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = vec![PathBuf::from("/proc/no/such/folder"), folder.path().to_owned()];
+        let results = StoredResults { folders, kept: Mutex::default() };
         let links = results.keep("hostler://calls/c/r".to_owned(), &text("x"), 60).unwrap();
         assert_eq!(read(&results, &links[0].uri).as_deref(), Some("x"));
     }
