@@ -22,6 +22,9 @@ const MAX_UNREAD_NOTES: usize = 4 << 20;
 /// Log messages of one call that wait, in bytes. Beyond it, the oldest are dropped.
 const MAX_LATE_LOGS: usize = 64 << 10;
 
+/// The end of the last note before the tool runs.
+const READY: &str = "is ready";
+
 /// Writes the notifications of one call.
 pub(super) struct Notifier(Arc<Shared>);
 
@@ -101,15 +104,10 @@ impl Notifier {
         }
         self.0.say(text.to_owned());
         let mut progress = self.0.progress.lock();
-        progress.starting = Some(text.to_owned());
-        if !std::mem::replace(&mut progress.has_heartbeat, true) {
+        progress.starting = (!text.ends_with(READY)).then(|| text.to_owned());
+        if progress.starting.is_some() && !std::mem::replace(&mut progress.has_heartbeat, true) {
             tokio::spawn(beat(Arc::downgrade(&self.0)));
         }
-    }
-
-    /// What the last note announced is over.
-    pub fn goes_on(&self) {
-        self.0.progress.lock().starting = None;
     }
 
     pub fn progress(&self, note: &ProgressNote) {
@@ -271,7 +269,7 @@ mod tests {
         let mut lines = BufReader::new(client).lines();
         assert!(lines.next_line().await.unwrap().unwrap().trim().is_empty(), "what was unread");
         let mut newest = [next(&mut lines).await, next(&mut lines).await];
-        newest.sort_by_key(|value| value.as_f64().unwrap() as u32);
+        newest.sort_by(|left, right| left.as_f64().unwrap().total_cmp(&right.as_f64().unwrap()));
         assert_eq!(newest, [json!(7.0), json!(1000.0)]);
         progress(&first, 1001);
         assert_eq!(next(&mut lines).await, json!(1001.0), "nothing waits any longer");
@@ -326,7 +324,6 @@ mod tests {
             assert!(line["params"]["message"].as_str().unwrap().starts_with("building"), "{line}");
         }
         notifier.note("a is ready");
-        notifier.goes_on();
         assert!(lines.next_line().await.unwrap().unwrap().contains("is ready"));
         let silence = tokio::time::timeout(Duration::from_hours(1), lines.next_line()).await;
         assert!(silence.is_err(), "{silence:?}");

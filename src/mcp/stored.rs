@@ -112,9 +112,9 @@ impl StoredResults {
             fs::remove_file(&path)?;
             Ok(file)
         };
-        let mut made = self.folders.iter().map(make);
-        let first = made.next().unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
-        first.or_else(|error| made.find_map(Result::ok).ok_or(error))
+        let mut files = self.folders.iter().map(make);
+        let first = files.next().unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
+        first.or_else(|error| files.find_map(Result::ok).ok_or(error))
     }
 }
 
