@@ -22,9 +22,6 @@ const MAX_UNREAD_NOTES: usize = 4 << 20;
 /// Log messages of one call that wait, in bytes. Beyond it, the oldest are dropped.
 const MAX_LATE_LOGS: usize = 64 << 10;
 
-/// The end of the last note before the tool runs.
-const READY: &str = "is ready";
-
 /// Writes the notifications of one call.
 pub(super) struct Notifier(Arc<Shared>);
 
@@ -104,10 +101,15 @@ impl Notifier {
         }
         self.0.say(text.to_owned());
         let mut progress = self.0.progress.lock();
-        progress.starting = (!text.ends_with(READY)).then(|| text.to_owned());
-        if progress.starting.is_some() && !std::mem::replace(&mut progress.has_heartbeat, true) {
+        progress.starting = Some(text.to_owned());
+        if !std::mem::replace(&mut progress.has_heartbeat, true) {
             tokio::spawn(beat(Arc::downgrade(&self.0)));
         }
+    }
+
+    /// What the last note announced is over.
+    pub fn goes_on(&self) {
+        self.0.progress.lock().starting = None;
     }
 
     pub fn progress(&self, note: &ProgressNote) {
@@ -324,6 +326,7 @@ mod tests {
             assert!(line["params"]["message"].as_str().unwrap().starts_with("building"), "{line}");
         }
         notifier.note("a is ready");
+        notifier.goes_on();
         assert!(lines.next_line().await.unwrap().unwrap().contains("is ready"));
         let silence = tokio::time::timeout(Duration::from_hours(1), lines.next_line()).await;
         assert!(silence.is_err(), "{silence:?}");

@@ -1,7 +1,6 @@
 //! One client: its revision, log level, list cursor and running calls. Every line that it sends is processed here.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
@@ -13,20 +12,22 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::call::{self, CallParams, CallReply, LastTerms, Terms};
-use super::client::{Client, ClientLlm};
+use super::client::{McpClient, Requests};
 use super::large::{self, Limit};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
+use super::open_requests::{OpenRequests, Running};
 use super::resources::Cacheable;
 use super::result::{self, Form};
+use super::rounds::{self, Rounds};
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
 use super::tools;
-use crate::call::{CallHandle, CallRequest, CallService, Caller, Llm, Session};
+use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
 use crate::config::mcp::Envelope;
 use crate::config::tool::LargeResult;
 use crate::outcome::{Cancelled, Canceller, Outcome};
@@ -36,11 +37,16 @@ use crate::process::Outbox;
 pub(super) struct McpSession {
     session: Session,
     outbox: Outbox,
-    client: Client,
+    /// Our requests to the client.
+    requests: Requests,
+    /// Calls that asked the client. Locked only briefly, and before `running`.
+    rounds: Mutex<Rounds>,
+    /// Itself, for the clients of its calls.
+    own: Weak<Self>,
     /// Locked only briefly.
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
-    running: Mutex<Requests>,
+    running: Mutex<OpenRequests>,
     /// Open subscriptions. Locked only briefly.
     listening: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last list contained. Locked only briefly.
@@ -60,64 +66,24 @@ struct State {
 }
 
 impl State {
-    fn terms(&mut self, meta: RequestMetaObject) -> Result<Terms, Refused> {
+    fn terms(&mut self, session: &Weak<McpSession>, meta: RequestMetaObject) -> Result<Terms, Refused> {
         if let Some(known) = self.last.known(&meta) {
             return Ok(known);
         }
         let rules = self.era.admit("tools/call", &meta)?;
         let caller = call::caller(&self.era, &self.caller, &meta);
-        let samples = self.era.may_sample(&meta);
-        let terms = Terms { rules, caller, samples, level: meta.log_level().or(self.level) };
+        let client = self.era.abilities(&meta).map(|abilities| {
+            let session = Weak::clone(session);
+            Arc::new(McpClient { session, abilities, rules }) as Arc<dyn ClientFeatures>
+        });
+        let terms = Terms { rules, caller, client, level: meta.log_level().or(self.level) };
         self.last.remember(meta, terms.clone());
         Ok(terms)
     }
 }
 
-/// Requests that are answered later. A client may use the id of a cancelled request again while its call still ends, so each
-/// has a number of its own.
-#[derive(Default)]
-struct Requests {
-    of_id: HashMap<RequestId, (u64, Running)>,
-    last: u64,
-}
-
-impl Requests {
-    /// The number of a new request, unless its id is in use.
-    fn accept(&mut self, id: &RequestId) -> Result<u64, Refused> {
-        if self.of_id.contains_key(id) {
-            return Err(ErrorData::invalid_request("a request with this id is still running", None));
-        }
-        self.last += 1;
-        self.of_id.insert(id.clone(), (self.last, Running::Accepted));
-        Ok(self.last)
-    }
-
-    /// What runs for a request, which may already have ended and been removed.
-    fn set(&mut self, id: &RequestId, number: u64, now: Running) {
-        if let Some((_, running)) = self.of_id.get_mut(id).filter(|(own, _)| *own == number) {
-            *running = now;
-        }
-    }
-
-    fn has(&self, id: &RequestId, number: u64) -> bool {
-        self.of_id.get(id).is_some_and(|(own, _)| *own == number)
-    }
-
-    fn remove(&mut self, id: &RequestId, number: u64) -> bool {
-        self.has(id, number) && self.of_id.remove(id).is_some()
-    }
-}
-
-/// What runs for a request.
-enum Running {
-    /// Nothing yet: the request is being accepted.
-    Accepted,
-    Call(CallHandle),
-    Subscription(AbortHandle),
-}
-
 /// The reason for a refusal.
-type Refused = ErrorData;
+pub(super) type Refused = ErrorData;
 
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
@@ -125,8 +91,10 @@ impl McpSession {
         let results = StoredResults::new(&service.config.environment);
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
-        Arc::new(Self {
-            client: Client::new(outbox.clone()),
+        Arc::new_cyclic(|own| Self {
+            requests: Requests::new(outbox.clone()),
+            rounds: Mutex::new(Rounds::new()),
+            own: Weak::clone(own),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
@@ -144,6 +112,21 @@ impl McpSession {
 
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
+    }
+
+    /// Our requests to the client.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// The calls that asked the client.
+    pub fn rounds(&self) -> &Mutex<Rounds> {
+        &self.rounds
+    }
+
+    /// The requests without an answer.
+    pub fn open_requests(&self) -> &Mutex<OpenRequests> {
+        &self.running
     }
 
     /// The session's stored results.
@@ -166,7 +149,7 @@ impl McpSession {
                 }
             }
             Incoming::Notification { method, params } => self.notified(&method, params),
-            Incoming::Response { id, answer } => self.client.answered(&id, answer),
+            Incoming::Response { id, answer } => self.requests.answered(&id, answer),
             Incoming::Unreadable(answer) => self.outbox.send(&answer),
             Incoming::Noise => tracing::debug!(bytes = line.len(), "a line that is not a message"),
         }
@@ -248,24 +231,41 @@ impl McpSession {
     }
 
     fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
-        let CallParams { name, arguments, meta } = params;
+        let CallParams { name, arguments, responses, state, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
-        let Terms { rules, caller, samples, level } = self.state.lock().terms(meta)?;
+        let Terms { rules, caller, client, level } = self.state.lock().terms(&self.own, meta)?;
+        let responses = responses.filter(|_| rules == Rules::Modern);
+        responses.as_ref().map_or(Ok(()), rounds::check)?;
         let number = self.running.lock().accept(id)?;
-        let client = || Arc::new(ClientLlm { client: self.client.clone(), rules }) as Arc<dyn Llm>;
         let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
+        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier };
+        if let Some(state) = state.filter(|_| rules == Rules::Modern) {
+            let prepared = self.service().prepared(&name, arguments.unwrap_or_default());
+            let prepared = prepared.map_err(|fault| ErrorData::invalid_params(fault.message, None));
+            let continued = prepared.and_then(|(tool, arguments)| {
+                self.continue_call(&tool, &arguments, &state, responses.unwrap_or_default(), reply)
+            });
+            return continued.inspect_err(|_| {
+                self.running.lock().remove(id, number);
+            });
+        }
+        // Every field is named: the defaults would allocate.
         let request = CallRequest {
             tool: name,
             arguments: arguments.unwrap_or_default(),
             timeout: None,
             caller,
             key,
-            listener: Arc::new(CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier }),
-            llm: samples.then(client),
+            listener: Arc::new(reply),
+            client,
             at_most: None,
             chain: Vec::new(),
+            outer: None,
         };
         let handle = self.session.start(request);
+        if let Some(given) = responses {
+            self.rounds.lock().give(handle.id(), given);
+        }
         self.running.lock().set(id, number, Running::Call(handle));
         Ok(())
     }
@@ -274,7 +274,7 @@ impl McpSession {
     pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
-            (running.remove(id, number), running.of_id.is_empty())
+            (running.remove(id, number), running.is_empty())
         };
         if !is_wanted {
             return;
@@ -322,7 +322,7 @@ impl McpSession {
             return;
         }
         let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
-        match self.running.lock().of_id.remove(&request_id).map(|(_, running)| running) {
+        match self.running.lock().cancel(&request_id) {
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Subscription(listening)) => listening.abort(),
             Some(Running::Accepted) | None => {}
