@@ -167,7 +167,7 @@ impl McpSession {
                 let params = read(method, params, line)?;
                 return self.call(id, params);
             }
-            "initialize" => {
+            "initialize" if !is_modern(method, params, line)? => {
                 let result = self.initialize(read(method, params, line)?);
                 self.outbox.send(&message::result(id, result));
                 return Ok(());
@@ -355,6 +355,12 @@ impl McpSession {
     pub fn cancel_all(&self, why: &Cancelled) {
         self.session.cancel_all(why);
     }
+}
+
+/// Whether the metadata of a request names a revision without a handshake.
+fn is_modern(method: &str, params: Option<&RawValue>, line: &[u8]) -> Result<bool, Refused> {
+    let Meta { meta } = read(method, params, line)?;
+    Ok(meta.protocol_version().is_some_and(|version| !version.has_initialize()))
 }
 
 #[derive(Deserialize)]
