@@ -4,7 +4,7 @@
 //! build leaves nothing.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +12,10 @@ use super::explain::{build_fault, is_about_pythons, reason, refuse_ancient, unkn
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
 use super::store::{MARKER, Marker};
+use super::turn::{Gate, Turn};
 use super::uv::{self, is_unfit, unfit_uv};
+use tokio::time::Instant;
+
 use crate::outcome::{Code, Details, Fault};
 use crate::process::{Exit, Launch, limit_in, run};
 
@@ -23,6 +26,8 @@ pub(super) struct Build<'a> {
     pub lock: Option<&'a [u8]>,
     pub key: &'a str,
     pub uv: &'a Path,
+    /// When the time for it is over.
+    pub until: Instant,
 }
 
 impl Build<'_> {
@@ -30,25 +35,30 @@ impl Build<'_> {
     pub(super) async fn run(&self, progress: Progress<'_>) -> Result<(), Fault> {
         let folder = self.folder;
         std::fs::create_dir_all(folder).map_err(|error| self.unwritable(folder, &error))?;
-        // Between processes, the holder of this file's lock builds. The lock ends with the process, however it ends.
-        let gate = folder.join(format!(".{}.lock", self.key));
-        let gate_file = OpenOptions::new().create(true).truncate(false).write(true).open(&gate);
-        let gate_file = gate_file.map_err(|error| self.unwritable(&gate, &error))?;
-        let mut announced = false;
-        while gate_file.try_lock().is_err() {
-            if !announced {
-                progress(&format!("another hostler is building the environment of {}", self.spec.name));
-                announced = true;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let (place, gate) = Gate::of(folder, self.key);
+        let gate = gate.map_err(|error| self.unwritable(&place, &error))?;
+        let turn = gate.turn(&self.spec.name, self.until, progress).await;
         let home = folder.join(self.key);
-        if Marker::read(&home).is_some_and(|marker| marker.interpreter_unchanged()) {
+        if is_built(&home) {
             return Ok(());
         }
-        let staging = Staging::new(folder, self.key).map_err(|error| self.unwritable(folder, &error))?;
+        match turn {
+            Turn::Late => Err(self.late(", because another hostler is building it and does not finish")),
+            Turn::Beside => self.build(&home, Staging::beside(folder, self.key), progress).await,
+            Turn::Held => {
+                let work = self.build(&home, Staging::alone(folder, self.key), progress);
+                tokio::select! {
+                    built = work => built,
+                    never = gate.beat() => never,
+                }
+            }
+        }
+    }
+
+    async fn build(&self, home: &Path, staging: io::Result<Staging>, progress: Progress<'_>) -> Result<(), Fault> {
+        let staging = staging.map_err(|error| self.unwritable(self.folder, &error))?;
         self.sync(&staging, progress).await?;
-        self.finish(&staging, &home)
+        self.finish(&staging, home)
     }
 
     async fn sync(&self, staging: &Staging, progress: Progress<'_>) -> Result<(), Fault> {
@@ -61,7 +71,7 @@ impl Build<'_> {
         let settings = self.settings;
         let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
-        let done = run(&launch, settings.build_timeout, |line| {
+        let done = run(&launch, self.until.saturating_duration_since(Instant::now()), |line| {
             if is_progress(line) {
                 progress(&format!("{}: {}", self.spec.name, line.trim()));
             }
@@ -82,16 +92,18 @@ impl Build<'_> {
                 Ok(())
             }
             Some(exit) => Err(self.explain(&script, exit, done.stderr).await),
-            None => {
-                let limit = humantime::format_duration(settings.build_timeout);
-                let text = format!(
-                    "the environment of {} was not built within {limit}; raise `build_timeout` under [environment] in \
-                     hostler.toml",
-                    self.spec.name
-                );
-                Err(Fault::new(Code::EnvironmentFailed, text))
-            }
+            None => Err(self.late("")),
         }
+    }
+
+    fn late(&self, why: &str) -> Fault {
+        let limit = humantime::format_duration(self.settings.build_timeout);
+        let text = format!(
+            "the environment of {} was not built within {limit}{why}; raise `build_timeout` under [environment] in \
+             hostler.toml",
+            self.spec.name
+        );
+        Fault::new(Code::EnvironmentFailed, text)
     }
 
     /// The fault of a failed build. Where uv itself does not work, or found no Python, it is asked once more.
@@ -165,9 +177,16 @@ impl Build<'_> {
         })?;
         let bytes = serde_json::to_vec_pretty(&marker).unwrap_or_default();
         std::fs::write(built.join(MARKER), bytes).map_err(|error| self.unwritable(&built, &error))?;
+        // Another hostler may have built beside this one, and its environment may be in use.
+        if is_built(home) {
+            return Ok(());
+        }
         // A previous one is unusable: it has no marker, or its interpreter is gone.
         let _ = std::fs::remove_dir_all(home);
-        std::fs::rename(&built, home).map_err(|error| self.unwritable(home, &error))
+        match std::fs::rename(&built, home) {
+            Err(_) if is_built(home) => Ok(()),
+            renamed => renamed.map_err(|error| self.unwritable(home, &error)),
+        }
     }
 
     fn unwritable(&self, path: &Path, error: &std::io::Error) -> Fault {
@@ -183,6 +202,11 @@ impl Build<'_> {
         );
         Fault::new(code, text)
     }
+}
+
+/// Whether there is a usable environment.
+fn is_built(home: &Path) -> bool {
+    Marker::read(home).is_some_and(|marker| marker.interpreter_unchanged())
 }
 
 fn hides_its_reason(stderr: &str) -> bool {
@@ -207,12 +231,17 @@ struct Staging(PathBuf);
 
 impl Staging {
     /// To be called with the lock of that environment: leftovers of earlier builds are then in no use.
-    fn new(folder: &Path, key: &str) -> std::io::Result<Self> {
+    fn alone(folder: &Path, key: &str) -> io::Result<Self> {
         let left = std::fs::read_dir(folder)?.flatten();
         let is_left = |name: &str| name.strip_prefix(STAGING).is_some_and(|rest| rest.split('.').next() == Some(key));
         for entry in left.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
+        Self::beside(folder, key)
+    }
+
+    /// Without the lock: another builder may go on in its own folder.
+    fn beside(folder: &Path, key: &str) -> io::Result<Self> {
         let place = folder.join(format!("{STAGING}{key}.{}", std::process::id()));
         std::fs::create_dir_all(&place)?;
         Ok(Self(place))

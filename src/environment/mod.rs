@@ -6,6 +6,7 @@ mod find;
 mod settings;
 mod spec;
 mod store;
+mod turn;
 mod uv;
 
 pub use settings::{EnvironmentSettings, Progress};

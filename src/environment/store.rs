@@ -10,11 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
 
 use super::build::{Build, STAGING};
 use super::find;
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
+use super::turn::REMIND;
 use crate::outcome::{Code, Fault};
 use crate::threads::blocking;
 
@@ -84,13 +86,21 @@ impl Environments {
             return Ok(lease);
         }
         let gate = Arc::clone(self.gates.lock().entry(key.clone()).or_default());
-        let _passed = gate.lock().await;
+        let until = Instant::now() + self.settings.build_timeout;
+        let _passed = waiting(&spec.name, gate.lock(), progress).await;
         if let Some(lease) = self.lease(&key, false) {
             return Ok(lease);
         }
         let uv = self.uv(progress).await?;
-        let build =
-            Build { folder: &self.folder, settings: &self.settings, spec, lock: lock.as_deref(), key: &key, uv: &uv };
+        let build = Build {
+            folder: &self.folder,
+            settings: &self.settings,
+            spec,
+            lock: lock.as_deref(),
+            key: &key,
+            uv: &uv,
+            until,
+        };
         build.run(progress).await?;
         let lease = self.lease(&key, true);
         if lease.is_some() {
@@ -125,6 +135,19 @@ impl Environments {
     /// Removes environments that were not used for `unused_for`, and leftovers of failed builds.
     pub fn prune(&self, unused_for: Duration) -> Pruned {
         prune(&self.folder, unused_for)
+    }
+}
+
+/// Waits for another call's build of the same environment, which has a time limit of its own.
+async fn waiting<T>(name: &str, gate: impl Future<Output = T>, progress: Progress<'_>) -> T {
+    let mut gate = std::pin::pin!(gate);
+    let mut said = Instant::now();
+    loop {
+        match timeout_at(said, &mut gate).await {
+            Ok(passed) => return passed,
+            Err(_) => progress(&format!("another call is building the environment of {name}")),
+        }
+        said = Instant::now() + REMIND;
     }
 }
 

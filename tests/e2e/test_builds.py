@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import time
 import unittest
@@ -147,6 +148,51 @@ class Builds(unittest.IsolatedAsyncioTestCase):
             gate.open()
             self.assertEqual([(await call).value for call in (first, second)], [1, 1])
         self.assertNotIn("building the environment of engine", [text for _, _, text in waits.notes])
+
+    def slow(self, gate, **settings):
+        """A uv that waits at the gate before it builds, and its configuration."""
+        slow = program(self.cache / "slow-uv", f'[ "$1" = sync ] && cat "{gate.path}"\nexec "{uv().resolve()}" "$@"\n')
+        lines = [f'{name} = "{value}"' for name, value in {"uv": slow, **settings}.items()]
+        return config_file(self.cache, "[environment]\n" + "\n".join(lines) + "\n")
+
+    def test_a_wait_for_another_hostlers_build_counts_as_building(self):
+        gate = Gate(self.cache)
+        config = self.slow(gate, build_timeout="2s")
+        with Wire(self.tools, env=self.env, arguments=("--config", str(config))) as hostler:
+            hostler.open()
+            hostler.send(call(1, "engine_well"))
+            eventually(lambda: list(self.cache.glob("hostler/environments/.staging.*")), "it builds")
+            os.kill(hostler.supervisor, signal.SIGSTOP)
+            began = time.monotonic()
+            done = self.call("engine.well", "--config", config)
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertEqual(done.returncode, 7)
+            self.assertIn("ENVIRONMENT_FAILED: ", done.stderr)
+            self.assertIn("another hostler is building it", done.stderr)
+
+    async def test_a_builder_that_was_stopped_is_passed_and_harms_nothing_when_it_goes_on(self):
+        gate = Gate(self.cache)
+        config = self.slow(gate)
+        progress = Progress()
+        with Wire(self.tools, env=self.env, arguments=("--config", str(config))) as stopped:
+            stopped.open()
+            stopped.send(call(1, "engine_well"))
+            eventually(lambda: list(self.cache.glob("hostler/environments/.staging.*")), "it builds")
+            os.kill(stopped.supervisor, signal.SIGSTOP)
+            fast = scratch(self)
+            async with connected(self.tools, config=config_file(fast, f'[environment]\nuv = "{uv().resolve()}"\n'), env=self.env) as passing:
+                answer = await passing.call("engine_well", progress=progress)
+                self.assertEqual(answer.value, 1)
+                texts = [text for _, _, text in progress.notes]
+                self.assertIn("another hostler has stopped building the environment of engine; it is built anew", texts)
+                built, = environments(self.cache)[0]
+                place = self.cache / "hostler" / "environments" / built
+                before = place.stat().st_ino
+                os.kill(stopped.supervisor, signal.SIGCONT)
+                gate.open()
+                self.assertEqual(stopped.answer(1)["result"]["structuredContent"], {"result": 1})
+                self.assertEqual((place.stat().st_ino, environments(self.cache)), (before, ([built], [])))
+                self.assertEqual((await passing.call("engine_well")).value, 1)
 
 
 class Leaving(unittest.IsolatedAsyncioTestCase):
