@@ -287,7 +287,11 @@ impl Actor {
                 let call = self.named(worker, note.id);
                 self.printed(call, &note.stream, &note.text);
             }
-            WorkerEvent::Stderr(text) => self.printed(self.machine.running(worker), "stderr", &text),
+            // A worker for several calls may have written it for one that has ended.
+            WorkerEvent::Stderr(text) => {
+                let call = self.machine.running(worker).filter(|_| self.knows_whose());
+                self.printed(call, "stderr", &text);
+            }
             WorkerEvent::Frame(Incoming::Progress(mut note)) => {
                 let call = self.named(worker, note.id);
                 if let Some(open) = call.and_then(|call| self.calls.get(&call)) {
@@ -381,7 +385,7 @@ impl Actor {
             open.print(stream, text);
         } else {
             let text = self.redactor.as_ref().map_or(text.into(), |redactor| redactor.text(text));
-            tracing::debug!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
+            tracing::info!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
         }
     }
 }
