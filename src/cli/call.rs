@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::options::Call;
 use super::style::Refusal;
-use super::{arguments, show, style};
+use super::{arguments, ask, show, style};
 use crate::call::CallRequest;
 use crate::outcome::{Code, Fault, File, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
 use crate::pool::Listener;
@@ -33,7 +33,8 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
-    let request = CallRequest { listener, ..CallRequest::new(args.tool.clone(), arguments) };
+    let client = ask::person(&feedback);
+    let request = CallRequest { listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
     let outcome = tokio::select! {
         outcome = app.calls.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
@@ -105,6 +106,12 @@ impl Feedback {
         text.lines().all(|line| shown.contains(line.trim()))
     }
 
+    /// Removes the spinner while a person is asked something.
+    pub fn pause(&self) {
+        self.bar.disable_steady_tick();
+        self.bar.finish_and_clear();
+    }
+
     /// Removes the spinner, and ends an open line of the tool's output.
     pub fn end(&self) {
         self.bar.finish_and_clear();
@@ -123,6 +130,10 @@ impl Listener for Feedback {
         } else if !text.starts_with("starting ") && !text.ends_with(" is ready") {
             style::note(text);
         }
+    }
+
+    fn goes_on(&self) {
+        self.bar.set_message("");
     }
 
     fn progress(&self, note: &ProgressNote) {

@@ -1,6 +1,7 @@
 //! The command line. Standard output carries answers, standard error everything else.
 
 mod arguments;
+mod ask;
 mod builtin;
 mod call;
 mod check;
