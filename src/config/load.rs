@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
 use super::tables::{Executables, Limits, SecretSource, read_secrets};
-use super::tool::{ToolLayer, strings};
+use super::tool::{ToolLayer, variables_of};
 use super::{environment, value};
 
 /// The file that is searched for in the working directory and the folders above it.
@@ -161,7 +163,7 @@ impl Config {
                 .take_as("build_timeout", value::limit)
                 .unwrap_or(Setting::default_value(Duration::from_mins(10))),
             keep: environment.take("keep").unwrap_or(Setting::default_value(Duration::from_hours(30 * 24))),
-            build_env: strings(&environment.section("env")),
+            build_env: variables_of(&environment.section("env")),
             limits: Limits::read(top.section("limits")),
             executables: Executables::read(top.section("executables")),
             mcp: Mcp::read(top.section("mcp")),
@@ -209,8 +211,22 @@ fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) ->
     Setting::default_value(usual.collect())
 }
 
+/// Longer than any that a person writes. Devices and pipes may never end.
+const LONGEST: u64 = 4 << 20;
+
+fn read_limited(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        let what = format!("it is longer than {} MB", LONGEST >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
 fn source(path: &Path) -> Result<Source, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
+    let text = read_limited(path).map_err(|error| ConfigError::Unreadable {
         path: path.display().to_string(),
         error,
         fix: "name a readable file with --config or $HOSTLER_CONFIG, or remove both",

@@ -127,6 +127,24 @@ fn a_table_begins_with_its_head() {
 }
 
 #[test]
+fn what_cannot_be_a_variable_is_reported_with_its_line() {
+    for (name, value) in [("\"A=B\"", "\"x\""), ("\"\"", "\"x\""), ("\"A\\u0000\"", "\"x\""), ("A", "\"x\\u0000\"")] {
+        for (table, key) in [("tool.a.env", "tool.a.env."), ("environment.env", "environment.env.")] {
+            let found = read(&format!("[{table}]\n{name} = {value}\n")).unwrap_err();
+            assert_eq!((found.len(), found[0].place.line), (1, 2), "{found:?}");
+            assert!(found[0].key.starts_with(key), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let options = ConfigOptions { config: Some("/dev/zero".into()), ..ConfigOptions::default() };
+    let refused = Config::load(&options, Path::new("/")).unwrap_err().to_string();
+    assert!(refused.contains("/dev/zero") && refused.contains("4 MB"), "{refused}");
+}
+
+#[test]
 fn text_that_is_not_toml_is_reported_with_its_line() {
     assert_mistakes("log = \"info\"\ntools = [\n", &[(2, "", "not valid TOML")]);
 }

@@ -182,7 +182,7 @@ impl ToolLayer {
             protocol: section.take("protocol"),
             functions: section.take_as("functions", function_names),
             new_privileges: section.take("new_privileges"),
-            env: strings(&section.section("env")),
+            env: variables_of(&section.section("env")),
             config: section.take("config"),
             ..Self::of_every(section)
         }
@@ -257,11 +257,21 @@ impl ToolLayer {
     }
 }
 
-/// A table of names and strings.
-pub(super) fn strings(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
+/// A table of environment variables.
+pub(super) fn variables_of(section: &Section<'_>) -> BTreeMap<String, Setting<String>> {
     let mut found = BTreeMap::new();
     for entry in section.entries() {
         match entry.value.as_str() {
+            _ if entry.key.is_empty() || entry.key.contains(['=', '\0']) => {
+                section.report(
+                    &entry,
+                    "not a name of a variable",
+                    "use a name without `=` and NUL, like `NAME = \"value\"`",
+                );
+            }
+            Some(text) if text.contains('\0') => {
+                section.report(&entry, "a variable cannot contain NUL", "remove the NUL character");
+            }
             Some(text) => {
                 let setting = Setting { value: text.to_owned(), origin: entry.origin() };
                 found.insert(entry.key.to_owned(), setting);

@@ -22,15 +22,20 @@ const CHUNK: usize = 16 << 10;
 /// The part of an overlong message that is kept, to find its id.
 const KEPT: usize = 4 << 10;
 
-/// Serves one client on any stream until it closes its end, then cancels its calls. For programs that embed hostler;
+/// Serves one client on any stream until it closes one of its ends, then cancels its calls. For programs that embed hostler;
 /// workers stay for other clients.
 pub async fn serve_connection(
     service: Arc<CallService>,
     input: impl AsyncRead + Send + Unpin,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> io::Result<()> {
-    let session = McpSession::new(service, Outbox::new(Box::new(output)));
-    let ended = read(input, &session, || false).await;
+    let outbox = Outbox::new(Box::new(output));
+    let broken = outbox.broken();
+    let session = McpSession::new(service, outbox);
+    let ended = tokio::select! {
+        ended = read(input, &session, || false) => ended,
+        () = broken.notified() => Ok(()),
+    };
     session.end_subscriptions();
     session.cancel_all(&Cancelled::by(Canceller::ClientGone));
     session.drained().await;

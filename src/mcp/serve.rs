@@ -35,12 +35,18 @@ pub enum Ended {
 /// input or output cannot be opened.
 pub async fn serve(service: Arc<CallService>, signals: Signals) -> io::Result<Ended> {
     let Stdio { input, output, input_fd } = stdio::open(&service.config.environment)?;
-    let session = McpSession::new(Arc::clone(&service), Outbox::new(output));
+    let outbox = Outbox::new(output);
+    let broken = outbox.broken();
+    let session = McpSession::new(Arc::clone(&service), outbox);
     let ended = tokio::select! {
         read = read(input, &session, || input_fd.as_ref().is_some_and(is_closed)) => {
             if let Err(error) = read {
                 tracing::warn!(%error, "standard input cannot be read");
             }
+            Ended::ClientGone
+        }
+        () = broken.notified() => {
+            tracing::info!("the client no longer reads its answers");
             Ended::ClientGone
         }
         name = signals.first() => {

@@ -26,6 +26,8 @@ struct Shared {
     wake: Notify,
     /// Notified when the stream has accepted something.
     caught_up: Notify,
+    /// Notified when the other process no longer reads.
+    broken: Arc<Notify>,
 }
 
 struct State {
@@ -59,7 +61,12 @@ impl Outbox {
             is_closed: false,
             is_over: false,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Notify::new(), caught_up: Notify::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            wake: Notify::new(),
+            caught_up: Notify::new(),
+            broken: Arc::default(),
+        });
         tokio::spawn(write(Arc::clone(&shared)));
         Self(Arc::new(Senders(shared)))
     }
@@ -104,6 +111,12 @@ impl Outbox {
             state.queue(&messages[written..]);
             self.0.0.wake.notify_one();
         }
+    }
+
+    /// Is notified once, when something was to be written and the other process no longer reads. It is no clone: the
+    /// stream is closed without it.
+    pub fn broken(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.0.broken)
     }
 
     /// Bytes that the stream has not accepted yet; 0 if it never will.
@@ -152,6 +165,7 @@ impl Shared {
         (state.written, state.unflushed) = (0, 0);
         self.caught_up.notify_waiters();
         self.wake.notify_one();
+        self.broken.notify_one();
     }
 }
 
@@ -307,6 +321,7 @@ mod tests {
         outbox.send(&[b'x'; 1000]);
         drop(client);
         outbox.caught_up().await;
+        outbox.broken().notified().await;
         outbox.send_now(b"more\n");
         outbox.send(b"more\n");
         assert_eq!(outbox.waiting(), 0, "else the reader would wait for a client that takes nothing any more");

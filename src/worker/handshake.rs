@@ -50,7 +50,7 @@ pub(super) struct Handshake {
 struct Pipes {
     writer: LinkWriter,
     reader: LinkReader<pipe::Receiver>,
-    output: Option<PipeEnd>,
+    held: [Option<PipeEnd>; 2],
     stderr: JoinHandle<()>,
     /// For workers that do not ensure that their stderr is read before their answers.
     unread: Option<stderr::Waiting>,
@@ -81,8 +81,8 @@ impl Handshake {
         Ok(Pipes {
             unread: (self.spec.is_bare || self.support.lease.is_none()).then(|| stderr::Waiting::of(&stderr)),
             stderr: tokio::spawn(stderr::drain(stderr, errors.0, errors.1, errors.2)),
+            held: [PipeEnd::beyond(&stdin), PipeEnd::beyond(&stdout)],
             writer: LinkWriter::new(Box::new(stdin), codec.clone()),
-            output: PipeEnd::beyond(&stdout),
             reader: LinkReader::new(stdout, codec.clone()),
         })
     }
@@ -179,7 +179,7 @@ impl Handshake {
     }
 
     fn settle(self, interpreter: Tracked, signals: Signals, pipes: Pipes) -> WorkerHandle {
-        let Pipes { writer, mut reader, output, stderr, unread } = pipes;
+        let Pipes { writer, mut reader, held, stderr, unread } = pipes;
         let (control, orders) = mpsc::unbounded_channel();
         let events = self.events.clone();
         let Support { lease, described, launched } = self.support;
@@ -197,8 +197,8 @@ impl Handshake {
             }
         });
         let pid = interpreter.pid();
-        // Without a launcher, the end of the pipe shows it.
-        let output = output.filter(|_| self.child.pid() != pid);
+        // Without a launcher, the ends of the pipes show it.
+        let held = if self.child.pid() == pid { [None; 2] } else { held };
         let is_launched = launched.is_some() || self.child.pid() != pid;
         let task = WorkerTask {
             child: self.child,
@@ -211,7 +211,8 @@ impl Handshake {
             events: self.events,
             tail: self.tail,
             stack: Arc::clone(&self.stack),
-            output,
+            held,
+            deaf: writer.broken(),
             hung_up: false,
             memory_limit: self.spec.max_memory,
         };

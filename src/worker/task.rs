@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::process::Signal;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -77,17 +77,23 @@ pub(super) struct WorkerTask {
     pub stack: Arc<Mutex<Stack>>,
     /// Its memory limit, in bytes.
     pub memory_limit: Option<usize>,
-    /// Its standard output, if a launcher holds that open too.
-    pub output: Option<PipeEnd>,
-    /// It closed its standard output without exiting.
+    /// Its standard input and output, if a launcher holds them open too.
+    pub held: [Option<PipeEnd>; 2],
+    /// Notified when it closed its standard input and there is something to read.
+    pub deaf: Arc<Notify>,
+    /// It closed its standard input or output without exiting.
     pub hung_up: bool,
 }
 
-/// Waits until the interpreter has closed its standard output, which the launcher may still hold open.
-async fn closed(output: Option<PipeEnd>, interpreter: u32) {
-    match output {
-        Some(output) => output.closed_by(interpreter).await,
+/// Waits until the interpreter has closed one of its pipes, which the launcher may still hold open.
+async fn closed([input, output]: [Option<PipeEnd>; 2], interpreter: u32) {
+    let one = async |end: Option<PipeEnd>| match end {
+        Some(end) => end.closed_by(interpreter).await,
         None => std::future::pending().await,
+    };
+    tokio::select! {
+        () = one(input) => {}
+        () = one(output) => {}
     }
 }
 
@@ -133,7 +139,8 @@ impl WorkerTask {
     }
 
     async fn until_death(&mut self) -> Exit {
-        let closed = closed(self.output, self.interpreter.pid());
+        let deaf = Arc::clone(&self.deaf);
+        let closed = closed(self.held, self.interpreter.pid());
         tokio::pin!(closed);
         loop {
             tokio::select! {
@@ -141,6 +148,7 @@ impl WorkerTask {
                 () = self.interpreter.died() => break,
                 exit = self.child.exited() => return exit,
                 _ = &mut self.reader => return self.silent().await,
+                () = deaf.notified() => return self.silent().await,
                 order = self.orders.recv() => match order {
                     Some(Control::TakeStack { .. }) if !self.signals.stack => {}
                     Some(Control::TakeStack { call: None }) => self.interpreter.signal(Signal::USR2),
@@ -180,7 +188,7 @@ impl WorkerTask {
         }
     }
 
-    /// A worker without standard output can never answer again.
+    /// A worker without standard output can never answer again, and one without standard input gets no call.
     async fn silent(&mut self) -> Exit {
         // A finished task must not be awaited again.
         if self.reader.is_finished() {

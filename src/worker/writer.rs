@@ -3,7 +3,10 @@
 //! Writer and reader are independent tasks: pipes hold 64 KiB, so a host that writes without reading would deadlock with
 //! a worker that does the same.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 
 use super::codec::Codec;
 use crate::process::{Outbox, Writer};
@@ -20,6 +23,11 @@ impl LinkWriter {
     /// Writes to a worker's standard input.
     pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
         Self { frames: Outbox::new(pipe), codec }
+    }
+
+    /// Is notified when the worker no longer reads its input, though there is something to read.
+    pub(super) fn broken(&self) -> Arc<Notify> {
+        self.frames.broken()
     }
 
     /// Queues bytes. If the worker has exited they are dropped; its death is reported elsewhere.

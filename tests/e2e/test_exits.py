@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -59,6 +60,18 @@ class Ends(unittest.TestCase):
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
             eventually(gone(worker, launcher), "worker and launcher are gone", limit=1)
+
+    def test_its_output_is_closed(self):
+        for sockets in (False, True):
+            with self.subTest(sockets=sockets), Wire(sockets=sockets) as hostler:
+                hostler.open()
+                worker = hostler.worker(1, "slow_echo", number=1)
+                if sockets:
+                    hostler.output.shutdown(socket.SHUT_RD)
+                hostler.output.close()
+                hostler.send(call(2, "slow_echo", number=2))  # nobody can read the answer; the input stays open
+                self.assertEqual(hostler.ended(5), 0)
+                eventually(gone(worker), "its worker is gone")
 
     def test_input_ends_with_a_call_running(self):
         for tool in ("slow_nap", "slow_nap_async", "slow_deaf_to_term", "slow_with_child"):

@@ -56,6 +56,10 @@ for line in sys.stdin:
         time.sleep(600)
     elif do == "garbage":
         say("{no json")
+    elif do == "deaf":
+        answer(os.getpid())
+        os.close(0)
+        time.sleep(600)
     elif do == "bytes":
         os.write(1, b'{"result": "\xff"}\n')
     elif do == "twice":
@@ -211,6 +215,26 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(closed.code, "TOOL_CRASHED")
             self.assertIn("closed its connection", closed.message)
             self.assertEqual((await hostler.value("station"))["count"], 1)
+
+    async def test_one_that_closes_its_input_costs_no_time_limit(self):
+        async with bare(self, '[tool.station]\ntimeout = "1m"\n') as hostler:
+            first = await hostler.value("station", do="deaf")
+            deaf = await asyncio.wait_for(hostler.call("station"), 10)
+            self.assertEqual(deaf.code, "TOOL_CRASHED")
+            self.assertIn("closed its connection", deaf.message)
+            await eventually_async(lambda: not alive(first), "it is gone")
+            self.assertEqual((await hostler.value("station"))["count"], 1)
+
+    async def test_a_python_file_behind_uv_that_closes_its_input_costs_no_time_limit(self):
+        tools = scratch(self)
+        body = "import json, os, sys\nfor line in sys.stdin:\n    print(json.dumps({'result': os.getpid()}), flush=True)\n    if '\"close\":true' in line:\n        os.close(0)\n        import time\n        time.sleep(600)\n"
+        write_tool(tools, "serves", "def f(close: bool = False) -> int: ...\n\n\nif __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+        config = config_file(tools, '[tool.serves]\nprotocol = "bare"\ntimeout = "1m"\n')
+        async with connected(tools, config=config) as hostler:
+            worker = await hostler.value("serves_f", close=True)
+            await eventually_async(lambda: not alive(worker), "it is ended, though uv holds its input open")
+            await hostler.call("serves_f")  # hostler may not have seen the death yet
+            self.assertNotEqual(await hostler.value("serves_f"), worker)
 
     async def test_an_answer_beyond_the_limit_ends_its_call_and_no_other(self):
         async with bare(self) as hostler:
