@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::host::Llm;
 use crate::pool::{Caller, Listener, NoopListener};
+use crate::registry::RoleKind;
 
 /// Call arguments, a JSON object.
 pub type Arguments = Map<String, Value>;
@@ -30,6 +31,8 @@ pub struct CallRequest {
     pub listener: Arc<dyn Listener>,
     /// The caller's language model, if it has one.
     pub llm: Option<Arc<dyn Llm>>,
+    /// The role of the function that is called.
+    pub(crate) role: RoleKind,
     /// The time left to the outer call that waits for this one.
     pub(crate) at_most: Option<Duration>,
     /// The tools of the outer calls, outermost first.
@@ -47,6 +50,7 @@ impl CallRequest {
             key: None,
             listener: Arc::new(NoopListener),
             llm: None,
+            role: RoleKind::Tool,
             at_most: None,
             chain: Vec::new(),
         }

@@ -20,7 +20,7 @@ use crate::discovery::{SourceId, Status};
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
-use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
+use crate::registry::{Asking, Catalogue, NotFound, Registry, RoleKind, Serving, Tool};
 
 /// Accepts and runs calls.
 pub struct CallService {
@@ -105,7 +105,7 @@ impl CallService {
         let mut refusal = None;
         if let Some(key) = &request.key {
             // Both names of a tool are the same request.
-            if let Ok(tool) = self.find(&request.tool) {
+            if let Ok(tool) = self.find(request.role, &request.tool) {
                 request.tool.clone_from(&tool.name);
             }
             match self.join(key, &request) {
@@ -185,24 +185,24 @@ impl CallService {
     }
 
     /// The tool of that name. Waits while an executable that may provide it is being described.
-    async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
-        match self.find(name) {
+    async fn find_asked(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
+        match self.find(role, name) {
             // The new version may have other functions.
             Ok(tool) if tool.entry.file.status == Status::Unasked => {
                 self.registry.asked().await;
-                self.find(name)
+                self.find(role, name)
             }
             Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
                 self.registry.asked().await;
-                self.find(name)
+                self.find(role, name)
             }
             found => found,
         }
     }
 
     /// The tool of that name in its file's current version.
-    fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
-        self.registry.find(name).map_err(|missing| match missing {
+    fn find(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
+        self.registry.find_as(role, name).map_err(|missing| match missing {
             NotFound::Broken(source, reason) => broken_fault(name, &source, &reason),
             NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
         })
@@ -259,7 +259,7 @@ impl CallService {
         // Reads files, which can block.
         let look = move || {
             registry.failed(&failed.entry, &reason);
-            registry.find(&name).ok()
+            registry.find_as(failed.role_kind(), &name).ok()
         };
         let other = tokio::task::spawn_blocking(look).await.ok()??;
         if other.entry.version == tool.entry.version {
@@ -325,8 +325,11 @@ impl Finish {
         }
         let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
         service.keep_ready();
-        let found =
-            running.cancellation.or(&self.tool, service.find_asked(&request.tool)).await.and_then(|found| found);
+        let found = running
+            .cancellation
+            .or(&self.tool, service.find_asked(request.role, &request.tool))
+            .await
+            .and_then(|found| found);
         if let Ok(tool) = &found {
             self.tool.clone_from(&tool.name);
             running.resolved(tool.settings.effects.value);

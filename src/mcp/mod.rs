@@ -5,14 +5,17 @@
 //! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
+mod arguments;
 mod blocks;
 mod call;
 mod client;
 mod connection;
+mod files;
 mod large;
 mod lifecycle;
 mod message;
 mod notifier;
+mod prompts;
 mod resources;
 mod result;
 mod serve;

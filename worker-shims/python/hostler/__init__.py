@@ -9,6 +9,8 @@
     hostler.llm("Summarise …")        the client's model, likewise
     return hostler.Image("plot.png")  what a model is to see; Audio for sounds, File for other files
     return ["See", hostler.Link(uri)]  texts, images, files and links, in this order
+    @hostler.resource("notes://{id}") what applications read, instead of a tool
+    @hostler.prompt                   what people choose, instead of a tool
 
 The last three wait for the host on the thread that runs the call. In an `async def` they hold up
 the event loop meanwhile; from other threads they raise HostlerError. Where a worker runs several
@@ -26,7 +28,7 @@ from hostler_worker.state import state as _state
 
 _lines = allocate_lock()
 
-__all__ = ["Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "refresh", "secret", "status", "tools"]
+__all__ = ["Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "ToolError", "call", "config", "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "secret", "status", "tools"]
 
 
 def __getattr__(name):  # few tools return files, and all of them would pay for the import
@@ -59,6 +61,32 @@ class ToolError(HostlerError):
     def __str__(self):
         # A number is JSON-RPC's, and says nothing to a person.
         return "%s: %s" % (self.code, self.message) if isinstance(self.code, str) else self.message
+
+
+def resource(uri, *, name=None, title=None, description=None, mime_type=None):
+    """Make a function a resource: `@hostler.resource("notes://{id}")`. Its parameters are the variables of the URI; it returns
+    text, bytes, a File, or anything JSON. hostler reads the decorator without running it, so its arguments are literals."""
+    if not isinstance(uri, str):
+        raise TypeError('hostler.resource needs a URI: @hostler.resource("notes://{id}")')
+    return lambda function: _marked(function, ("resource", mime_type))
+
+
+def prompt(name=None, *, title=None, description=None):
+    """Make a function a prompt: `@hostler.prompt`. Its parameters are the prompt's arguments; it returns text, an image, or a list
+    of them and of messages such as {"role": "assistant", "content": "Hello"}."""
+    if callable(name):
+        return _marked(name, ("prompt", None))
+    return lambda function: _marked(function, ("prompt", None))
+
+
+def _marked(function, mark):
+    from hostler_worker.loading import MARK
+
+    try:
+        setattr(function, MARK, mark)
+    except AttributeError:
+        pass  # a callable without attributes; hostler has read the decorator
+    return function
 
 
 class _Config(Mapping):
