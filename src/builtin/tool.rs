@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::config::declared_policy::Risk;
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
-use crate::discovery::{Function, JsonSchema as SchemaText};
+use crate::discovery::{Function, JsonSchema as SchemaText, Role};
 use crate::outcome::{Code, Fault, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
@@ -141,6 +141,7 @@ impl<T: Builtin> AnyBuiltin for T {
             description: Some(description),
             input_schema: SchemaText::of(&input_schema::<T::Params>()),
             output_schema: output_schema::<T::Answer>().as_ref().map(SchemaText::of),
+            role: Role::Tool,
             is_async: true,
             line: 0,
             declared: Some(Box::new(declared)),

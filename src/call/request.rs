@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::client::ClientFeatures;
 use super::questions::OuterCall;
 use crate::pool::{Caller, Listener, NoopListener};
+use crate::registry::RoleKind;
 
 /// Call arguments, a JSON object.
 pub type Arguments = Map<String, Value>;
@@ -31,6 +32,8 @@ pub struct CallRequest {
     pub listener: Arc<dyn Listener>,
     /// What tools may ask the caller for; `None` if nothing.
     pub client: Option<Arc<dyn ClientFeatures>>,
+    /// The role of the function that is called.
+    pub(crate) role: RoleKind,
     /// The time left to the outer call that waits for this one.
     pub(crate) at_most: Option<Duration>,
     /// The tools of the outer calls, outermost first.
@@ -50,6 +53,7 @@ impl CallRequest {
             key: None,
             listener: Arc::new(NoopListener),
             client: None,
+            role: RoleKind::Tool,
             at_most: None,
             chain: Vec::new(),
             outer: None,

@@ -21,7 +21,7 @@ use crate::discovery::{SourceId, Status};
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
-use crate::registry::{Asking, Catalogue, NotFound, Registry, Serving, Tool};
+use crate::registry::{Asking, Catalogue, NotFound, Registry, RoleKind, Serving, Tool};
 use crate::threads::blocking_or_here;
 use crate::worker::{HostAccess, Waits};
 
@@ -108,7 +108,7 @@ impl CallService {
         let mut refusal = None;
         if let Some(key) = &request.key {
             // Both names of a tool are the same request.
-            if let Ok(tool) = self.find(&request.tool) {
+            if let Ok(tool) = self.find(request.role, &request.tool) {
                 request.tool.clone_from(&tool.name);
             }
             match self.join(key, &request) {
@@ -188,32 +188,32 @@ impl CallService {
     }
 
     /// The tool of that name. Waits while an executable that may provide it is being described.
-    async fn find_asked(&self, name: &str) -> Result<Arc<Tool>, Fault> {
-        match self.find(name) {
+    async fn find_asked(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
+        match self.find(role, name) {
             // The new version may have other functions.
             Ok(tool) if tool.entry.file.status == Status::Unasked => {
                 self.registry.asked().await;
-                self.find(name)
+                self.find(role, name)
             }
             Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
                 self.registry.asked().await;
-                self.find(name)
+                self.find(role, name)
             }
             found => found,
         }
     }
 
     /// The tool of that name in its file's current version.
-    fn find(&self, name: &str) -> Result<Arc<Tool>, Fault> {
-        self.registry.find(name).map_err(|missing| match missing {
+    fn find(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
+        self.registry.find_as(role, name).map_err(|missing| match missing {
             NotFound::Broken(source, reason) => broken_fault(name, &source, &reason),
             NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
         })
     }
 
     /// A tool's full name, and arguments as its worker would get them.
-    pub fn prepared(&self, name: &str, arguments: Arguments) -> Result<(String, Box<RawValue>), Fault> {
-        let tool = self.find(name)?;
+    pub fn prepared(&self, role: RoleKind, name: &str, arguments: Arguments) -> Result<(String, Box<RawValue>), Fault> {
+        let tool = self.find(role, name)?;
         Ok((tool.name.clone(), prepare(&tool, Value::Object(arguments))?))
     }
 
@@ -268,7 +268,7 @@ impl CallService {
         // Reads files, which can block.
         let look = move || {
             registry.failed(&failed.entry, &reason);
-            registry.find(&name).ok()
+            registry.find_as(failed.role_kind(), &name).ok()
         };
         let other = blocking_or_here(look).await?;
         if other.entry.version == tool.entry.version {
@@ -341,8 +341,11 @@ impl Finish {
         }
         let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
         service.keep_ready();
-        let found =
-            running.cancellation.or(&self.tool, service.find_asked(&request.tool)).await.and_then(|found| found);
+        let found = running
+            .cancellation
+            .or(&self.tool, service.find_asked(request.role, &request.tool))
+            .await
+            .and_then(|found| found);
         if let Ok(tool) = &found {
             self.tool.clone_from(&tool.name);
             running.resolved(tool.settings.effects.value);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::options::List;
 use super::style;
 use crate::discovery::LeftOut;
-use crate::registry::{FileEntry, Filter, Tool};
+use crate::registry::{FileEntry, Filter, RoleKind, Tool};
 use crate::runtime::Workspace;
 
 const BROKEN: Style = AnsiColor::Red.on_default();
@@ -21,6 +21,10 @@ struct Row {
     mcp_name: Option<String>,
     pack: String,
     kind: &'static str,
+    /// Whether it is a tool, a resource or a prompt.
+    role: &'static str,
+    /// The address of a resource.
+    uri: Option<String>,
     status: &'static str,
     /// What is wrong with the file.
     #[serde(rename = "reason")]
@@ -65,7 +69,8 @@ impl List {
 
 fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
     let catalogue = app.calls.registry.catalogue();
-    let tools = catalogue.tools.iter().filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
+    let functions = catalogue.tools.iter().chain(&catalogue.resources).chain(&catalogue.prompts);
+    let tools = functions.filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
     // A broken file without known tools is listed as a whole.
     let unnamed = catalogue.files.iter().filter(|_| filter.is_empty());
     let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
@@ -79,7 +84,13 @@ fn rows(app: &Workspace, filter: &Filter) -> Vec<Row> {
 fn tool_row(tool: &Tool) -> Row {
     Row {
         name: tool.name.clone(),
-        mcp_name: Some(tool.mcp_name.clone()),
+        mcp_name: match tool.role_kind() {
+            RoleKind::Tool => Some(tool.mcp_name.clone()),
+            RoleKind::Resource => None,
+            RoleKind::Prompt => Some(tool.prompt_name().to_owned()),
+        },
+        role: tool.role_kind().word(),
+        uri: tool.uri().map(str::to_owned),
         description: tool.function().summary.clone(),
         facts: tool.settings.policy.as_json(),
         ..file_row(&tool.entry)
@@ -98,6 +109,8 @@ fn file_row(entry: &FileEntry) -> Row {
         mcp_name: None,
         pack: entry.file.pack.clone(),
         kind: entry.kind_word(),
+        role: RoleKind::Tool.word(),
+        uri: None,
         status: entry.status(),
         problem: entry.trouble().or_else(|| entry.is_unknown()),
         description: entry.file.description.clone(),
@@ -110,9 +123,10 @@ fn as_text(rows: &[Row]) -> String {
     let cells = rows.iter().map(|row| {
         let text = match &row.problem {
             Some(reason) => format!("{}: {reason}", row.origin),
-            None => row.description.clone().unwrap_or_default(),
+            None => row.uri.iter().chain(&row.description).cloned().collect::<Vec<_>>().join("  "),
         };
-        vec![style::plain(&row.name), row.kind.to_owned(), row.status.to_owned(), style::plain(&text)]
+        let kind = if row.role == RoleKind::Tool.word() { row.kind } else { row.role };
+        vec![style::plain(&row.name), kind.to_owned(), row.status.to_owned(), style::plain(&text)]
     });
     let text = style::table(&cells.collect::<Vec<_>>(), style::terminal_width());
     if !style::colours(&std::io::stdout()) {

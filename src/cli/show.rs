@@ -10,13 +10,19 @@ use crate::config::declared_policy::DeclaredPolicy;
 use crate::config::tool::Protocol;
 use crate::discovery::Kind;
 use crate::outcome::Code;
-use crate::registry::{NotFound, Serving, Tool};
+use crate::registry::{NotFound, RoleKind, Serving, Tool};
 use crate::runtime::Workspace;
 
 pub(super) async fn run(app: &Workspace, args: &Show) -> Result<ExitCode, Refusal> {
     app.calls.registry.asked().await;
     let catalogue = app.calls.registry.catalogue();
-    let tool = catalogue.resolve(&args.tool).map_err(|reason| missing(&args.tool, reason))?;
+    let tool = catalogue.resolve(&args.tool).or_else(|reason| {
+        let role = [RoleKind::Resource, RoleKind::Prompt]
+            .into_iter()
+            .find_map(|role| catalogue.resolve_as(role, &args.tool).ok());
+        role.ok_or(reason)
+    });
+    let tool = tool.map_err(|reason| missing(&args.tool, reason))?;
     if args.json {
         style::answer_json(&as_json(tool));
     } else {
@@ -46,6 +52,8 @@ fn as_json(tool: &Tool) -> Value {
     json!({
         "name": tool.name,
         "mcp_name": tool.mcp_name,
+        "role": tool.role_kind().word(),
+        "uri": tool.uri(),
         "pack": tool.entry.file.pack,
         "kind": tool.entry.kind_word(),
         "status": tool.entry.status(),
@@ -62,7 +70,7 @@ fn as_json(tool: &Tool) -> Value {
 
 /// Whether a setting has an effect on a tool, by how its calls are made.
 fn has_effect(serving: Serving, setting: &str) -> bool {
-    const OF_ALL: [&str; 4] = ["timeout", "max_queue", "effects", "validate"];
+    const OF_ALL: [&str; 5] = ["timeout", "max_queue", "effects", "validate", "large"];
     // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
     match serving {
@@ -91,7 +99,12 @@ fn origin(tool: &Tool) -> String {
 fn as_text(tool: &Tool, width: Option<usize>) -> String {
     let file = &tool.entry.file;
     let path = file.path.display();
-    let mut text = format!("{}  (MCP name {})\n{}\n", tool.name, tool.mcp_name, origin(tool));
+    let role = match tool.role_kind() {
+        RoleKind::Tool => format!("MCP name {}", tool.mcp_name),
+        RoleKind::Resource => format!("the resource {}", tool.uri().unwrap_or_default()),
+        RoleKind::Prompt => format!("the prompt {}", tool.prompt_name()),
+    };
+    let mut text = format!("{}  ({role})\n{}\n", tool.name, origin(tool));
     for other in &file.overrides {
         text.extend(["overrides ", &other.display().to_string(), "\n"]);
     }

@@ -166,7 +166,7 @@ impl Config {
             build_env: variables_of(&environment.section("env")),
             limits: Limits::read(top.section("limits")),
             executables: Executables::read(top.section("executables")),
-            mcp: Mcp::read(top.section("mcp")),
+            mcp: Mcp::read(top.section("mcp"), variables),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),

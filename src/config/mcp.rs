@@ -1,7 +1,10 @@
 //! `[mcp]`: how hostler presents itself to MCP clients, and how much it sends them at once.
 
+use std::path::{Component, Path, PathBuf};
+
 use toml::de::DeValue;
 
+use super::environment::{Environment, from_file};
 use super::origin::{Diagnosis, Setting};
 use super::section::Section;
 use super::value::{ByteCount, FromToml, Word, mismatch};
@@ -32,6 +35,17 @@ pub struct Mcp {
     pub title: Option<String>,
     /// The address of the server's icon.
     pub icon: Option<String>,
+    /// Files that clients may read.
+    pub resources: Option<ResourceFiles>,
+}
+
+/// Files offered as resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceFiles {
+    /// The folder of the configuration file, in which patterns begin.
+    pub folder: PathBuf,
+    /// Patterns of paths.
+    pub patterns: Vec<String>,
 }
 
 /// TypeScript clients end the session at a line of more than 10 MiB.
@@ -41,7 +55,7 @@ const MAX_RESULT: ByteCount = ByteCount(9 << 20);
 const LEAST_RESULT: ByteCount = ByteCount(64_000);
 
 impl Mcp {
-    pub(super) fn read(section: Section<'_>) -> Self {
+    pub(super) fn read(section: Section<'_>, variables: &Environment) -> Self {
         let text = |setting: Option<Setting<String>>| setting.map(|setting| setting.value);
         let mcp = Self {
             envelope: section.take("envelope").map_or(Envelope::None, |setting| setting.value),
@@ -49,6 +63,10 @@ impl Mcp {
             instructions: text(section.take("instructions")),
             title: text(section.take("title")),
             icon: text(section.take_as("icon", icon)),
+            resources: section.take_as("resources", patterns).map(|Setting { value, origin }| ResourceFiles {
+                folder: from_file(&origin, Path::new(""), variables),
+                patterns: value,
+            }),
         };
         section.finish(false);
         mcp
@@ -61,6 +79,23 @@ fn line_limit(value: &DeValue<'_>) -> Result<ByteCount, Diagnosis> {
         return Err(mismatch("a size of at least 64KB", value, "write one like \"9MiB\""));
     }
     Ok(size)
+}
+
+/// Patterns of files below the folder of the configuration file.
+fn patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
+    let patterns = Vec::<String>::from_toml(value)?;
+    let is_within = |pattern: &&String| {
+        let mut parts = Path::new(pattern.as_str()).components();
+        !pattern.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+    };
+    let fix = "write paths below the folder of this file, such as \"docs/**\"";
+    if let Some(outside) = patterns.iter().find(|pattern| !is_within(pattern)) {
+        return Err(Diagnosis::new(format!("`{outside}` is not a path below this file"), fix));
+    }
+    if let Some((pattern, error)) = patterns.iter().find_map(|one| Some((one, globset::Glob::new(one).err()?))) {
+        return Err(Diagnosis::new(format!("`{pattern}` is not a pattern: {}", error.kind()), fix));
+    }
+    Ok(patterns)
 }
 
 /// The address of an icon. Clients fetch it, and accept these two schemes alone.

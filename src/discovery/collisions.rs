@@ -71,7 +71,7 @@ pub fn resolve_overrides(files: &mut Vec<ToolFile>) {
 /// broken, and keeps its functions.
 fn claim_tools(file: &mut ToolFile, tools: &mut HashMap<String, (String, PathBuf)>) {
     let mut left_out = Vec::new();
-    for function in &file.functions {
+    for function in file.functions.iter().filter(|function| function.role.is_tool()) {
         let (own_name, mcp_name) = file.names_of(&function.name);
         match refusal(&own_name, &mcp_name, tools) {
             Some(reason) => left_out.push(LeftOut { name: own_name, mcp_name, line: function.line, reason }),

@@ -9,6 +9,7 @@ mod imports;
 mod python;
 mod reader;
 mod scan;
+mod uri_template;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,6 +36,7 @@ pub use reader::Answers;
 #[cfg(test)]
 pub use scan::scan;
 pub use scan::{FolderProblem, Scan, scan_all};
+pub use uri_template::{Match, UriTemplate};
 
 /// One tool file. What depends on its place or on other files is not stored in the cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -163,9 +165,47 @@ pub struct Function {
     pub is_async: bool,
     /// The 1-based line of its `def`.
     pub line: usize,
+    /// What it is served as.
+    #[serde(default, skip_serializing_if = "Role::is_tool")]
+    pub role: Role,
     /// What it declares, if it is not a Python function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<ToolLayer>>,
+}
+
+/// What a function is served as.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// A tool, which models call.
+    #[default]
+    Tool,
+    /// A resource or a template of resources, which applications read.
+    Resource {
+        /// The URI or its template. It was parsed before.
+        uri: String,
+        /// The MIME type of its contents, if declared.
+        mime_type: Option<String>,
+        /// How clients show it.
+        presented: Presented,
+    },
+    /// A prompt, which people choose.
+    Prompt(Presented),
+}
+
+/// How clients show a resource or a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presented {
+    /// Its name, instead of the function's.
+    pub name: Option<String>,
+    /// Its name for people.
+    pub title: Option<String>,
+}
+
+impl Role {
+    /// Whether it is a tool.
+    pub fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
 }
 
 /// Reads one file as it would be listed, without asking an executable.
@@ -186,6 +226,7 @@ impl Function {
             output_schema: None,
             is_async: false,
             line: 0,
+            role: Role::Tool,
             declared: None,
         }
     }

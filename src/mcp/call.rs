@@ -8,12 +8,14 @@ use serde_json::{Map, Value};
 
 use super::lifecycle::{Era, Rules};
 use super::notifier::Notifier;
+use super::resources::ResourceShape;
 use super::rounds::Responses;
 use super::session::McpSession;
 use crate::call::{Caller, ClientFeatures};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
+use crate::registry::RoleKind;
 use crate::worker::LogLine;
 
 /// The parameters of `tools/call`. Members that hostler does not know are ignored.
@@ -94,6 +96,27 @@ pub(super) fn caller(era: &Era, usual: &Arc<Caller>, meta: &RequestMetaObject) -
     })
 }
 
+/// What a call is answered as.
+pub(super) enum Shape {
+    /// The result of `tools/call`.
+    Tool,
+    /// The contents of a resource.
+    Resource(ResourceShape),
+    /// The messages of a prompt.
+    Prompt { description: Option<String> },
+}
+
+impl Shape {
+    /// The role of the function that is called.
+    pub fn role(&self) -> RoleKind {
+        match self {
+            Self::Tool => RoleKind::Tool,
+            Self::Resource(_) => RoleKind::Resource,
+            Self::Prompt { .. } => RoleKind::Prompt,
+        }
+    }
+}
+
 /// The listener that answers a call's request.
 pub(super) struct CallReply {
     pub session: Arc<McpSession>,
@@ -101,6 +124,7 @@ pub(super) struct CallReply {
     /// The number of the request in its session.
     pub number: u64,
     pub rules: Rules,
+    pub shape: Shape,
     pub notifier: Option<Notifier>,
 }
 
@@ -140,7 +164,7 @@ impl Listener for CallReply {
         if let Some(notifier) = self.notifier() {
             notifier.flush();
         }
-        self.session.answer(&self.id, self.number, outcome, self.rules);
+        self.session.answer(&self.id, self.number, outcome, self.rules, &self.shape);
         if self.rules == Rules::Modern {
             self.session.rounds().lock().ended(outcome);
         }

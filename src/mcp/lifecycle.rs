@@ -98,9 +98,12 @@ pub(super) fn discover(about: InitializeResult) -> DiscoverResult {
 
 /// hostler's server information, as the operator presents it.
 pub(super) fn about(settings: &Mcp) -> InitializeResult {
-    let capabilities: ServerCapabilities =
-        serde_json::from_value(json!({"tools": {"listChanged": true}, "resources": {}, "logging": {}}))
-            .unwrap_or_default();
+    // All are offered always: the next file may bring the first resource or prompt.
+    let offered = json!({
+        "tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {},
+        "logging": {},
+    });
+    let capabilities: ServerCapabilities = serde_json::from_value(offered).unwrap_or_default();
     let mut about = InitializeResult::new(capabilities);
     about.server_info = Implementation::new("hostler", env!("CARGO_PKG_VERSION"));
     about.server_info.title.clone_from(&settings.title);

@@ -5,16 +5,19 @@
 //! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
+mod arguments;
 mod blocks;
 mod call;
 mod client;
 mod connection;
+mod files;
 mod large;
 mod lifecycle;
 mod message;
 mod notifier;
 mod open_requests;
 mod polled;
+mod prompts;
 mod resources;
 mod result;
 mod rounds;

@@ -77,7 +77,8 @@ pub(super) enum Running {
     /// Nothing yet: the request is being accepted.
     Accepted,
     Call(CallHandle),
-    Subscription(AbortHandle),
+    /// A subscription, or an answer that is being made.
+    Task(AbortHandle),
 }
 
 impl Running {

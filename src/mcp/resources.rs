@@ -1,22 +1,55 @@
-//! `resources/…`: what clients can read.
+//! `resources/…`: what clients can read. Functions with the role, files that the operator offers, and stored results of the
+//! session.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ErrorCode, RequestId, ResourceContents};
+use rmcp::model::{CacheScope, ErrorCode, RequestId, RequestMetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use tokio::sync::{Semaphore, oneshot};
 
+use super::arguments::converted;
+use super::blocks::contents as file_contents;
+use super::call::{self, CallParams, Shape};
+use super::files::{self, FileError};
 use super::lifecycle::Rules;
 use super::message;
+use super::result::megabytes;
+use super::rounds::Responses;
 use super::session::McpSession;
 use super::stored::Found;
+use crate::discovery::{Match, Role, UriTemplate};
+use crate::outcome::{Code, Fault, File, Outcome};
+use crate::registry::{RoleKind, Tool};
 
 /// The parameters of `resources/read`.
 #[derive(Deserialize)]
 pub(super) struct ReadParams {
-    pub uri: String,
+    uri: String,
+    #[serde(rename = "inputResponses", default)]
+    responses: Option<Responses>,
+    #[serde(rename = "requestState", default)]
+    state: Option<String>,
+    #[serde(rename = "_meta", default, deserialize_with = "call::or_default")]
+    meta: RequestMetaObject,
 }
 
-/// The answer to `resources/read`, and to lists: what clients may keep says for how long since 2026-07-28.
+/// The parameters of a list.
+#[derive(Deserialize)]
+pub(super) struct ListParams {
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+/// How the answer to `resources/read` is made of a function's result.
+pub(super) struct ResourceShape {
+    uri: String,
+    mime_type: Option<String>,
+}
+
+/// A result that a client may keep, for how long it says itself since 2026-07-28.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Cacheable<T> {
@@ -42,13 +75,40 @@ impl<T: Serialize> Cacheable<T> {
     }
 }
 
-/// The answer with the contents of a resource.
-pub(super) fn read_line(id: &RequestId, rules: Rules, contents: &[ResourceContents]) -> Vec<u8> {
-    message::result(id, Cacheable::new(rules, json!({ "contents": contents })))
+/// A page of a list under its key. One page as long as it fits into a message: many clients never ask for a second.
+pub(super) fn page(
+    key: &str,
+    items: &[impl Serialize],
+    params: &ListParams,
+    most: usize,
+) -> Result<Map<String, Value>, ErrorData> {
+    let start =
+        match &params.cursor {
+            None => 0,
+            Some(cursor) => cursor.parse::<usize>().ok().filter(|start| *start <= items.len()).ok_or_else(|| {
+                ErrorData::invalid_params("this cursor is not one of this list; begin without one", None)
+            })?,
+        };
+    let (mut room, mut end) = (most - most / 8, start);
+    let mut listed = Vec::new();
+    for item in items.iter().skip(start) {
+        let item = serde_json::to_value(item).unwrap_or_default();
+        let length = item.to_string().len() + 1;
+        if length > room && !listed.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(length);
+        listed.push(item);
+        end += 1;
+    }
+    let mut page = Map::new();
+    page.insert(key.to_owned(), listed.into());
+    page.extend((end < items.len()).then(|| ("nextCursor".to_owned(), end.to_string().into())));
+    Ok(page)
 }
 
 /// The error for an address under which there is nothing: revisions disagree about its code.
-pub(super) fn not_found(rules: Rules, uri: &str) -> ErrorData {
+fn not_found(rules: Rules, uri: &str) -> ErrorData {
     let code = match rules {
         Rules::Legacy => ErrorCode::RESOURCE_NOT_FOUND,
         Rules::Modern => ErrorCode::INVALID_PARAMS,
@@ -57,20 +117,271 @@ pub(super) fn not_found(rules: Rules, uri: &str) -> ErrorData {
     ErrorData::new(code, what, Some(json!({ "uri": uri })))
 }
 
+/// A fault of a function that answers no `tools/call`.
+pub(super) fn failed(fault: &Fault, uri: Option<&str>) -> ErrorData {
+    let code = match fault.code {
+        Code::InvalidParams | Code::ToolNotFound => ErrorCode::INVALID_PARAMS,
+        _ => ErrorCode::INTERNAL_ERROR,
+    };
+    let mut data = serde_json::to_value(fault).unwrap_or_default();
+    if let (Some(uri), Some(data)) = (uri, data.as_object_mut()) {
+        data.insert("uri".to_owned(), uri.into());
+    }
+    ErrorData::new(code, fault.message.clone(), Some(data))
+}
+
+/// The error for an answer that exceeds the limit for a line.
+pub(super) fn too_long(what: &str, length: usize, most: usize) -> ErrorData {
+    let message = format!(
+        "the result of {what} takes {} as a message, the limit is {}; return less, or raise `max_result` under [mcp] if the client \
+         reads longer lines",
+        megabytes(length),
+        megabytes(most)
+    );
+    ErrorData::internal_error(message, Some(json!({"code": Code::InvalidOutput})))
+}
+
 impl McpSession {
-    /// Answers `resources/read`.
-    pub(super) fn read_resource(&self, id: &RequestId, rules: Rules, params: &ReadParams) -> Result<(), ErrorData> {
-        let uri = &params.uri;
-        match self.results().read(uri) {
-            Some(Found::Contents(contents)) => {
-                self.outbox().send(&read_line(id, rules, &[contents]));
-                Ok(())
-            }
+    /// Answers `resources/list`.
+    pub(super) fn list_resources(
+        self: &Arc<Self>,
+        id: &RequestId,
+        rules: Rules,
+        params: ListParams,
+    ) -> Result<(), ErrorData> {
+        let config = &self.service().config;
+        let catalogue = self.catalogue_for(RoleKind::Resource);
+        let functions = catalogue.ready_resources().filter_map(|resource| described(resource, false));
+        let mut resources: Vec<Resource> = functions.map(|(uri, about)| resource(uri, about)).collect();
+        let most = config.mcp.max_result.0;
+        let line = move |id: &RequestId, mut resources: Vec<Resource>, params: &ListParams| {
+            // Of two with one address, the first is read.
+            let mut seen = HashSet::new();
+            resources.retain(|resource| seen.insert(resource.uri.clone()));
+            let listed = page("resources", &resources, params, most)?;
+            Ok(message::result(id, Cacheable::new(rules, listed)))
+        };
+        let Some(offered) = config.mcp.resources.clone() else {
+            self.outbox().send(&line(id, resources, &params)?);
+            return Ok(());
+        };
+        let own = id.clone();
+        let listed = on_thread(move || {
+            resources.extend(files::list(&offered));
+            line(&own, resources, &params)
+        });
+        self.answer_later(id, listed)
+    }
+
+    /// Answers `resources/templates/list`.
+    pub(super) fn list_templates(&self, id: &RequestId, rules: Rules, params: &ListParams) -> Result<(), ErrorData> {
+        let catalogue = self.catalogue_for(RoleKind::Resource);
+        let templates = catalogue.ready_resources().filter_map(|resource| described(resource, true));
+        let templates: Vec<ResourceTemplate> = templates.map(|(uri, about)| template(uri, about)).collect();
+        let listed = page("resourceTemplates", &templates, params, self.service().config.mcp.max_result.0)?;
+        self.outbox().send(&message::result(id, Cacheable::new(rules, listed)));
+        Ok(())
+    }
+
+    /// Answers `resources/read`. A function is called; everything else is answered at once.
+    pub(super) fn read_resource(self: &Arc<Self>, id: &RequestId, params: ReadParams) -> Result<(), ErrorData> {
+        let rules = self.rules(&params.meta)?;
+        let most = self.service().config.mcp.max_result.0;
+        let uri = params.uri.clone();
+        let contents = match self.results().read(&uri) {
+            Some(Found::Contents(contents)) => contents,
             Some(Found::Failed(error)) => {
                 let what = format!("the stored result cannot be read: {error}; call the tool again");
-                Err(ErrorData::internal_error(what, Some(json!({ "uri": uri }))))
+                return Err(ErrorData::internal_error(what, Some(json!({ "uri": uri }))));
             }
-            None => Err(not_found(rules, uri)),
+            None if files::is_one(&uri) => return self.read_file(id, rules, uri, most),
+            None => return self.call_resource(id, rules, params),
+        };
+        self.outbox().send(&line(id, rules, &[contents], &uri, most));
+        Ok(())
+    }
+
+    fn read_file(self: &Arc<Self>, id: &RequestId, rules: Rules, uri: String, most: usize) -> Result<(), ErrorData> {
+        let Some(offered) = self.service().config.mcp.resources.clone() else { return Err(not_found(rules, &uri)) };
+        let own = id.clone();
+        let read = on_thread(move || match files::read(&offered, &uri, most) {
+            Ok(contents) => Ok(line(&own, rules, &[contents], &uri, most)),
+            Err(FileError::NotFound) => Err(not_found(rules, &uri)),
+            Err(error) => Err(ErrorData::internal_error(error.to_string(), Some(json!({ "uri": uri })))),
+        });
+        self.answer_later(id, read)
+    }
+
+    fn call_resource(self: &Arc<Self>, id: &RequestId, rules: Rules, params: ReadParams) -> Result<(), ErrorData> {
+        let ReadParams { uri, responses, state, meta } = params;
+        let registry = &self.service().registry;
+        let find = || matching(registry.catalogue().ready_resources(), &uri);
+        let found = find().or_else(|| registry.refresh_if_changed().then(find).flatten());
+        let (resource, values) = match found {
+            None => return Err(not_found(rules, &uri)),
+            Some((_, Match::Refused(name, wrong))) => {
+                let what = format!("`{name}` in this address is refused: {wrong}");
+                return Err(ErrorData::invalid_params(what, Some(json!({ "uri": uri }))));
+            }
+            Some((resource, Match::Values(values))) => (resource, values),
+        };
+        let given = values.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let arguments = Some(converted(resource.input_schema(), given));
+        let mime_type = match &resource.function().role {
+            Role::Resource { mime_type, .. } => mime_type.clone(),
+            _ => None,
+        };
+        let params = CallParams { name: resource.name.clone(), arguments, responses, state, meta };
+        self.call(id, params, Shape::Resource(ResourceShape { uri, mime_type }))
+    }
+}
+
+/// Reading files can block: it has a thread of its own, and few at once.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
+) -> Result<T, ErrorData> {
+    static FREE: Semaphore = Semaphore::const_new(4);
+    let failed = |what: String| ErrorData::internal_error(format!("the files cannot be read now: {what}"), None);
+    let _permit = FREE.acquire().await.map_err(|error| failed(error.to_string()))?;
+    let (sender, done) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("files".to_owned());
+    thread.spawn(move || sender.send(work()).is_ok()).map_err(|error| failed(error.to_string()))?;
+    done.await.map_err(|error| failed(error.to_string()))?
+}
+
+/// The resource of an address: one with exactly this address, else the first whose template matches.
+fn matching<'t>(resources: impl Iterator<Item = &'t Arc<Tool>>, uri: &str) -> Option<(Arc<Tool>, Match)> {
+    let mut first = None;
+    for resource in resources {
+        let Role::Resource { uri: template, .. } = &resource.function().role else { continue };
+        let Some(found) = UriTemplate::parse(template).ok().and_then(|template| template.matches(uri)) else {
+            continue;
+        };
+        if template == uri {
+            return Some((Arc::clone(resource), found));
+        }
+        first.get_or_insert_with(|| (Arc::clone(resource), found));
+    }
+    first
+}
+
+/// What clients are told about a resource.
+struct About {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+}
+
+/// The address of a resource or of a template, and what is known about it.
+fn described(tool: &Tool, templates: bool) -> Option<(String, About)> {
+    let Role::Resource { uri, mime_type, presented } = &tool.function().role else { return None };
+    let is_template = UriTemplate::parse(uri).ok()?.names().next().is_some();
+    let about = || About {
+        name: presented.name.clone().unwrap_or_else(|| tool.function().name.clone()),
+        title: presented.title.clone(),
+        description: tool.description().map(str::to_owned),
+        mime_type: mime_type.clone(),
+    };
+    (is_template == templates).then(|| (uri.clone(), about()))
+}
+
+fn resource(uri: String, about: About) -> Resource {
+    let mut resource = Resource::new(uri, about.name);
+    (resource.title, resource.description, resource.mime_type) = (about.title, about.description, about.mime_type);
+    resource
+}
+
+fn template(uri: String, about: About) -> ResourceTemplate {
+    let mut template = ResourceTemplate::new(uri, about.name);
+    (template.title, template.description, template.mime_type) = (about.title, about.description, about.mime_type);
+    template
+}
+
+/// The line that answers the read of a function.
+pub(super) fn answer(id: &RequestId, outcome: &Outcome, rules: Rules, shape: &ResourceShape, most: usize) -> Vec<u8> {
+    match &outcome.ended {
+        Ok(raw) => line(id, rules, &contents(raw.get(), shape), &shape.uri, most),
+        Err(fault) => message::error(id, &failed(fault, Some(&shape.uri))),
+    }
+}
+
+fn line(id: &RequestId, rules: Rules, contents: &[ResourceContents], uri: &str, most: usize) -> Vec<u8> {
+    let line = message::result(id, Cacheable::new(rules, json!({ "contents": contents })));
+    if line.len() <= most { line } else { message::error(id, &too_long(uri, line.len(), most)) }
+}
+
+/// A result as contents: text and files are what they are, a list of them is several contents, and everything else is JSON.
+fn contents(json: &str, shape: &ResourceShape) -> Vec<ResourceContents> {
+    let whole = |mime_type: &str| {
+        let kind = shape.mime_type.as_deref().unwrap_or(mime_type);
+        ResourceContents::text(json, &shape.uri).with_mime_type(kind)
+    };
+    let value: Value = serde_json::from_str(json).unwrap_or_default();
+    let items = match &value {
+        Value::Array(items) if !items.is_empty() => items.iter().collect(),
+        one => vec![one],
+    };
+    let contents = items.into_iter().map(|item| match item {
+        Value::String(text) => {
+            let kind = shape.mime_type.as_deref().unwrap_or("text/plain");
+            Some(ResourceContents::text(text, &shape.uri).with_mime_type(kind))
+        }
+        Value::Object(object) => {
+            let file = File::of(object)?;
+            Some(file_contents(file.base64, file.mime_type, file.uri.unwrap_or(&shape.uri).to_owned()))
+        }
+        _ => None,
+    });
+    // A list of strings alone is data.
+    let is_data = matches!(&value, Value::Array(items) if items.iter().all(Value::is_string));
+    let contents: Option<Vec<_>> = contents.collect();
+    contents.filter(|_| !is_data).unwrap_or_else(|| vec![whole("application/json")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_becomes_contents() {
+        let sent = |json: &str, mime_type: Option<&str>| {
+            let shape = ResourceShape { uri: "a://b".to_owned(), mime_type: mime_type.map(str::to_owned) };
+            json!(contents(json, &shape))
+        };
+        let text = |kind: &str, text: &str| json!({"uri": "a://b", "mimeType": kind, "text": text});
+        let blob = json!({"uri": "a://b", "mimeType": "image/png", "blob": "iVBO"});
+        let image = r#"{"mime_type":"image/png","base64":"iVBO"}"#;
+        assert_eq!(sent("\"x\"", None), json!([text("text/plain", "x")]));
+        assert_eq!(sent("\"x\"", Some("text/markdown")), json!([text("text/markdown", "x")]));
+        assert_eq!(sent(image, None), json!([blob]));
+        assert_eq!(sent(&format!("[\"x\",{image}]"), None), json!([text("text/plain", "x"), blob]));
+        for data in ["{\"a\":36893488147419103233}", "[\"x\",\"y\"]", "[1]", "[]", "null", "7"] {
+            assert_eq!(sent(data, None), json!([text("application/json", data)]), "exactly as it was");
+        }
+        let own = r#"{"mime_type":"text/csv","base64":"YSxi","uri":"a://c"}"#;
+        assert_eq!(sent(own, None), json!([{"uri": "a://c", "mimeType": "text/csv", "text": "a,b"}]));
+    }
+
+    #[test]
+    fn a_list_is_one_page_while_it_fits() {
+        let items: Vec<String> = (0..100).map(|number| format!("{number:010}")).collect();
+        let get =
+            |cursor: Option<&str>, most| page("all", &items, &ListParams { cursor: cursor.map(str::to_owned) }, most);
+        assert_eq!(get(None, 10_000).unwrap(), *json!({"all": items}).as_object().unwrap());
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = get(cursor.as_deref(), 300).unwrap();
+            assert!(json!(page).to_string().len() < 350);
+            seen.extend(page["all"].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()));
+            match page.get("nextCursor") {
+                Some(next) => cursor = next.as_str().map(str::to_owned),
+                None => break,
+            }
+        }
+        assert_eq!(seen, items);
+        for cursor in ["x", "-1", "101"] {
+            assert_eq!(get(Some(cursor), 300).unwrap_err().code, ErrorCode::INVALID_PARAMS);
         }
     }
 }

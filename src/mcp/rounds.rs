@@ -210,7 +210,7 @@ impl McpSession {
             let (call, round) = rounds.continued(state, tool, arguments)?;
             if let Some((_, outcome)) = round.ended.clone() {
                 drop(rounds);
-                self.answer(&id, number, &outcome, reply.rules);
+                self.answer(&id, number, &outcome, reply.rules, &reply.shape);
                 return Ok(());
             }
             (call, round.handle.take())

@@ -14,24 +14,24 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::call::{self, CallParams, CallReply, LastTerms, Terms};
+use super::call::{self, CallParams, CallReply, LastTerms, Shape, Terms};
 use super::client::{McpClient, Requests};
 use super::large::{self, Limit};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
 use super::open_requests::{OpenRequests, Running};
-use super::resources::Cacheable;
 use super::result::{self, Form};
 use super::rounds::{self, Rounds};
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
-use super::tools;
+use super::{prompts, resources, tools};
 use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
 use crate::config::mcp::Envelope;
 use crate::config::tool::LargeResult;
 use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::process::Outbox;
+use crate::registry::{Catalogue, RoleKind};
 
 /// A session, shared with its running calls.
 pub(super) struct McpSession {
@@ -47,10 +47,10 @@ pub(super) struct McpSession {
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
     running: Mutex<OpenRequests>,
-    /// Open subscriptions. Locked only briefly.
-    listening: Mutex<JoinSet<()>>,
-    /// Marks the changes that the client's last list contained. Locked only briefly.
-    listed: Mutex<watch::Receiver<u64>>,
+    /// Open subscriptions, and answers that are being made. Locked only briefly.
+    tasks: Mutex<JoinSet<()>>,
+    /// Marks the changes that the client's last lists contained. Locked only briefly.
+    listed: [Mutex<watch::Receiver<u64>>; 3],
     /// Results that were too large for their answers.
     results: StoredResults,
     /// Whether the session is over.
@@ -82,12 +82,15 @@ impl State {
     }
 }
 
+/// What is listed.
+pub(super) const LISTS: [RoleKind; 3] = [RoleKind::Tool, RoleKind::Resource, RoleKind::Prompt];
+
 /// The reason for a refusal.
 pub(super) type Refused = ErrorData;
 
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
-        let announcements = service.registry.announcements();
+        let announcements = LISTS.map(|list| Mutex::new(service.registry.announcements(list)));
         let results = StoredResults::new(&service.config.environment);
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
@@ -98,15 +101,15 @@ impl McpSession {
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
-            listening: Mutex::default(),
-            listed: Mutex::new(announcements),
+            tasks: Mutex::default(),
+            listed: announcements,
             results,
             over: watch::Sender::new(false),
             session,
         })
     }
 
-    fn service(&self) -> &CallService {
+    pub fn service(&self) -> &CallService {
         self.session.service()
     }
 
@@ -134,10 +137,19 @@ impl McpSession {
         &self.results
     }
 
-    /// Changes of the list of tools since the client's last list, so that a change between that list and a subscription is
+    /// Changes of a list since the client's last list, so that a change between that list and a subscription is
     /// not lost.
-    pub fn changes(&self) -> Changes {
-        Changes::new(self.listed.lock().clone(), self.outbox.clone(), self.over.subscribe())
+    pub fn changes(&self, list: RoleKind) -> Changes {
+        Changes::new(self.listed[list as usize].lock().clone(), self.outbox.clone(), self.over.subscribe())
+    }
+
+    /// The catalogue as the files are now, which a list of these shows to the client.
+    pub fn catalogue_for(&self, list: RoleKind) -> Arc<Catalogue> {
+        let service = self.service();
+        service.registry.refresh_if_changed();
+        self.listed[list as usize].lock().mark_unchanged();
+        service.keep_ready();
+        service.registry.catalogue()
     }
 
     /// Processes a line.
@@ -165,8 +177,10 @@ impl McpSession {
         match method {
             "tools/call" => {
                 let params = read(method, params, line)?;
-                return self.call(id, params);
+                return self.call(id, params, Shape::Tool);
             }
+            "resources/read" => return self.read_resource(id, read(method, params, line)?),
+            "prompts/get" => return self.get_prompt(id, read(method, params, line)?),
             "initialize" if !is_modern(method, params, line)? => {
                 let result = self.initialize(read(method, params, line)?);
                 self.outbox.send(&message::result(id, result));
@@ -184,13 +198,10 @@ impl McpSession {
         match (method, rules) {
             ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover(self.about()))),
             ("tools/list", _) => self.list(id, rules),
-            ("resources/read", _) => self.read_resource(id, rules, &read(method, params, line)?)?,
-            ("resources/list", _) => {
-                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resources": []}))));
-            }
-            ("resources/templates/list", _) => {
-                self.outbox.send(&message::result(id, Cacheable::new(rules, json!({"resourceTemplates": []}))));
-            }
+            ("resources/list", _) => self.list_resources(id, rules, read(method, params, line)?)?,
+            ("resources/templates/list", _) => self.list_templates(id, rules, &read(method, params, line)?)?,
+            ("prompts/list", _) => self.list_prompts(id, rules, &read(method, params, line)?)?,
+            ("completion/complete", _) => self.complete(id, rules, &read(method, params, line)?)?,
             ("logging/setLevel", Rules::Legacy) => {
                 let Level { level } = read(method, params, line)?;
                 let mut state = self.state.lock();
@@ -217,20 +228,25 @@ impl McpSession {
         state.last = LastTerms::default();
         drop(state);
         if is_first {
-            subscription::tell_unasked(self.outbox.clone(), self.changes());
+            for list in LISTS {
+                subscription::tell_unasked(list, self.outbox.clone(), self.changes(list));
+            }
         }
         result
     }
 
     fn list(&self, id: &RequestId, rules: Rules) {
-        self.service().registry.refresh_if_changed();
-        self.listed.lock().mark_unchanged();
-        self.service().keep_ready();
-        let line = tools::line(id, &self.service().registry.catalogue(), rules, self.has_envelope());
+        let line = tools::line(id, &self.catalogue_for(RoleKind::Tool), rules, self.has_envelope());
         self.outbox.send(&line);
     }
 
-    fn call(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), Refused> {
+    /// The rules for a request with this metadata.
+    pub fn rules(&self, meta: &RequestMetaObject) -> Result<Rules, Refused> {
+        self.state.lock().terms(&self.own, meta.clone()).map(|terms| terms.rules)
+    }
+
+    /// Starts a call, which is answered in this shape.
+    pub fn call(self: &Arc<Self>, id: &RequestId, params: CallParams, shape: Shape) -> Result<(), Refused> {
         let CallParams { name, arguments, responses, state, meta } = params;
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
         let Terms { rules, caller, client, level } = self.state.lock().terms(&self.own, meta)?;
@@ -238,9 +254,10 @@ impl McpSession {
         responses.as_ref().map_or(Ok(()), rounds::check)?;
         let number = self.running.lock().accept(id)?;
         let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
-        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, notifier };
+        let role = shape.role();
+        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
         if let Some(state) = state.filter(|_| rules == Rules::Modern) {
-            let prepared = self.service().prepared(&name, arguments.unwrap_or_default());
+            let prepared = self.service().prepared(role, &name, arguments.unwrap_or_default());
             let prepared = prepared.map_err(|fault| ErrorData::invalid_params(fault.message, None));
             let continued = prepared.and_then(|(tool, arguments)| {
                 self.continue_call(&tool, &arguments, &state, responses.unwrap_or_default(), reply)
@@ -256,6 +273,7 @@ impl McpSession {
             timeout: None,
             caller,
             key,
+            role,
             listener: Arc::new(reply),
             client,
             at_most: None,
@@ -271,7 +289,7 @@ impl McpSession {
     }
 
     /// Answers a call, unless the client cancelled it.
-    pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules) {
+    pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules, shape: &Shape) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
             (running.remove(id, number), running.is_empty())
@@ -279,17 +297,21 @@ impl McpSession {
         if !is_wanted {
             return;
         }
-        let line = self.answer_line(id, outcome, rules);
+        let most = self.service().config.mcp.max_result.0;
+        let line = match shape {
+            Shape::Tool => self.answer_line(id, outcome, rules, most),
+            Shape::Resource(shape) => resources::answer(id, outcome, rules, shape, most),
+            Shape::Prompt { description } => prompts::answer(id, outcome, rules, description.as_deref(), most),
+        };
         // While other calls run, answers are likely to be written together.
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
     }
 
-    fn answer_line(&self, id: &RequestId, outcome: &Outcome, rules: Rules) -> Vec<u8> {
+    fn answer_line(&self, id: &RequestId, outcome: &Outcome, rules: Rules, most: usize) -> Vec<u8> {
         let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
         let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
         let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
         let line = result::line(id, outcome, &outcome.metadata, &form);
-        let most = self.service().config.mcp.max_result.0;
         if line.len() <= most {
             return line;
         }
@@ -307,14 +329,36 @@ impl McpSession {
     fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) -> Result<(), Refused> {
         let number = self.running.lock().accept(id)?;
         let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
-        let listening = {
-            let mut open = self.listening.lock();
+        self.spawn(id, number, listen);
+        Ok(())
+    }
+
+    /// Answers a request with a line that takes a while, unless the client cancels it.
+    pub fn answer_later(
+        self: &Arc<Self>,
+        id: &RequestId,
+        line: impl Future<Output = Result<Vec<u8>, Refused>> + Send + 'static,
+    ) -> Result<(), Refused> {
+        let number = self.running.lock().accept(id)?;
+        let (session, own) = (Arc::clone(self), id.clone());
+        let answer = async move {
+            let line = line.await.unwrap_or_else(|error| message::error(&own, &error));
+            if session.running.lock().remove(&own, number) {
+                session.outbox.send(&line);
+            }
+        };
+        self.spawn(id, number, answer);
+        Ok(())
+    }
+
+    fn spawn(&self, id: &RequestId, number: u64, task: impl Future<Output = ()> + Send + 'static) {
+        let running = {
+            let mut open = self.tasks.lock();
             // Cancelled ones would stay in the set until the session ends.
             while open.try_join_next().is_some() {}
-            open.spawn(listen)
+            open.spawn(task)
         };
-        self.running.lock().set(id, number, Running::Subscription(listening));
-        Ok(())
+        self.running.lock().set(id, number, Running::Task(running));
     }
 
     fn notified(&self, method: &str, params: Option<&RawValue>) {
@@ -324,7 +368,7 @@ impl McpSession {
         let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
         match self.running.lock().cancel(&request_id) {
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
-            Some(Running::Subscription(listening)) => listening.abort(),
+            Some(Running::Task(task)) => task.abort(),
             Some(Running::Accepted) | None => {}
         }
     }
@@ -341,8 +385,8 @@ impl McpSession {
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.
     pub async fn drained(&self) {
         self.session.idle().await;
-        let mut listening = std::mem::take(&mut *self.listening.lock());
-        while listening.join_next().await.is_some() {}
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        while tasks.join_next().await.is_some() {}
         self.outbox.caught_up().await;
     }
 
@@ -400,8 +444,10 @@ fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line
         }
         let shape = match method {
             "tools/call" => "{\"name\": string, \"arguments\"?: object, \"_meta\"?: object}",
-            "tools/list" | "resources/list" | "resources/templates/list" => "{\"cursor\"?: string}",
+            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => "{\"cursor\"?: string}",
             "resources/read" => "{\"uri\": string}",
+            "prompts/get" => "{\"name\": string, \"arguments\"?: {name: string}}",
+            "completion/complete" => "{\"ref\": {\"type\": \"ref/prompt\", \"name\"} or {\"type\": \"ref/resource\", \"uri\"}, \"argument\": {\"name\", \"value\"}}",
             "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
             _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),
         };

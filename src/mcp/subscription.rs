@@ -8,13 +8,21 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::message;
-use super::session::McpSession;
+use super::session::{LISTS, McpSession};
 use crate::process::Outbox;
+use crate::registry::RoleKind;
 
 /// Unread bytes beyond which changes are announced later.
 const MAX_UNREAD: usize = 64 << 10;
 
-const LIST_CHANGED: &str = "notifications/tools/list_changed";
+/// The notification that a list has changed.
+const fn list_changed(list: RoleKind) -> &'static str {
+    match list {
+        RoleKind::Tool => "notifications/tools/list_changed",
+        RoleKind::Resource => "notifications/resources/list_changed",
+        RoleKind::Prompt => "notifications/prompts/list_changed",
+    }
+}
 
 /// The key of a subscription's id in `_meta`.
 const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -55,10 +63,10 @@ impl Changes {
 }
 
 /// Announces changes until the session is over.
-pub(super) fn tell_unasked(outbox: Outbox, mut changes: Changes) {
+pub(super) fn tell_unasked(list: RoleKind, outbox: Outbox, mut changes: Changes) {
     tokio::spawn(async move {
         while changes.next().await.is_some() {
-            outbox.send(&message::notification(LIST_CHANGED, json!({})));
+            outbox.send(&message::notification(list_changed(list), json!({})));
         }
     });
 }
@@ -70,10 +78,23 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
     let meta = json!({ID_KEY: id});
     let acknowledged = json!({"notifications": accepted, "_meta": meta});
     outbox.send(&message::notification("notifications/subscriptions/acknowledged", acknowledged));
-    let mut changes = session.changes();
-    while changes.next().await.is_some() {
-        if accepted.tools_list_changed == Some(true) {
-            outbox.send(&message::notification(LIST_CHANGED, json!({"_meta": meta})));
+    let is_asked_for = |list: RoleKind| match list {
+        RoleKind::Tool => accepted.tools_list_changed,
+        RoleKind::Resource => accepted.resources_list_changed,
+        RoleKind::Prompt => accepted.prompts_list_changed,
+    };
+    let [mut tools, mut resources, mut prompts] = LISTS.map(|list| session.changes(list));
+    loop {
+        let (list, changed) = tokio::select! {
+            changed = tools.next() => (RoleKind::Tool, changed),
+            changed = resources.next() => (RoleKind::Resource, changed),
+            changed = prompts.next() => (RoleKind::Prompt, changed),
+        };
+        if changed.is_none() {
+            break;
+        }
+        if is_asked_for(list) == Some(true) {
+            outbox.send(&message::notification(list_changed(list), json!({"_meta": meta})));
         }
     }
     let meta = json!({ID_KEY: id, "io.modelcontextprotocol/serverInfo": session.about().server_info});

@@ -1,6 +1,6 @@
 //! One snapshot of all tools: the tool files with their settings and their tools, by both names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,8 @@ use crate::config::builtin::ALIASES;
 use crate::config::tool::{LargeResult, Protocol};
 use crate::config::{Config, EffectiveTool, FunctionSettings};
 use crate::discovery::{
-    FolderProblem, Function, JsonSchema, Kind, Scan, SourceId, Status, ToolFile, resolve_collisions, resolve_overrides,
+    FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, Status, ToolFile, resolve_collisions,
+    resolve_overrides,
 };
 
 /// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
@@ -130,6 +131,29 @@ fn name_functions(file: &mut ToolFile, config: &Config) {
     }
 }
 
+/// The role of a function that a call is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RoleKind {
+    /// A tool.
+    #[default]
+    Tool,
+    /// A resource.
+    Resource,
+    /// A prompt.
+    Prompt,
+}
+
+impl RoleKind {
+    /// Its word in lists.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
 /// One callable function.
 #[derive(Debug)]
 pub struct Tool {
@@ -150,6 +174,31 @@ impl Tool {
     /// The function as it was read.
     pub fn function(&self) -> &Function {
         &self.entry.file.functions[self.place]
+    }
+
+    /// The name of a prompt for clients.
+    pub fn prompt_name(&self) -> &str {
+        match &self.function().role {
+            Role::Prompt(Presented { name: Some(name), .. }) => name,
+            _ => &self.mcp_name,
+        }
+    }
+
+    /// The address of a resource.
+    pub fn uri(&self) -> Option<&str> {
+        match &self.function().role {
+            Role::Resource { uri, .. } => Some(uri),
+            _ => None,
+        }
+    }
+
+    /// The role of the function.
+    pub fn role_kind(&self) -> RoleKind {
+        match self.function().role {
+            Role::Tool => RoleKind::Tool,
+            Role::Resource { .. } => RoleKind::Resource,
+            Role::Prompt(_) => RoleKind::Prompt,
+        }
     }
 
     /// The text for models.
@@ -197,6 +246,10 @@ pub struct Catalogue {
     pub files: Vec<Arc<FileEntry>>,
     /// The tools, sorted by name, those of broken files too.
     pub tools: Vec<Arc<Tool>>,
+    /// The functions that are resources, sorted by name.
+    pub resources: Vec<Arc<Tool>>,
+    /// The functions that are prompts, sorted by name.
+    pub prompts: Vec<Arc<Tool>>,
     /// Folders that could not be read.
     pub problems: Vec<FolderProblem>,
     by_name: HashMap<String, usize>,
@@ -220,7 +273,9 @@ impl Catalogue {
             let settings = settings_of(&file, config);
             catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
         }
-        catalogue.tools.sort_by(|left, right| left.name.cmp(&right.name));
+        for list in [&mut catalogue.tools, &mut catalogue.resources, &mut catalogue.prompts] {
+            list.sort_by(|left, right| left.name.cmp(&right.name));
+        }
         for (place, tool) in catalogue.tools.iter().enumerate() {
             // A ready file wins over a broken one of the same name.
             for name in [&tool.name, &tool.mcp_name] {
@@ -248,7 +303,12 @@ impl Catalogue {
         let pack = &entry.file.pack;
         for (place, function) in entry.file.functions.iter().enumerate() {
             let (name, mcp_name) = entry.file.names_of(&function.name);
-            self.tools.push(Arc::new(Tool {
+            let list = match function.role {
+                Role::Tool => &mut self.tools,
+                Role::Resource { .. } => &mut self.resources,
+                Role::Prompt(_) => &mut self.prompts,
+            };
+            list.push(Arc::new(Tool {
                 name,
                 mcp_name,
                 settings: config.function(pack, &function.name, &entry.settings, function.declared.as_deref()),
@@ -269,6 +329,29 @@ impl Catalogue {
     /// Tools that can be called.
     pub fn ready(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.iter().filter(|tool| tool.entry.file.is_ready())
+    }
+
+    /// Resources that can be read.
+    pub fn ready_resources(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.resources.iter().filter(|resource| resource.entry.file.is_ready())
+    }
+
+    /// Prompts that can be asked for. Of those with one name, the first by their full names is served.
+    pub fn ready_prompts(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        let mut seen = HashSet::new();
+        let ready = self.prompts.iter().filter(|prompt| prompt.entry.file.is_ready());
+        ready.filter(move |prompt| seen.insert(prompt.prompt_name()))
+    }
+
+    /// Finds a function with a role by its full name, and a tool by either of its names.
+    pub fn resolve_as(&self, role: RoleKind, name: &str) -> Result<&Arc<Tool>, NotFound> {
+        let list = match role {
+            RoleKind::Tool => return self.resolve(name),
+            RoleKind::Resource => &self.resources,
+            RoleKind::Prompt => &self.prompts,
+        };
+        let place = list.binary_search_by(|function| function.name.as_str().cmp(name));
+        place.map(|place| &list[place]).map_err(|_| self.not_found(name))
     }
 
     /// Finds a tool by either of its names.

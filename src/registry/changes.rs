@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::catalogue::{Catalogue, FileEntry, Tool};
+use super::catalogue::{Catalogue, FileEntry, RoleKind, Tool};
 use crate::config::origin::Diagnosis;
 use crate::config::tool::Effects;
-use crate::discovery::{JsonSchema, Kind, SourceId, Status, ToolFile};
+use crate::discovery::{JsonSchema, Kind, Role, SourceId, Status, ToolFile};
 
 /// Logs what was added, changed and removed.
 pub(super) fn log_changes(before: &Catalogue, after: &Catalogue) {
@@ -67,9 +67,17 @@ fn log_entry(entry: &FileEntry, is_new: bool) {
 }
 
 /// Whether clients see the same list. Compared part by part: the whole list would be megabytes of text.
-pub(super) fn look_alike(before: &Catalogue, after: &Catalogue) -> bool {
-    // Both are sorted by name.
-    before.ready().map(|tool| listed(tool)).eq(after.ready().map(|tool| listed(tool)))
+pub(super) fn look_alike(role: RoleKind, before: &Catalogue, after: &Catalogue) -> bool {
+    // All are sorted by name.
+    match role {
+        RoleKind::Tool => before.ready().map(|tool| listed(tool)).eq(after.ready().map(|tool| listed(tool))),
+        RoleKind::Resource => {
+            before.ready_resources().map(|one| listed(one)).eq(after.ready_resources().map(|one| listed(one)))
+        }
+        RoleKind::Prompt => {
+            before.ready_prompts().map(|one| listed(one)).eq(after.ready_prompts().map(|one| listed(one)))
+        }
+    }
 }
 
 /// What clients see of a tool.
@@ -81,6 +89,7 @@ struct Listed<'a> {
     output_schema: Option<&'a str>,
     effects: Effects,
     policy: Map<String, Value>,
+    role: &'a Role,
 }
 
 fn listed(tool: &Tool) -> Listed<'_> {
@@ -91,6 +100,7 @@ fn listed(tool: &Tool) -> Listed<'_> {
         output_schema: tool.advertised().map(JsonSchema::text),
         effects: tool.settings.effects.value,
         policy: tool.settings.policy.as_json(),
+        role: &tool.function().role,
     }
 }
 

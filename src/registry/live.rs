@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::asking::{AskSignal, Asking};
-use super::catalogue::{Catalogue, FileEntry, Tool};
+use super::catalogue::{Catalogue, FileEntry, RoleKind, Tool};
 use super::changes::{MissingExecutables, add_missing, keep_listed, log_changes, log_contents, look_alike};
 use super::last_good::LastGood;
 use super::lookup::NotFound;
@@ -37,8 +37,8 @@ pub struct Registry {
     /// What executables answered in this run.
     asked: Mutex<Answers>,
     asking: Arc<AskSignal>,
-    /// Counts the changes that clients see in a list of the tools.
-    announced: watch::Sender<u64>,
+    /// Counts the changes that clients see, for each list.
+    announced: [watch::Sender<u64>; 3],
     /// The environment variables that programs do not inherit: configured secrets, and secrets that tools declare.
     pub env_filter: EnvFilter,
 }
@@ -72,7 +72,7 @@ impl Registry {
             refined: Refined::default(),
             asked: Mutex::default(),
             asking: Arc::default(),
-            announced: watch::Sender::new(0),
+            announced: [(); 3].map(|()| watch::Sender::new(0)),
             env_filter: EnvFilter::of(environment),
         };
         registry.env_filter.add(registry.config.secret_variables());
@@ -102,22 +102,27 @@ impl Registry {
         &self.config.tools.value
     }
 
-    /// Changes whenever clients would see another list of tools.
-    pub fn announcements(&self) -> watch::Receiver<u64> {
-        self.announced.subscribe()
+    /// Changes whenever clients would see another list of these.
+    pub fn announcements(&self, listed: RoleKind) -> watch::Receiver<u64> {
+        self.announced[listed as usize].subscribe()
     }
 
     /// Finds a tool as its file is now. Every call comes here, so only that tool's own files are looked at; for a name that
     /// is unknown or broken, all files are.
     pub fn find(&self, name: &str) -> Result<Arc<Tool>, NotFound> {
-        if let Ok(tool) = self.catalogue().resolve(name)
+        self.find_as(RoleKind::Tool, name)
+    }
+
+    /// The same for a function with any role.
+    pub fn find_as(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, NotFound> {
+        if let Ok(tool) = self.catalogue().resolve_as(role, name)
             && tool.entry.file.is_ready()
             && tool.entry.is_current()
         {
             return Ok(Arc::clone(tool));
         }
         self.refresh_if_changed();
-        self.catalogue().resolve(name).cloned()
+        self.catalogue().resolve_as(role, name).cloned()
     }
 
     /// Reads all tool files again if one of them or a folder changed. Returns whether it did.
@@ -249,8 +254,10 @@ impl Registry {
         let before = std::mem::replace(&mut *self.current.write(), fresh);
         log_changes(&before.catalogue, &after);
         self.asking.wake.notify_one();
-        if !look_alike(&before.catalogue, &after) {
-            self.announced.send_modify(|count| *count += 1);
+        for listed in [RoleKind::Tool, RoleKind::Resource, RoleKind::Prompt] {
+            if !look_alike(listed, &before.catalogue, &after) {
+                self.announced[listed as usize].send_modify(|count| *count += 1);
+            }
         }
     }
 

@@ -14,7 +14,7 @@ mod tests;
 mod watching_tests;
 
 pub use asking::{Asking, Asks, keep_asking};
-pub use catalogue::{Catalogue, FileEntry, KIND_WORDS, Serving, Tool};
+pub use catalogue::{Catalogue, FileEntry, KIND_WORDS, RoleKind, Serving, Tool};
 pub use live::Registry;
 pub use lookup::{Filter, NotFound};
 pub use watching::Watching;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::RoleKind;
 use super::last_good::LastGood;
 use super::{NotFound, Registry};
 use crate::config::{Config, ConfigOptions};
@@ -208,7 +209,7 @@ fn only_changes_of_the_list_are_announced() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "greet.py", TOOL);
     let registry = open(folder.path());
-    let mut heard = registry.announcements();
+    let mut heard = registry.announcements(RoleKind::Tool);
     let mut announces = |name: &str, text: &str| {
         write(folder.path(), name, text);
         assert!(registry.refresh_if_changed(), "{text}");
@@ -317,7 +318,7 @@ fn a_broken_edit_leaves_the_last_good_version_in_force() {
     write(folder.path(), "greet.py", &format!("import words\n{TOOL}"));
     write(folder.path(), "words.py", "X = 1\n");
     let registry = open(folder.path());
-    let heard = registry.announcements();
+    let heard = registry.announcements(RoleKind::Tool);
     let good = registry.find("greet.hello").unwrap();
     for broken in ["def hello(:\n", "# /// script\n", "def hello(name: \n    return\n"] {
         write(folder.path(), "greet.py", broken);

@@ -189,7 +189,7 @@ class Lists(unittest.TestCase):
         write_tool(tools, "inner", "def well() -> int:\n    return 1\n", header="")
         write_tool(tools, "broken", "def gone(:\n")
         rows = json.loads(run("list", "--json", "--tools", tools).stdout)
-        keys = {"name", "mcp_name", "pack", "kind", "status", "reason", "description", "origin"}
+        keys = {"name", "mcp_name", "pack", "kind", "role", "uri", "status", "reason", "description", "origin"}
         self.assertEqual({frozenset(row) for row in rows}, {frozenset(keys)})
         by_name = {row["name"]: row for row in rows}
         self.assertEqual(set(by_name), {"good.well", "inner.well", "broken.gone"})

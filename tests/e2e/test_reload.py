@@ -54,9 +54,9 @@ class Announced(unittest.IsolatedAsyncioTestCase):
         folder = scratch(self)
         write_tool(folder, "greet", hello())
         async with connected(folder, mode="2026-07-28") as hostler:
-            async with hostler.client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
+            async with hostler.client.listen(tools_list_changed=True, resource_subscriptions=["a://b"]) as changes:
                 self.assertTrue(changes.honored.tools_list_changed)
-                self.assertFalse(changes.honored.prompts_list_changed)
+                self.assertFalse(changes.honored.resource_subscriptions)
                 self.assertEqual(set(await hostler.tools()), {"greet_hello"})
                 write_tool(folder, "greet", hello(more="def bye(): ...\n"))
                 await asyncio.wait_for(anext(aiter(changes)), PATIENCE)

@@ -10,7 +10,7 @@ use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
 use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
-use crate::discovery::{Function, JsonSchema};
+use crate::discovery::{Function, JsonSchema, Role};
 use crate::pep723::is_identifier;
 
 type Schema = Map<String, Value>;
@@ -99,6 +99,7 @@ impl Printed {
             description: description.map(str::to_owned),
             input_schema: JsonSchema::of(&input),
             output_schema: output.as_ref().map(JsonSchema::of),
+            role: Role::Tool,
             is_async: false,
             line: 0,
             declared,

@@ -11,10 +11,11 @@ use super::docstring::Docstring;
 use super::fields::{FieldInfo, literal};
 use super::known_types::{KnownType, Side};
 use super::module::{Module, Named, docstring_of, name_of};
+use super::roles::{assign, is_marked};
 use super::schema::{Schema, admits_anything, nullable, of_type, schema};
 use super::syntax::Lines;
 use super::types::{Hints, elements};
-use crate::discovery::{Function, JsonSchema};
+use crate::discovery::{Function, JsonSchema, Role};
 use crate::outcome::wrapped_schema;
 use crate::pep723::is_identifier;
 
@@ -80,10 +81,17 @@ pub(super) fn public_functions<'a>(module: &mut Module<'a>) -> Vec<&'a StmtFunct
         let what = format!("`__all__` is computed, so {rest}");
         module.warn(line, "exports", what, "write the names as a list of strings");
     }
-    let public = match module.exports.names.clone() {
+    let mut public: Vec<_> = match module.exports.names.clone() {
         None => functions.into_iter().filter(|function| !function.name.starts_with('_')).collect(),
         Some(names) => listed(module, &functions, &names),
     };
+    // What a decorator marks needs no other sign.
+    let unlisted = module.functions().into_iter().filter(|function| {
+        let is_listed = public.iter().any(|other: &&StmtFunctionDef| std::ptr::eq(*other, *function));
+        !is_listed && is_marked(module, function)
+    });
+    public.extend(unlisted.collect::<Vec<_>>());
+    public.sort_by_key(|function| function.range.start());
     let (callable, strange): (Vec<_>, Vec<_>) = public.into_iter().partition(|function| is_identifier(&function.name));
     for function in strange {
         let what = format!("`{}` is not a valid tool name", function.name);
@@ -108,8 +116,8 @@ fn listed<'a>(
     functions.iter().filter(is_listed).copied().collect()
 }
 
-/// Describes a public function, with a warning about `*args`.
-pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Function {
+/// Describes a public function, with a warning about `*args`. `None` if it cannot be served, with a warning that says why.
+pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDef) -> Option<Function> {
     if let Some(rest) = &function.parameters.vararg {
         let what = format!(
             "`{}` has the parameter *{}, which stays empty: arguments are passed by name",
@@ -118,7 +126,7 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
         module.warn(module.lines.of_node(&**rest), "star-args", what, "use a list instead");
     }
     let docs = docstring_of(&function.body).map(Docstring::parse).unwrap_or_default();
-    Function {
+    let mut described = Function {
         name: function.name.to_string(),
         input_schema: JsonSchema::of(&input_schema(module, function, &docs)),
         output_schema: output_schema(module, function, docs.returns.as_deref()).as_ref().map(JsonSchema::of),
@@ -126,8 +134,10 @@ pub(super) fn describe<'a>(module: &mut Module<'a>, function: &'a StmtFunctionDe
         line: module.lines.of_node(&function.name),
         summary: docs.summary,
         description: docs.description,
+        role: Role::Tool,
         declared: None,
-    }
+    };
+    assign(module, function, &mut described).then_some(described)
 }
 
 fn input_schema<'a>(module: &Module<'a>, function: &'a StmtFunctionDef, docs: &Docstring) -> Schema {

@@ -9,6 +9,7 @@ mod known_types;
 mod live;
 mod model;
 mod module;
+mod roles;
 mod schema;
 mod syntax;
 mod types;
@@ -162,7 +163,7 @@ pub fn syntax_tree(source: &str) -> Option<Parsed<ModModule>> {
 fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>, described: Live) -> bool {
     let mut module = Module::read(source, parsed.suite()).with_live(described);
     let public = public_functions(&mut module);
-    file.functions = public.into_iter().map(|function| describe(&mut module, function)).collect();
+    file.functions = public.into_iter().filter_map(|function| describe(&mut module, function)).collect();
     file.description = module.docstring.and_then(|text| Docstring::parse(text).summary);
     if let Some(error) = syntax_error(source, parsed) {
         file.break_with(Some(module.lines.at(error.range.start)), error.reason);
@@ -184,7 +185,8 @@ fn describe_module(file: &mut ToolFile, source: &str, parsed: &Parsed<ModModule>
         }
         None => {}
     }
-    if file.functions.is_empty() && file.is_ready() {
+    let has_refused = module.warnings.iter().any(|warning| warning.rule == roles::RULE);
+    if file.functions.is_empty() && file.is_ready() && !has_refused {
         let fix = "define one without a leading underscore, or name it in `__all__`";
         module.warn(1, "no-tools", "no public functions", fix);
     }

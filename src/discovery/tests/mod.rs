@@ -7,6 +7,7 @@ mod folders;
 mod hints;
 mod live;
 mod results;
+mod roles;
 mod sizes;
 
 mod types;

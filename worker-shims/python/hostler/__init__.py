@@ -11,6 +11,8 @@
     hostler.roots()                   the folders that the client works in
     return hostler.Image("plot.png")  what a model is to see; Audio for sounds, File for other files
     return ["See", hostler.Link(uri)]  texts, images, files and links, in this order
+    @hostler.resource("notes://{id}") what applications read, instead of a tool
+    @hostler.prompt                   what people choose, instead of a tool
 
 What asks waits for the answer on its own thread, whichever that is. In an `async def` it holds up the
 event loop meanwhile: write `await asyncio.to_thread(hostler.elicit, …)`.
@@ -29,7 +31,7 @@ _lines = allocate_lock()
 
 __all__ = [
     "Answer", "Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
-    "host_config", "llm", "log", "progress", "refresh", "roots", "secret", "status", "tools",
+    "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "roots", "secret", "status", "tools",
 ]
 
 
@@ -72,6 +74,32 @@ class NotSupported(ToolError):
     @property
     def capability(self):
         return (self.data or {}).get("capability")
+
+
+def resource(uri, *, name=None, title=None, description=None, mime_type=None):
+    """Make a function a resource: `@hostler.resource("notes://{id}")`. Its parameters are the variables of the URI; it returns
+    text, bytes, a File, or anything JSON. hostler reads the decorator without running it, so its arguments are literals."""
+    if not isinstance(uri, str):
+        raise TypeError('hostler.resource needs a URI: @hostler.resource("notes://{id}")')
+    return lambda function: _marked(function, ("resource", mime_type))
+
+
+def prompt(name=None, *, title=None, description=None):
+    """Make a function a prompt: `@hostler.prompt`. Its parameters are the prompt's arguments; it returns text, an image, or a list
+    of them and of messages such as {"role": "assistant", "content": "Hello"}."""
+    if callable(name):
+        return _marked(name, ("prompt", None))
+    return lambda function: _marked(function, ("prompt", None))
+
+
+def _marked(function, mark):
+    from hostler_worker.loading import MARK
+
+    try:
+        setattr(function, MARK, mark)
+    except AttributeError:
+        pass  # a callable without attributes; hostler has read the decorator
+    return function
 
 
 class _Config(Mapping):

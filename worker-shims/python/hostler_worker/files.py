@@ -175,10 +175,15 @@ def figure_object(drawn):
 
 
 def typed(function, data):
-    """Bytes of a function that says what they are, `-> Annotated[bytes, "image/png"]`, as a file; others as they are."""
+    """Bytes of a function that says what they are, `-> Annotated[bytes, "image/png"]`, as a file, and those of a resource;
+    others as they are."""
     from .convert import annotations_of
+    from .loading import MARK
     from .types import Builder
 
+    kind, mime_type = getattr(function, MARK, None) or (None, None)
+    if kind == "resource":
+        return File(data, mime_type)
     inner = function
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__

@@ -5,6 +5,7 @@ import sys
 
 from .state import state
 
+MARK = "__hostler__"  # what `hostler.resource` and `hostler.prompt` leave on a function
 PREFIX = "_hostler_tool_"  # shadows nothing anybody imports
 _NEWLOCALS = 0x2  # set on the code of functions, not on that of class bodies
 
@@ -84,9 +85,12 @@ def _tools(module, code):
     names = getattr(module, "__all__", None)
     if not isinstance(names, (list, tuple)):
         names = [name for name in made_here if not name.startswith("_")]
+    # Resources and prompts need no other sign than their decorator.
+    names = dict.fromkeys(name for name in names if isinstance(name, str))
+    names.update((name, None) for name in made_here if getattr(getattr(module, name, None), MARK, None) is not None)
     found = {}
     for name in names:
-        value = getattr(module, name, None) if isinstance(name, str) else None
+        value = getattr(module, name, None)
         if callable(value) and not isinstance(value, type) and (
             name in made_here or getattr(value, "__module__", None) == module.__name__
         ):

@@ -20,6 +20,32 @@ class Loading(ShimTest):
         self.assertEqual(result["features"], ["cancel", "progress", "output", "describe", "concurrent", "interrupt", "stack"])
         self.assertRegex(result["python"], r"^3\.\d+\.\d+$")
 
+    def test_marked_functions_are_served_whatever_their_names(self):
+        source = """
+            import functools, hostler
+            __all__ = ["tool"]
+            def tool(): return [_note("7"), _greet("x")]
+            @hostler.resource("notes://{id}", mime_type="image/png")
+            def _note(id): return "note " + id
+            @hostler.prompt
+            def _greet(who): return "Hi " + who
+            @hostler.prompt("other", title="Other")
+            @functools.lru_cache
+            def later(): return 1
+            @hostler.resource("raw://x", mime_type="image/png")
+            def raw(): return b"x"
+            def hidden(): pass
+        """
+        self.assertEqual(sorted(self.functions(source)), ["_greet", "_note", "later", "raw", "tool"])
+        worker = self.worker(source)
+        self.assertEqual(worker.call("tool")["result"], ["note 7", "Hi x"], "the decorator returns the function")
+        self.assertEqual(worker.call("later")["result"], 1)
+        self.assertEqual(worker.call("raw")["result"], {"mime_type": "image/png", "base64": "eA=="})
+
+    def test_a_decorator_without_its_uri_says_what_to_write(self):
+        worker = self.start(self.file("import hostler\n@hostler.resource\ndef f(): pass\n"))
+        self.assertIn("@hostler.resource", worker.hello()["error"]["message"])
+
     def test_other_protocol(self):
         worker = self.start(self.file("print('imported')\n"))
         self.fault(worker.hello(protocol=2), -32602, "protocol 1")

@@ -198,3 +198,65 @@ def trigger_tool_change() -> str:
     late = pathlib.Path(__file__).with_name(f"late{time.time_ns()}.py")
     late.write_text("def tool() -> int:\n    \"\"\"Return one.\"\"\"\n    return 1\n")
     return late.name
+
+
+@hostler.resource("test://static-text", mime_type="text/plain")
+def static_text() -> str:
+    """A text."""
+    return "This is the content of the static text resource."
+
+
+@hostler.resource("test://static-binary", mime_type="image/png")
+def static_binary() -> bytes:
+    """An image."""
+    return PNG
+
+
+@hostler.resource("test://watched-resource", mime_type="text/plain")
+def watched_resource() -> str:
+    """A text that somebody may watch."""
+    return "Nothing happened."
+
+
+@hostler.resource("test://template/{id}/data", mime_type="application/json")
+def template(id: str) -> dict[str, object]:
+    """Data by id."""
+    return {"id": id, "templateTest": True, "data": "Data for ID: " + id}
+
+
+@hostler.prompt
+def simple_prompt() -> str:
+    """A prompt without arguments."""
+    return "This is a simple prompt for testing."
+
+
+@hostler.prompt
+def prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """A prompt with two arguments."""
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@hostler.prompt
+def prompt_with_embedded_resource(resourceUri: str):
+    """A prompt with a file."""
+    return [hostler.File(b"Embedded resource content for testing.", "text/plain"), "Please process the embedded resource above."]
+
+
+@hostler.prompt
+def prompt_with_image():
+    """A prompt with an image."""
+    return [hostler.Image(PNG), "Please analyze the image above."]
+
+
+@hostler.prompt
+def input_required_result_prompt() -> str:
+    """A prompt that asks its user."""
+    wanted = _form(context={"type": "string"})
+    return "Use this: " + hostler.elicit("What context should the prompt use?", wanted, key="user_context").data["context"]
+
+
+def trigger_prompt_change() -> str:
+    """Add a prompt."""
+    late = pathlib.Path(__file__).with_name(f"late{time.time_ns()}.py")
+    late.write_text("import hostler\n\n@hostler.prompt\ndef prompt() -> str:\n    \"\"\"A late prompt.\"\"\"\n    return 'late'\n")
+    return late.name

@@ -1,0 +1,116 @@
+//! Functions that are no tools, because a decorator says so: `@hostler.resource("notes://{id}")`, `@hostler.prompt`.
+
+use ruff_python_ast::{Arguments, Decorator, Expr, StmtFunctionDef};
+use serde_json::Value;
+
+use super::module::Module;
+use crate::config::origin::Diagnosis;
+use crate::discovery::{Function, Presented, Role, UriTemplate};
+
+/// The rule of `check` about them.
+pub(super) const RULE: &str = "role";
+
+/// Whether a decorator makes a function a resource or a prompt.
+pub(super) fn is_marked(module: &Module<'_>, function: &StmtFunctionDef) -> bool {
+    function.decorator_list.iter().any(|decorator| kind_of(module, decorator).is_some())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Resource,
+    Prompt,
+}
+
+fn kind_of(module: &Module<'_>, decorator: &Decorator) -> Option<Kind> {
+    let called = decorator.expression.as_call_expr().map_or(&decorator.expression, |call| &call.func);
+    match module.outside_name(called)?.as_str() {
+        "hostler.resource" => Some(Kind::Resource),
+        "hostler.prompt" => Some(Kind::Prompt),
+        _ => None,
+    }
+}
+
+/// Gives a described function the role of its decorator. Returns whether it can be served; otherwise a warning says why not.
+pub(super) fn assign(module: &mut Module<'_>, node: &StmtFunctionDef, function: &mut Function) -> bool {
+    let mut found = node.decorator_list.iter().filter_map(|decorator| Some((decorator, kind_of(module, decorator)?)));
+    let Some((decorator, kind)) = found.next() else { return true };
+    let line = module.lines.of_node(decorator);
+    let arguments = decorator.expression.as_call_expr().map(|call| &call.arguments);
+    let role = match kind {
+        _ if found.next().is_some() => {
+            Err(Diagnosis::new("a function is one resource or one prompt", "write two functions"))
+        }
+        Kind::Resource => resource(arguments, function),
+        Kind::Prompt => prompt(arguments).map(Role::Prompt),
+    };
+    match role {
+        Ok(role) => {
+            function.role = role;
+            // Clients get contents and messages, which have no schema.
+            function.output_schema = None;
+            if let Some(text) = arguments.and_then(|arguments| keyword(arguments, "description")) {
+                (function.summary, function.description) = (Some(text.clone()), Some(text));
+            }
+            true
+        }
+        Err(Diagnosis { what, fix }) => {
+            module.warn(line, RULE, format!("`{}` is not served: {what}", function.name), &fix);
+            false
+        }
+    }
+}
+
+fn resource(arguments: Option<&Arguments>, function: &Function) -> Result<Role, Diagnosis> {
+    let usage = || Diagnosis::new("the decorator needs a URI", "write `@hostler.resource(\"notes://{id}\")`");
+    let arguments = arguments.ok_or_else(usage)?;
+    let uri = first(arguments, "uri").ok_or_else(usage)?;
+    let uri = uri.as_string_literal_expr().ok_or_else(|| {
+        Diagnosis::new("its URI is computed, so it is not known before the file runs", "write it as a string")
+    })?;
+    let uri = uri.value.to_str().to_owned();
+    let template = UriTemplate::parse(&uri)?;
+    let (parameters, required) = parameters_of(function);
+    if let Some(unknown) = template.names().find(|name| !parameters.iter().any(|known| known == name)) {
+        let fix = format!("add the parameter `{unknown}`, or correct the URI");
+        return Err(Diagnosis::new(format!("`{{{unknown}}}` in its URI is not a parameter"), fix));
+    }
+    if let Some(missing) = required.iter().find(|name| !template.names().any(|known| known == name.as_str())) {
+        let fix = format!("write `{{{missing}}}` in the URI, or give the parameter a default");
+        return Err(Diagnosis::new(format!("the parameter `{missing}` is not in its URI"), fix));
+    }
+    let presented = Presented { name: keyword(arguments, "name"), title: keyword(arguments, "title") };
+    Ok(Role::Resource { uri, mime_type: keyword(arguments, "mime_type"), presented })
+}
+
+fn prompt(arguments: Option<&Arguments>) -> Result<Presented, Diagnosis> {
+    let Some(arguments) = arguments else { return Ok(Presented::default()) };
+    let name = match first(arguments, "name") {
+        None => None,
+        Some(Expr::StringLiteral(name)) => Some(name.value.to_str().to_owned()),
+        Some(_) => {
+            let what = "its name is computed, so it is not known before the file runs";
+            return Err(Diagnosis::new(what, "write it as a string"));
+        }
+    };
+    Ok(Presented { name, title: keyword(arguments, "title") })
+}
+
+/// The names of a function's parameters, and of those that must be given.
+fn parameters_of(function: &Function) -> (Vec<String>, Vec<String>) {
+    let schema = function.input_schema.read();
+    let names = |value: Option<&Value>| match value {
+        Some(Value::Object(all)) => all.keys().cloned().collect(),
+        Some(Value::Array(all)) => all.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    (names(schema.get("properties")), names(schema.get("required")))
+}
+
+/// The first argument of a call, by place or by name.
+fn first<'a>(arguments: &'a Arguments, name: &str) -> Option<&'a Expr> {
+    arguments.args.first().or_else(|| arguments.find_keyword(name).map(|keyword| &keyword.value))
+}
+
+fn keyword(arguments: &Arguments, name: &str) -> Option<String> {
+    Some(arguments.find_keyword(name)?.value.as_string_literal_expr()?.value.to_str().to_owned())
+}

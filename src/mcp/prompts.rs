@@ -1,0 +1,262 @@
+//! `prompts/…` and `completion/complete`: functions that a person chooses, and the values of their arguments.
+
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use rmcp::model::{ContentBlock, Prompt, PromptArgument, PromptMessage, RequestId, RequestMetaObject, Role};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::arguments::{completions, converted};
+use super::blocks::taken_apart;
+use super::call::{self, CallParams, Shape};
+use super::lifecycle::Rules;
+use super::message;
+use super::resources::{Cacheable, ListParams, failed, page, too_long};
+use super::rounds::Responses;
+use super::session::McpSession;
+use crate::discovery::{Presented, Role as Served};
+use crate::outcome::{Code, Fault, Outcome};
+use crate::registry::{RoleKind, Tool};
+
+/// The parameters of `prompts/get`.
+#[derive(Deserialize)]
+pub(super) struct GetParams {
+    name: String,
+    #[serde(default, deserialize_with = "call::or_default")]
+    arguments: Map<String, Value>,
+    #[serde(rename = "inputResponses", default)]
+    responses: Option<Responses>,
+    #[serde(rename = "requestState", default)]
+    state: Option<String>,
+    #[serde(rename = "_meta", default, deserialize_with = "call::or_default")]
+    meta: RequestMetaObject,
+}
+
+/// The parameters of `completion/complete`.
+#[derive(Deserialize)]
+pub(super) struct CompleteParams {
+    #[serde(rename = "ref")]
+    reference: Reference,
+    argument: Argument,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Reference {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
+#[derive(Deserialize)]
+struct Argument {
+    name: String,
+    value: String,
+}
+
+impl McpSession {
+    /// Answers `prompts/list`.
+    pub(super) fn list_prompts(&self, id: &RequestId, rules: Rules, params: &ListParams) -> Result<(), ErrorData> {
+        let catalogue = self.catalogue_for(RoleKind::Prompt);
+        let mut prompts: Vec<Prompt> = catalogue.ready_prompts().map(|prompt| described(prompt)).collect();
+        prompts.sort_by(|left, right| left.name.cmp(&right.name));
+        let listed = page("prompts", &prompts, params, self.service().config.mcp.max_result.0)?;
+        self.outbox().send(&message::result(id, Cacheable::new(rules, listed)));
+        Ok(())
+    }
+
+    /// Answers `prompts/get`: its function is called.
+    pub(super) fn get_prompt(self: &Arc<Self>, id: &RequestId, params: GetParams) -> Result<(), ErrorData> {
+        self.rules(&params.meta)?;
+        let GetParams { name, arguments, responses, state, meta } = params;
+        let prompt = self.find_prompt(&name)?;
+        // Numbers and the like are taken too, although MCP has strings alone.
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let given = arguments.iter().map(|(name, value)| (name.as_str(), text(value)));
+        let arguments = Some(converted(prompt.input_schema(), given));
+        let description = prompt.function().summary.clone();
+        let params = CallParams { name: prompt.name.clone(), arguments, responses, state, meta };
+        self.call(id, params, Shape::Prompt { description })
+    }
+
+    fn find_prompt(&self, name: &str) -> Result<Arc<Tool>, ErrorData> {
+        let registry = &self.service().registry;
+        let find = || registry.catalogue().ready_prompts().find(|prompt| prompt.prompt_name() == name).cloned();
+        let found = find().or_else(|| registry.refresh_if_changed().then(find).flatten());
+        found.ok_or_else(|| {
+            let what = format!("there is no prompt {name}; list them with prompts/list");
+            ErrorData::invalid_params(what, Some(json!({ "name": name })))
+        })
+    }
+
+    /// Answers `completion/complete`.
+    pub(super) fn complete(&self, id: &RequestId, rules: Rules, params: &CompleteParams) -> Result<(), ErrorData> {
+        let function = match &params.reference {
+            Reference::Prompt { name } => self.find_prompt(name)?,
+            Reference::Resource { uri } => {
+                let catalogue = self.service().registry.catalogue();
+                let mut templates = catalogue.ready_resources();
+                let is_it = |one: &&Arc<Tool>| matches!(&one.function().role, Served::Resource { uri: template, .. } if template == uri);
+                templates.find(is_it).cloned().ok_or_else(|| {
+                    let what = format!("there is no resource template {uri}; list them with resources/templates/list");
+                    ErrorData::invalid_params(what, Some(json!({ "uri": uri })))
+                })?
+            }
+        };
+        let Argument { name, value } = &params.argument;
+        let (values, total) = completions(function.input_schema(), name, value);
+        let has_more = values.len() < total;
+        let completion = json!({"values": values, "total": total, "hasMore": has_more});
+        let result_type = (rules == Rules::Modern).then_some("complete");
+        let mut result = json!({ "completion": completion });
+        if let (Some(kind), Some(result)) = (result_type, result.as_object_mut()) {
+            result.insert("resultType".to_owned(), kind.into());
+        }
+        self.outbox().send(&message::result(id, result));
+        Ok(())
+    }
+}
+
+fn described(tool: &Tool) -> Prompt {
+    let schema = tool.input_schema();
+    let required = |name: &str| {
+        schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name))
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let arguments = properties.into_iter().flatten().map(|(name, property)| {
+        let mut argument = PromptArgument::new(name.clone()).with_required(required(name));
+        argument.description = property.get("description").and_then(Value::as_str).map(str::to_owned);
+        argument
+    });
+    let arguments: Vec<PromptArgument> = arguments.collect();
+    let mut prompt =
+        Prompt::new(tool.prompt_name(), tool.description(), Some(arguments).filter(|arguments| !arguments.is_empty()));
+    if let Served::Prompt(Presented { title, .. }) = &tool.function().role {
+        prompt.title.clone_from(title);
+    }
+    prompt
+}
+
+/// The line that answers `prompts/get`.
+pub(super) fn answer(
+    id: &RequestId,
+    outcome: &Outcome,
+    rules: Rules,
+    description: Option<&str>,
+    most: usize,
+) -> Vec<u8> {
+    let made = outcome.ended.as_ref().map_err(Clone::clone).and_then(|raw| {
+        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        messages(&outcome.call_id, &value).map(|messages| (value, messages)).map_err(|what| {
+            let text = format!("the result of {} is no prompt: {what}; {FORMS}", outcome.tool);
+            Fault::new(Code::InvalidOutput, text)
+        })
+    });
+    let (value, messages) = match made {
+        Ok(made) => made,
+        Err(fault) => return message::error(id, &failed(&fault, None)),
+    };
+    let own = value.get("description").and_then(Value::as_str).filter(|_| value.get("messages").is_some());
+    let mut result = json!({ "messages": messages });
+    if let Some(result) = result.as_object_mut() {
+        result.extend(own.or(description).map(|text| ("description".to_owned(), text.into())));
+        result.extend((rules == Rules::Modern).then(|| ("resultType".to_owned(), "complete".into())));
+    }
+    let line = message::result(id, result);
+    if line.len() <= most { line } else { message::error(id, &too_long(&outcome.tool, line.len(), most)) }
+}
+
+const FORMS: &str = "return text, an image or another file, or a list of them and of messages, \
+    {\"role\": \"user\" or \"assistant\", \"content\": …}";
+
+/// The messages of a prompt's result.
+fn messages(call_id: &str, value: &Value) -> Result<Vec<PromptMessage>, String> {
+    match value {
+        Value::Array(items) => {
+            items.iter().map(|item| message_of(call_id, item)).collect::<Result<Vec<_>, _>>().map(|all| all.concat())
+        }
+        Value::Object(object) if object.contains_key("messages") => messages(call_id, &object["messages"]),
+        one => message_of(call_id, one),
+    }
+}
+
+/// One message; several if its content is a list.
+fn message_of(call_id: &str, value: &Value) -> Result<Vec<PromptMessage>, String> {
+    let (role, contents) = match (value.get("role"), value.get("content")) {
+        (Some(role), Some(Value::Array(items))) => (role_of(role)?, items.iter().collect()),
+        (Some(role), Some(content)) => (role_of(role)?, vec![content]),
+        _ => (Role::User, vec![value]),
+    };
+    contents.into_iter().map(|one| Ok(PromptMessage::new(role.clone(), block_of(call_id, one)?))).collect()
+}
+
+fn role_of(role: &Value) -> Result<Role, String> {
+    match role.as_str() {
+        Some("user") => Ok(Role::User),
+        Some("assistant") => Ok(Role::Assistant),
+        _ => Err(format!("expected the role \"user\" or \"assistant\", got {role}")),
+    }
+}
+
+fn block_of(call_id: &str, value: &Value) -> Result<ContentBlock, String> {
+    if let Some(text) = value.as_str() {
+        return Ok(ContentBlock::text(text));
+    }
+    let apart = taken_apart(call_id, &value.to_string()).filter(|apart| apart.is_all);
+    let block = apart.and_then(|apart| apart.blocks.into_iter().next());
+    // As MCP writes a text.
+    let text = || value.get("text").and_then(Value::as_str).filter(|_| value["type"] == "text").map(ContentBlock::text);
+    block.or_else(text).ok_or_else(|| {
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::Array(_) => "a list within a list",
+            _ => "an object that is neither a message nor a file",
+        };
+        format!("expected text, got {kind}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(value: &Value) -> Result<Value, String> {
+        messages("c-1", value).map(|messages| json!(messages))
+    }
+
+    #[test]
+    fn what_a_function_returns_becomes_messages() {
+        let text = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        let file = json!({"mime_type": "image/png", "base64": "iVBO"});
+        let image = json!({"role": "user", "content": {"type": "image", "data": "iVBO", "mimeType": "image/png"}});
+        for (value, expected) in [
+            (json!("Review this."), json!([text("user", "Review this.")])),
+            (json!(["a", {"role": "assistant", "content": "b"}]), json!([text("user", "a"), text("assistant", "b")])),
+            (file.clone(), json!([image])),
+            (json!({"role": "user", "content": ["see", file]}), json!([text("user", "see"), image])),
+            (json!({"description": "d", "messages": ["a"]}), json!([text("user", "a")])),
+            (json!({"role": "user", "content": {"type": "text", "text": "t"}}), json!([text("user", "t")])),
+            (json!([]), json!([])),
+        ] {
+            assert_eq!(made(&value), Ok(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for value in [
+            json!(null),
+            json!(7),
+            json!({"a": 1}),
+            json!([["a"]]),
+            json!({"role": "system", "content": "x"}),
+            json!({"messages": 7}),
+        ] {
+            assert!(made(&value).is_err(), "{value}");
+        }
+    }
+}
