@@ -112,14 +112,18 @@ struct Parked(Option<Arc<OuterCall>>);
 
 impl Parked {
     fn new(outer: Option<Arc<OuterCall>>) -> Self {
-        outer.iter().for_each(|outer| outer.inner_asks());
+        if let Some(outer) = &outer {
+            outer.inner_asks();
+        }
         Self(outer)
     }
 }
 
 impl Drop for Parked {
     fn drop(&mut self) {
-        self.0.iter().for_each(|outer| outer.inner_goes_on());
+        if let Some(outer) = &self.0 {
+            outer.inner_goes_on();
+        }
     }
 }
 

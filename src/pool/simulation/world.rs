@@ -12,8 +12,8 @@ use crate::pool::rules::Rules;
 pub(super) struct ModelWorker {
     pub(super) ready: bool,
     pub(super) stopping: bool,
-    /// It was sent a call.
-    pub(super) is_used: bool,
+    /// Calls that it was ever sent.
+    pub(super) sent: usize,
     /// It was pinged and has not answered.
     pub(super) pinged: bool,
     /// Sent and unanswered calls, in order.
@@ -144,7 +144,8 @@ impl World {
         let most = usize::from(papers.spec.repeatable);
         assert!(papers.begun_in.len() <= most, "{call:?} sent again after it was begun in {:?}", papers.begun_in);
         let held = self.workers.get_mut(&(pool, worker)).expect("sent to an exited worker");
-        assert!(self.rules[pool].max_calls != Some(1) || !std::mem::replace(&mut held.is_used, true), "a second call");
+        held.sent += 1;
+        assert!(self.rules[pool].max_calls != Some(1) || held.sent == 1, "a second call");
         assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");
         held.line.push_back(call);
         self.begin(pool, worker);
