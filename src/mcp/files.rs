@@ -7,11 +7,12 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata, MetadataExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt};
 use data_encoding::BASE64;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{Resource, ResourceContents};
+use sha2::{Digest, Sha256};
 
 use super::blocks::is_text;
 use crate::config::load::FILE_NAME;
@@ -61,8 +62,43 @@ pub(super) fn is_one(uri: &str) -> bool {
     uri.starts_with(FILES)
 }
 
+/// What changes with the bytes of a file: its times, size and place.
+pub(super) fn stamp(offered: &ResourceFiles, uri: &str) -> Option<[u8; 32]> {
+    let (_, about, _) = open(offered, uri).ok()?;
+    let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
+    let bytes: Vec<u8> = times
+        .into_iter()
+        .flat_map(i64::to_be_bytes)
+        .chain(about.len().to_be_bytes())
+        .chain(about.ino().to_be_bytes())
+        .collect();
+    Some(Sha256::digest(bytes).into())
+}
+
 /// The contents of a file by its address.
 pub(super) fn read(offered: &ResourceFiles, uri: &str, most: usize) -> Result<ResourceContents, FileError> {
+    let (file, about, path) = open(offered, uri)?;
+    let mut bytes = Vec::new();
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Err(FileError::TooLarge { size: about.len().max(bytes.len() as u64) });
+    }
+    let mime_type = mime_type(&path);
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) if mime_type.is_none_or(is_text) => ResourceContents::text(text, uri),
+        Ok(text) => ResourceContents::blob(BASE64.encode(text.as_bytes()), uri),
+        Err(other) => ResourceContents::blob(BASE64.encode(other.as_bytes()), uri),
+    };
+    let kind = mime_type.unwrap_or(if matches!(contents, ResourceContents::TextResourceContents { .. }) {
+        "text/plain"
+    } else {
+        "application/octet-stream"
+    });
+    Ok(contents.with_mime_type(kind))
+}
+
+/// An offered file by its address.
+fn open(offered: &ResourceFiles, uri: &str) -> Result<(File, Metadata, PathBuf), FileError> {
     let written = uri.strip_prefix(FILES).ok_or(FileError::NotFound)?;
     let path = percent_decode_str(written).decode_utf8().map_err(|_| FileError::NotFound)?;
     let path = &Path::new(&*path).components().collect::<PathBuf>();
@@ -75,31 +111,14 @@ pub(super) fn read(offered: &ResourceFiles, uri: &str, most: usize) -> Result<Re
     if !folder.metadata(path).map_err(missing)?.is_file() {
         return Err(FileError::NotFound);
     }
-    let mut bytes = Vec::new();
     let file = folder.open(path).map_err(missing)?;
     let about = file.metadata()?;
-    let size = about.len();
     // A link may have been put in its place since: what was opened has to be what is offered.
     let really = resolved(&folder, path, &patterns(offered)).ok_or(FileError::NotFound)?;
     if (about.dev(), about.ino()) != (really.dev(), really.ino()) {
         return Err(FileError::NotFound);
     }
-    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > most {
-        return Err(FileError::TooLarge { size: size.max(bytes.len() as u64) });
-    }
-    let mime_type = mime_type(path);
-    let contents = match String::from_utf8(bytes) {
-        Ok(text) if mime_type.is_none_or(is_text) => ResourceContents::text(text, uri),
-        Ok(text) => ResourceContents::blob(BASE64.encode(text.as_bytes()), uri),
-        Err(other) => ResourceContents::blob(BASE64.encode(other.as_bytes()), uri),
-    };
-    let kind = mime_type.unwrap_or(if matches!(contents, ResourceContents::TextResourceContents { .. }) {
-        "text/plain"
-    } else {
-        "application/octet-stream"
-    });
-    Ok(contents.with_mime_type(kind))
+    Ok((file, about, path.clone()))
 }
 
 /// What lies at a path that is offered: not below a link to a folder, and if it is itself a link, to a file that is offered too.

@@ -100,7 +100,7 @@ pub(super) fn discover(about: InitializeResult) -> DiscoverResult {
 pub(super) fn about(settings: &Mcp) -> InitializeResult {
     // All are offered always: the next file may bring the first resource or prompt.
     let offered = json!({
-        "tools": {"listChanged": true}, "resources": {"listChanged": true}, "prompts": {"listChanged": true}, "completions": {},
+        "tools": {"listChanged": true}, "resources": {"listChanged": true, "subscribe": true}, "prompts": {"listChanged": true}, "completions": {},
         "logging": {},
     });
     let capabilities: ServerCapabilities = serde_json::from_value(offered).unwrap_or_default();

@@ -27,6 +27,7 @@ mod stdio;
 mod stored;
 mod subscription;
 mod tools;
+mod watched;
 
 pub use connection::serve_connection;
 pub use serve::{Ended, serve};

@@ -8,7 +8,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ErrorCode, RequestId, RequestMetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use super::arguments::converted;
 use super::blocks::contents as file_contents;
@@ -23,6 +23,7 @@ use super::stored::Found;
 use crate::discovery::{Match, Role, UriTemplate};
 use crate::outcome::{Code, Fault, File, Outcome};
 use crate::registry::{RoleKind, Tool};
+use crate::threads::blocking;
 
 /// The parameters of `resources/read`.
 #[derive(Deserialize)]
@@ -108,7 +109,7 @@ pub(super) fn page(
 }
 
 /// The error for an address under which there is nothing: revisions disagree about its code.
-fn not_found(rules: Rules, uri: &str) -> ErrorData {
+pub(super) fn not_found(rules: Rules, uri: &str) -> ErrorData {
     let code = match rules {
         Rules::Legacy => ErrorCode::RESOURCE_NOT_FOUND,
         Rules::Modern => ErrorCode::INVALID_PARAMS,
@@ -236,17 +237,22 @@ impl McpSession {
     }
 }
 
+impl McpSession {
+    /// The function of an address.
+    pub(super) fn resource_of(&self, uri: &str) -> Option<Arc<Tool>> {
+        let found = matching(self.service().registry.catalogue().ready_resources(), uri)?;
+        matches!(found.1, Match::Values(_)).then_some(found.0)
+    }
+}
+
 /// Reading files can block: it has a thread of its own, and few at once.
-async fn on_thread<T: Send + 'static>(
+pub(super) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
     static FREE: Semaphore = Semaphore::const_new(4);
     let failed = |what: String| ErrorData::internal_error(format!("the files cannot be read now: {what}"), None);
     let _permit = FREE.acquire().await.map_err(|error| failed(error.to_string()))?;
-    let (sender, done) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("files".to_owned());
-    thread.spawn(move || sender.send(work()).is_ok()).map_err(|error| failed(error.to_string()))?;
-    done.await.map_err(|error| failed(error.to_string()))?
+    blocking(work).map_err(|error| failed(error.to_string()))?.await
 }
 
 /// The resource of an address: one with exactly this address, else the first whose template matches.

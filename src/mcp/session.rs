@@ -25,6 +25,7 @@ use super::result::{self, Form};
 use super::rounds::{self, Rounds};
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
+use super::watched::Subscribed;
 use super::{prompts, resources, tools};
 use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
 use crate::config::mcp::Envelope;
@@ -51,6 +52,8 @@ pub(super) struct McpSession {
     tasks: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last lists contained. Locked only briefly.
     listed: [Mutex<watch::Receiver<u64>>; 3],
+    /// Resources that the client watches. Locked only briefly.
+    subscribed: Mutex<Subscribed>,
     /// Results that were too large for their answers.
     results: StoredResults,
     /// Whether the session is over.
@@ -98,6 +101,7 @@ impl McpSession {
             requests: Requests::new(outbox.clone()),
             rounds: Mutex::new(Rounds::new()),
             own: Weak::clone(own),
+            subscribed: Mutex::default(),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
@@ -125,6 +129,11 @@ impl McpSession {
     /// The calls that asked the client.
     pub fn rounds(&self) -> &Mutex<Rounds> {
         &self.rounds
+    }
+
+    /// The resources that the client watches.
+    pub fn subscribed(&self) -> &Mutex<Subscribed> {
+        &self.subscribed
     }
 
     /// The requests without an answer.
@@ -202,6 +211,8 @@ impl McpSession {
             ("resources/templates/list", _) => self.list_templates(id, rules, &read(method, params, line)?)?,
             ("prompts/list", _) => self.list_prompts(id, rules, &read(method, params, line)?)?,
             ("completion/complete", _) => self.complete(id, rules, &read(method, params, line)?)?,
+            ("resources/subscribe", Rules::Legacy) => self.subscribe_to(id, read(method, params, line)?)?,
+            ("resources/unsubscribe", Rules::Legacy) => self.unsubscribe_from(id, &read(method, params, line)?),
             ("logging/setLevel", Rules::Legacy) => {
                 let Level { level } = read(method, params, line)?;
                 let mut state = self.state.lock();

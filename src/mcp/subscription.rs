@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::message;
 use super::session::{LISTS, McpSession};
+use super::watched::{UPDATED, Watch};
 use crate::process::Outbox;
 use crate::registry::RoleKind;
 
@@ -84,8 +85,15 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
         RoleKind::Prompt => accepted.prompts_list_changed,
     };
     let [mut tools, mut resources, mut prompts] = LISTS.map(|list| session.changes(list));
+    let mut watch = Watch::new(&session, accepted.resource_subscriptions.clone().unwrap_or_default()).await;
     loop {
         let (list, changed) = tokio::select! {
+            uris = watch.next(&session) => {
+                for uri in uris {
+                    outbox.send(&message::notification(UPDATED, json!({"uri": uri, "_meta": meta})));
+                }
+                continue;
+            }
             changed = tools.next() => (RoleKind::Tool, changed),
             changed = resources.next() => (RoleKind::Resource, changed),
             changed = prompts.next() => (RoleKind::Prompt, changed),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import META, config_file, connected, run, scratch, write_tool
 from mcp import MCPError
-from wire import INLINE, Wire, request
+from wire import INLINE, OPENING, Wire, request
 
 NOTES = '''
 import enum
@@ -284,7 +284,7 @@ class Offered(unittest.IsolatedAsyncioTestCase):
     def test_lists_change_with_files(self):
         with self.wire() as wire:
             opened = wire.open()["result"]["capabilities"]
-            self.assertEqual((opened["resources"], opened["prompts"], opened["completions"]), ({"listChanged": True}, {"listChanged": True}, {}))
+            self.assertEqual((opened["resources"], opened["prompts"], opened["completions"]), ({"listChanged": True, "subscribe": True}, {"listChanged": True}, {}))
             for method in ("tools/list", "resources/list", "prompts/list"):
                 self.asked(wire, method)
             write_tool(self.tools, "later", "import hostler\n@hostler.resource('later://x')\ndef x(): return 'x'\n")
@@ -300,6 +300,37 @@ class Offered(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(agreed, {"promptsListChanged": True, "toolsListChanged": True})
             (self.tools / "later.py").unlink()
             wire.until("notifications/prompts/list_changed")
+
+    def test_subscriptions_to_single_resources(self):
+        docs = self.folder / "docs"
+        docs.mkdir()
+        (docs / "a.md").write_text("one")
+        config = config_file(self.folder, '[mcp]\nresources = ["docs/**"]\n')
+        file, function, absent = "hostler://files/docs/a.md", "notes://all", "hostler://files/docs/b.md"
+        with Wire(self.tools, arguments=("--config", str(config))) as wire:
+            wire.send(OPENING)
+            wire.answer(0)
+            for number, uri in enumerate((file, function), 1):
+                wire.send(request(number, "resources/subscribe", uri=uri))
+                self.assertEqual(wire.answer(number)["result"], {})
+            wire.send(request(3, "resources/subscribe", uri=absent))
+            self.assertEqual(wire.answer(3)["error"]["code"], -32002)
+            (docs / "a.md").write_text("another")
+            self.assertEqual(wire.until("notifications/resources/updated")["params"], {"uri": file})
+            write_tool(self.tools, "notes", NOTES.replace("# Notes", "# More"))
+            self.assertEqual(wire.until("notifications/resources/updated")["params"], {"uri": function})
+            wire.send(request(4, "resources/unsubscribe", uri=file))
+            self.assertEqual(wire.answer(4)["result"], {})
+            (docs / "a.md").write_text("unheard")
+            write_tool(self.tools, "notes", NOTES)
+            self.assertEqual(wire.until("notifications/resources/updated")["params"], {"uri": function})
+        with Wire(self.tools, arguments=("--config", str(config))) as wire:
+            wire.send(request(1, "subscriptions/listen", notifications={"resourceSubscriptions": [file]}, _meta=INLINE))
+            self.assertEqual(wire.until("notifications/subscriptions/acknowledged")["params"]["notifications"],
+                             {"resourceSubscriptions": [file]})
+            (docs / "a.md").write_text("once more")
+            params = wire.until("notifications/resources/updated")["params"]
+            self.assertEqual((params["uri"], params["_meta"]), (file, {"io.modelcontextprotocol/subscriptionId": 1}))
 
     def test_they_are_listed_and_shown_on_the_command_line(self):
         shown = run("list", "--tools", self.tools)

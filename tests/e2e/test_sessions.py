@@ -66,7 +66,7 @@ class WithHandshake(unittest.TestCase):
 
     def test_what_is_not_offered_is_an_unknown_method(self):
         wire = self.open()
-        for number, method in enumerate(("resources/subscribe", "roots/list", "tasks/list", "no/such")):
+        for number, method in enumerate(("roots/list", "tasks/list", "no/such")):
             wire.send(request(number, method))
             self.assertEqual(wire.answer(number)["error"]["code"], -32601, method)
 
