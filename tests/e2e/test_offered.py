@@ -170,8 +170,7 @@ class Offered(unittest.IsolatedAsyncioTestCase):
             "a result that is no prompt": ("prompts/get", {"name": "notes_wrong"}, (-32603, -32603), "no prompt"),
             "a tool as a prompt": ("prompts/get", {"name": "notes_call_them"}, (-32602, -32602), "no prompt"),
             "a cursor of another list": ("resources/list", {"cursor": "x"}, (-32602, -32602), "cursor"),
-            "a method that is not offered": ("resources/subscribe", {"uri": "notes://all"}, (-32601, -32601), "resources/subscribe"),
-            "another one": ("tasks/list", {}, (-32601, -32601), "tasks/list"),
+            "a method that is not offered": ("tasks/list", {}, (-32601, -32601), "tasks/list"),
         }
         with self.wire() as legacy, self.wire() as modern:
             legacy.open()
