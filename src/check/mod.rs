@@ -5,6 +5,7 @@
 
 mod code;
 mod file;
+mod folders;
 mod imports;
 mod interpreters;
 mod report;
@@ -14,6 +15,7 @@ mod settings;
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
+pub use folders::open_to_others;
 pub use interpreters::Interpreters;
 pub use report::{FileReport, Finding, Report, Text};
 pub use rule::{Level, RULES, Rule};
@@ -57,6 +59,12 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
     let mut report = Report::default();
     let problems = scan.problems.iter().filter(|problem| problem.matters(&config.tools.origin));
     report.files.extend(problems.map(|problem| folder_report(problem, config)));
+    for folder in folders {
+        let Some(Diagnosis { what, fix }) = open_to_others(folder) else { continue };
+        let mut one = FileReport::without_text(folder, vec![Finding::new(&rule::OPEN_FOLDER, None, what, fix)]);
+        finish(&mut one, config);
+        report.files.extend(Some(one).filter(|one| !one.findings.is_empty()));
+    }
     for (file, claim) in scan.files.iter().zip(&claims) {
         let mut one = match file.kind {
             Kind::Executable => file::check_executable(file),

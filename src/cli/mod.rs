@@ -50,6 +50,9 @@ pub fn main(environment: Environment) -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
     let options =
         Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
+    if let Some(limit) = process::too_few_files() {
+        return style::complain(style::SYSTEM, &limit.to_string());
+    }
     // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)

@@ -82,7 +82,23 @@ const NAME: &str = "hostler";
 
 /// The cache: environments, uv's private copy, the worker shim, what was read of tool files. Safe to delete.
 pub fn cache(environment: &Environment) -> PathBuf {
-    xdg(environment, "XDG_CACHE_HOME", ".cache")
+    usual_cache(environment).unwrap_or_else(|| homeless(environment).join(NAME))
+}
+
+/// `None` if the home folder is read-only, as in some containers and services: a folder beneath the temporary one has to
+/// do. A folder that somebody has set is used, whatever comes of it.
+fn usual_cache(environment: &Environment) -> Option<PathBuf> {
+    let folder = xdg(environment, "XDG_CACHE_HOME", ".cache");
+    let is_set = environment.absolute_path("XDG_CACHE_HOME").is_some();
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let is_writable = rustix::fs::access(there, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok();
+    (is_set || is_writable).then_some(folder)
+}
+
+/// Where uv keeps its downloads if it cannot use the home folder and nobody has set another place.
+pub fn uv_cache_without_home(environment: &Environment) -> Option<PathBuf> {
+    let is_needed = environment.path("UV_CACHE_DIR").is_none() && usual_cache(environment).is_none();
+    is_needed.then(|| cache(environment).join("uv-cache"))
 }
 
 /// The person's own configuration file.

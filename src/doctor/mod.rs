@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::check::open_to_others;
+use crate::config::origin::Diagnosis;
 use crate::discovery::Kind;
 use crate::executor::named_itself;
 use crate::runtime::Workspace;
@@ -54,6 +56,10 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     results.extend(machine::certificates(app));
     results.extend(machine::stripped(app, &results));
     results.push(folders(app));
+    results.extend(app.config.tools_there().filter_map(|folder| {
+        let Diagnosis { what, fix } = open_to_others(folder)?;
+        Some(CheckResult::new("tools", State::Doubtful, what, fix))
+    }));
     results.extend(broken(app));
     results.push(machine::separation());
     results.extend(built_in(app));

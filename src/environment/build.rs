@@ -17,7 +17,7 @@ use super::uv::{self, is_unfit, unfit_uv};
 use tokio::time::Instant;
 
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Exit, Launch, limit_in, run};
+use crate::process::{Exit, Launch, limit_behind, limit_in, run};
 
 pub(super) struct Build<'a> {
     pub folder: &'a Path,
@@ -108,7 +108,7 @@ impl Build<'_> {
 
     /// The fault of a failed build. Where uv itself does not work, or found no Python, it is asked once more.
     async fn explain(&self, script: &Path, exit: Exit, stderr: String) -> Fault {
-        if let Some(limit) = limit_in(&stderr) {
+        if let Some(limit) = exit.limit().or_else(|| limit_in(&stderr)) {
             let what = format!("the environment of {} was not built: {limit}", self.spec.name);
             let stderr = Some(stderr.trim().to_owned());
             return Fault::new(Code::ResourceExhausted, what).with(Details { stderr, ..Details::default() });
@@ -190,6 +190,10 @@ impl Build<'_> {
     }
 
     fn unwritable(&self, path: &Path, error: &std::io::Error) -> Fault {
+        if let Some(limit) = limit_behind(error) {
+            let text = format!("cannot write the environment of {}: {}: {limit}", self.spec.name, path.display());
+            return Fault::new(Code::ResourceExhausted, text);
+        }
         let code = match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Code::ResourceExhausted,
             _ => Code::EnvironmentFailed,

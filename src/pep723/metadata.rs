@@ -128,6 +128,11 @@ fn read_hostler(tools: &Section<'_>) -> (Option<Setting<String>>, ToolLayer) {
             _ => {}
         }
     }
+    let uv = tools.section("uv");
+    for entry in uv.entries().filter(|entry| entry.key == "cache-dir") {
+        let fix = "remove it; the operator sets UV_CACHE_DIR under [environment.env] in hostler.toml";
+        uv.report(&entry, "a tool file cannot choose uv's cache, which all tools share", fix);
+    }
     let hostler = tools.section("hostler");
     let pack = hostler.take_as("pack", |value| {
         let name = String::from_toml(value)?;

@@ -255,6 +255,13 @@ fn tables_of_other_tools_are_not_read() {
 }
 
 #[test]
+fn a_file_does_not_choose_the_cache_that_all_share() {
+    let error = header("[tool.uv]\nexclude-newer = \"2026-01-01T00:00:00Z\"\ncache-dir = \"/tmp/x\"\n").unwrap_err();
+    assert!(error.to_string().contains("cache-dir") && error.fix.contains("UV_CACHE_DIR"), "{error}");
+    assert!(header("[tool.uv]\nexclude-newer = \"2026-01-01T00:00:00Z\"\n").is_ok());
+}
+
+#[test]
 fn relative_places_are_noticed() {
     let relative = [
         "[tool.uv.sources]\nx = { path = \"../x\" }",

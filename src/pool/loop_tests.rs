@@ -64,6 +64,7 @@ async fn live(
     let died = |exit| {
         events.send(WorkerEvent::Died(Death {
             exit,
+            status: None,
             stderr: Some("stderr tail".to_owned()),
             stack: crate::worker::Stack::default(),
             excess: None,

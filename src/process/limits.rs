@@ -5,6 +5,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use super::exit::Exit;
 use super::launch::SpawnError;
 use crate::config::origin::Diagnosis;
 use crate::outcome::{Code, Fault};
@@ -46,6 +47,17 @@ pub fn limit_in(text: &str) -> Option<Diagnosis> {
     limit_behind(&errno.into())
 }
 
+/// With fewer open files hostler cannot begin to work.
+const FEWEST_FILES: u64 = 16;
+
+/// The limit of open files, if it is too low to begin with.
+pub fn too_few_files() -> Option<Diagnosis> {
+    let limit = getrlimit(Resource::Nofile).current?;
+    let what = format!("hostler needs at least {FEWEST_FILES} open files and may have {limit}");
+    let fix = "raise the limit where hostler is started (`ulimit -n 1024`)";
+    (limit < FEWEST_FILES).then(|| Diagnosis::new(what, fix))
+}
+
 /// The limit in force, in parentheses.
 fn value(resource: Resource) -> String {
     getrlimit(resource).current.map_or_else(String::new, |limit| format!(" ({limit})"))
@@ -56,6 +68,14 @@ impl SpawnError {
     pub fn limit(&self) -> Option<Fault> {
         let limit = limit_behind(&self.source)?;
         Some(Fault::new(Code::ResourceExhausted, format!("{} could not be started: {limit}", self.program)))
+    }
+}
+
+impl Exit {
+    /// The limit that a program was killed for exceeding.
+    pub fn limit(self) -> Option<Diagnosis> {
+        let is_size = self == Self::Signal(libc::SIGXFSZ);
+        is_size.then(|| limit_behind(&Errno::FBIG.into())).flatten()
     }
 }
 

@@ -29,7 +29,7 @@ pub use exit::{Exit, PipeEnd};
 pub use hardening::harden;
 pub use ladder::{Grace, stop};
 pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_written, worker_environment};
-pub use limits::{limit_behind, limit_in, without_thread};
+pub use limits::{limit_behind, limit_in, too_few_files, without_thread};
 pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use outbox::{Outbox, Writer};
 pub use process_tree::reap_orphans;

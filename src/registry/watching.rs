@@ -61,13 +61,7 @@ impl Watching {
                 polls: false,
                 is_logged: false,
             };
-            // notify's own thread is needed, and notify panics later where it could not start it.
-            let trial = thread::Builder::new().name("watch-trial".to_owned()).spawn(|| {});
-            let started = trial.map_err(notify::Error::io).and_then(|trial| {
-                let _ = trial.join();
-                begin(ringing, watched)
-            });
-            match started {
+            match begin(ringing, watched) {
                 Ok(started) => thread.watcher = Some(started),
                 Err(error) => thread.poll_instead(&error.to_string(), true),
             }
@@ -89,7 +83,7 @@ impl Drop for Watching {
 
 /// Starts the watcher of the system. It notifies on a thread of its own.
 pub(super) fn begin(ring: SyncSender<()>, watched: Arc<Mutex<Folders>>) -> notify::Result<RecommendedWatcher> {
-    notify::recommended_watcher(move |event: notify::Result<Event>| {
+    let mut started = notify::recommended_watcher(move |event: notify::Result<Event>| {
         // After an error, a look at the files decides.
         let is_relevant = event.map_or(true, |event| {
             event.need_rescan()
@@ -101,7 +95,14 @@ pub(super) fn begin(ring: SyncSender<()>, watched: Arc<Mutex<Folders>>) -> notif
         if is_relevant {
             let _ = ring.try_send(());
         }
-    })
+    })?;
+    // It does not tell that its thread could not be started, but does not answer then.
+    if started.configure(notify::Config::default()).is_err() {
+        // Without its thread, everything else panics, also its end.
+        std::mem::forget(started);
+        return Err(notify::Error::generic("no thread could be started"));
+    }
+    Ok(started)
 }
 
 /// Reading a file is not a change: hostler itself reads them.

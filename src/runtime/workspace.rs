@@ -8,7 +8,7 @@ use super::Runtime;
 use crate::builtin::Builtins;
 use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
-use crate::config::origin::{Diagnosis, Place};
+use crate::config::origin::{Diagnosis, Place, Setting};
 use crate::config::section::nearest;
 use crate::config::tables::OnSchemaFailure;
 use crate::config::tool::ToolLayer;
@@ -195,10 +195,15 @@ fn own_directory(config: &Config) -> Option<PathBuf> {
 }
 
 fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {
+    let mut env = config.build_env.clone();
+    if let Some(cache) = environment::uv_cache_without_home(&config.environment) {
+        let cache = Setting::default_value(cache.to_string_lossy().into_owned());
+        env.entry("UV_CACHE_DIR".to_owned()).or_insert(cache);
+    }
     EnvironmentSettings {
         uv: config.uv.clone(),
         python: config.python.clone(),
-        env: config.build_env.clone(),
+        env,
         build_timeout: config.build_timeout.value,
         keep: config.keep.value,
         env_filter: registry.env_filter.clone(),

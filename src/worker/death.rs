@@ -13,6 +13,8 @@ use crate::process::Exit;
 pub struct Death {
     /// Its exit.
     pub exit: Exit,
+    /// Its launcher's status, if that may be the program's own as well as a signal.
+    pub status: Option<i32>,
     /// The last lines of its stderr.
     pub stderr: Option<String>,
     /// The stack its interpreter printed, at the crash or at an earlier interruption.
@@ -74,6 +76,13 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
                     "{tool} was killed with SIGKILL during the call, most likely by the system \
                      for lack of memory (it held {held} MB): set `max_memory` for a clear error before that; {next}"
                 ),
+            )
+        }
+        (Exit::Signal(_), Some(signal)) if death.status.is_some() => {
+            let code = death.status.unwrap_or_default();
+            Fault::new(
+                Code::ToolCrashed,
+                format!("{tool} ended with status {code} or {signal} during the call; {next}"),
             )
         }
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
@@ -147,7 +156,15 @@ mod tests {
     fn a_kill_names_the_likely_cause_by_the_memory_held() {
         let message = |peak: usize| {
             let (exit, stack) = (Exit::Signal(9), Stack::default());
-            let death = Death { exit, stderr: None, stack, excess: None, peak_memory: Some(peak), hung_up: false };
+            let death = Death {
+                exit,
+                status: None,
+                stderr: None,
+                stack,
+                excess: None,
+                peak_memory: Some(peak),
+                hung_up: false,
+            };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };
         assert!(

@@ -204,6 +204,7 @@ impl Handshake {
             child: self.child,
             interpreter,
             is_launched,
+            is_bare: self.spec.is_bare,
             signals,
             orders,
             reader,

@@ -13,7 +13,7 @@ use super::sources::Sources;
 use crate::config::tool::Launcher as LauncherKind;
 use crate::environment::{EnvironmentSpec, Environments, Lease};
 use crate::outcome::{Code, Fault};
-use crate::process::{Child, Launch, worker_environment};
+use crate::process::{Child, Launch, limit_behind, worker_environment};
 
 /// What a Python worker is started with besides the common parts.
 #[derive(Debug, Clone)]
@@ -120,13 +120,16 @@ fn itself(interpreter: Launch, spec: &WorkerSpec, python: &PythonSpec, sources: 
 
 /// The shim could not be written to the cache: the disk is full, or the folder is not writable.
 fn unwritten(folder: &Path, error: &io::Error) -> Fault {
+    let place = folder.display();
+    if let Some(limit) = limit_behind(error) {
+        return Fault::new(Code::ResourceExhausted, format!("cannot write the worker shim below {place}: {limit}"));
+    }
     let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     let (code, cure) = if is_full {
         (Code::ResourceExhausted, "Make room on that disk (`hostler warm --prune` removes unused environments)")
     } else {
         (Code::SystemError, "Check its permissions, and that it is a folder")
     };
-    let place = folder.display();
     let text =
         format!("cannot write the worker shim below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another folder");
     Fault::new(code, text)

@@ -67,6 +67,8 @@ pub(super) struct WorkerTask {
     pub interpreter: Tracked,
     /// Whether a launcher started it.
     pub is_launched: bool,
+    /// Whether it has no shim that tells of `os._exit`.
+    pub is_bare: bool,
     pub signals: Signals,
     pub orders: mpsc::UnboundedReceiver<Control>,
     pub reader: JoinHandle<()>,
@@ -114,7 +116,8 @@ impl WorkerTask {
         let hung_up = self.hung_up;
         let peak_memory = self.child.peak_memory();
         self.events.send(WorkerEvent::Died(Death {
-            exit: self.real_exit(exit),
+            exit: self.real_exit(exit, &stack),
+            status: exit.code().filter(|_| self.is_launched && self.is_bare),
             stderr,
             stack,
             excess,
@@ -124,8 +127,9 @@ impl WorkerTask {
     }
 
     /// The exit of the launched process, derived from the launcher's.
-    fn real_exit(&self, exit: Exit) -> Exit {
-        if self.is_launched { exit.behind_launcher() } else { exit }
+    fn real_exit(&self, exit: Exit, stack: &Stack) -> Exit {
+        // The shim tells of `os._exit`, so the status is the tool's own.
+        if self.is_launched && !stack.tells_exit() { exit.behind_launcher() } else { exit }
     }
 
     /// Runs until death or until the memory limit is exceeded.

@@ -52,6 +52,15 @@ class Check(unittest.TestCase):
         config = config_file(folder, 'tools = ["tools"]\n[check]\nignore = ["shared-default"]\n')
         self.assertEqual(run("check", "--config", config).returncode, 0)
 
+    def test_a_tools_folder_that_others_can_write_to(self):
+        folder = scratch(self) / "tools"
+        write_tool(folder, "well", "def well() -> int:\n    return 1\n")
+        folder.chmod(0o777)
+        found = json.loads(run("check", folder, "--json").stdout)
+        self.assertEqual([(one["rule"], one["file"]) for one in found], [("open-folder", str(folder))])
+        rows = json.loads(run("doctor", "--json", "--offline", "--tools", folder).stdout)
+        self.assertEqual([row["state"] for row in rows if "can write to" in row["found"]], ["doubtful"])
+
     def test_a_path_that_does_not_exist(self):
         done = run("check", "nowhere.py")
         self.assertEqual(done.returncode, 2)

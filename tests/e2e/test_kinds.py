@@ -225,6 +225,15 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             await eventually_async(lambda: not alive(first), "it is gone")
             self.assertEqual((await hostler.value("station"))["count"], 1)
 
+    async def test_a_python_file_behind_uv_may_have_exited_or_been_killed(self):
+        tools = scratch(self)
+        write_tool(tools, "serves", "import os\n\n\ndef f() -> int: ...\n\n\nif __name__ == '__main__':\n    input()\n    os._exit(137)\n")
+        config = config_file(tools, '[tool.serves]\nprotocol = "bare"\n')
+        async with connected(tools, config=config) as hostler:
+            answer = await hostler.call("serves_f")
+            self.assertEqual(answer.code, "TOOL_CRASHED")
+            self.assertIn("status 137 or SIGKILL", answer.message)
+
     async def test_a_python_file_behind_uv_that_closes_its_input_costs_no_time_limit(self):
         tools = scratch(self)
         body = "import json, os, sys\nfor line in sys.stdin:\n    print(json.dumps({'result': os.getpid()}), flush=True)\n    if '\"close\":true' in line:\n        os.close(0)\n        import time\n        time.sleep(600)\n"

@@ -1,6 +1,7 @@
 """What hostler does where the system gives it no more: processes, threads."""
 
 import os
+import subprocess
 import time
 import unittest
 
@@ -59,6 +60,39 @@ class Processes(unittest.TestCase):
         for name in ("read_file", "bash", "say", "plain_echo"):
             self.assertIn((name, ""), seen, "and with enough of them it works")
             self.assertIn((name, "RESOURCE_EXHAUSTED"), seen)
+
+    def call(self, *limits, tool="plain.echo", arguments=("text=a",)):
+        before = ["prlimit", *limits, "--"] if limits else []
+        words = [*before, *self.account.become, self.account.hostler, "call", tool, *arguments, "--tools", str(self.account.tools)]
+        return subprocess.run(words, env=self.account.env, cwd=self.account.folder, capture_output=True, text=True, timeout=60)
+
+    def test_few_open_files_are_named(self):
+        for limit in (5, 6, 8, 10, 12, 16, 20, 24):
+            with self.subTest(limit):
+                done = self.call(f"--nofile={limit}:{limit}")
+                self.assertIn(done.returncode, (70,) if limit < 16 else (6,), done.stderr)
+                self.assertIn("ulimit -n", done.stderr)
+                self.assertNotIn("panicked", done.stderr)
+        self.assertEqual(self.call().stdout, "a\n")
+
+    def test_small_files_are_named(self):
+        for limit in (0, 1000):
+            with self.subTest(limit):
+                done = self.call(f"--fsize={limit}:{limit}")
+                self.assertEqual(done.returncode, 6, done.stderr)
+                self.assertIn("RESOURCE_EXHAUSTED: ", done.stderr)
+                self.assertIn("ulimit -f", done.stderr)
+
+    def test_a_home_folder_that_is_read_only(self):
+        self.account.home.chmod(0o555)
+        beside = self.account.folder / "tmp"
+        beside.mkdir()
+        self.account.own(beside)
+        self.account.env["TMPDIR"] = str(beside)
+        done = self.call()
+        self.assertEqual((done.returncode, done.stdout), (0, "a\n"), done.stderr)
+        self.assertTrue((beside / f"hostler-{LONELY}").is_dir())
+        self.assertEqual(list(self.account.home.iterdir()), [self.account.home / "file"])
 
 
 if __name__ == "__main__":

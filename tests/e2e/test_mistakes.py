@@ -63,6 +63,9 @@ class Mistakes(unittest.IsolatedAsyncioTestCase):
                 hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 3", "the next call starts a new worker", same_worker=False)
             self.assertEqual(answer.details["exit_code"], 3)
             answer = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 0", same_worker=False, status=0)
+            # uv would report the same status for a signal.
+            signalled = await self.fails(hostler, "hostile_exits", "TOOL_CRASHED", "exited with code 137", same_worker=False, status=137)
+            self.assertEqual((signalled.details.get("exit_code"), signalled.details.get("signal")), (137, None))
 
     async def test_a_process_that_leaves_a_child_behind(self):
         told = scratch(self) / "pid"
