@@ -79,11 +79,9 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
             )
         }
         (Exit::Signal(_), Some(signal)) if death.status.is_some() => {
-            let code = death.status.unwrap_or_default();
-            Fault::new(
-                Code::ToolCrashed,
-                format!("{tool} ended with status {code} or {signal} during the call; {next}"),
-            )
+            let status = death.status.unwrap_or_default();
+            let code = if is_sent(&signal) { Code::ProcessKilled } else { Code::ToolCrashed };
+            Fault::new(code, format!("{tool} ended with status {status} or {signal} during the call; {next}"))
         }
         (Exit::Signal(_), Some(signal)) if SENT.contains(&signal.as_str()) => Fault::new(
             Code::ProcessKilled,

@@ -231,7 +231,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
         config = config_file(tools, '[tool.serves]\nprotocol = "bare"\n')
         async with connected(tools, config=config) as hostler:
             answer = await hostler.call("serves_f")
-            self.assertEqual(answer.code, "TOOL_CRASHED")
+            self.assertEqual(answer.code, "PROCESS_KILLED")
             self.assertIn("status 137 or SIGKILL", answer.message)
 
     async def test_a_python_file_behind_uv_that_closes_its_input_costs_no_time_limit(self):
