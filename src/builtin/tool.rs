@@ -21,7 +21,7 @@ use crate::config::declared_policy::Risk;
 use crate::config::origin::Setting;
 use crate::config::tool::{Effects, ToolLayer};
 use crate::discovery::{Function, JsonSchema as SchemaText, Role};
-use crate::outcome::{Code, Fault, wrapped_schema};
+use crate::outcome::{Code, Details, Fault, Missing, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
 use crate::protocol::HostMethod;
@@ -245,7 +245,11 @@ impl Call {
         let params = to_raw_value(params).map_err(wrong)?;
         let left = self.timeout.saturating_sub(self.begun.elapsed());
         let answer = host.answer(Ask { method, params, left, arguments: None, waits: None }).await;
-        let answer = answer.map_err(|error| Fault::new(Code::ToolError, error.message))?;
+        let answer = answer.map_err(|error| {
+            let lacks = error.detail("capability").map(|name| Missing::Capability(name.to_owned()));
+            let code = if lacks.is_some() { Code::NotSupported } else { Code::ToolError };
+            Fault::new(code, error.message).with(Details { missing: lacks, ..Details::default() })
+        })?;
         serde_json::from_str(answer.get()).map_err(wrong)
     }
 

@@ -75,7 +75,9 @@ pub(super) fn tell_unasked(list: RoleKind, outbox: Outbox, mut changes: Changes)
 /// Processes `subscriptions/listen`: acknowledged at once, answered when the session ends.
 pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: SubscriptionFilter) {
     let outbox = session.outbox();
-    let accepted = requested.supported_by(&session.about().capabilities);
+    let mut accepted = requested.supported_by(&session.about().capabilities);
+    let mut watch = Watch::new(&session, accepted.resource_subscriptions.take().unwrap_or_default()).await;
+    accepted.resource_subscriptions = watch.watched();
     let meta = json!({ID_KEY: id});
     let acknowledged = json!({"notifications": accepted, "_meta": meta});
     outbox.send(&message::notification("notifications/subscriptions/acknowledged", acknowledged));
@@ -85,7 +87,6 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
         RoleKind::Prompt => accepted.prompts_list_changed,
     };
     let [mut tools, mut resources, mut prompts] = LISTS.map(|list| session.changes(list));
-    let mut watch = Watch::new(&session, accepted.resource_subscriptions.clone().unwrap_or_default()).await;
     loop {
         let (list, changed) = tokio::select! {
             uris = watch.next(&session) => {

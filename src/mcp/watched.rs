@@ -44,7 +44,14 @@ pub(super) struct Watch(BTreeMap<String, Stamp>);
 
 impl Watch {
     pub async fn new(session: &Arc<McpSession>, uris: Vec<String>) -> Self {
-        Self(session.stamps(uris.into_iter().take(MOST).collect()).await)
+        let mut stamps = session.stamps(uris.into_iter().take(MOST).collect()).await;
+        stamps.retain(|_, stamp| stamp.is_some());
+        Self(stamps)
+    }
+
+    /// The resources that are watched: those that are there. `None` without any.
+    pub fn watched(&self) -> Option<Vec<String>> {
+        (!self.0.is_empty()).then(|| self.0.keys().cloned().collect())
     }
 
     /// Waits for changes; for ever if nothing is watched.

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from harness import HOSTLER, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
+from harness import HOSTLER, MCPError, config_file, connected, environment, eventually_async, gone, run, scratch, write_tool
 from test_executables import program, script
 
 ALL = '[builtin]\nenable = ["files", "search", "system", "web", "shell", "host"]\nroots = ["root"]\n'
@@ -114,9 +114,9 @@ class Catalogue(unittest.IsolatedAsyncioTestCase):
             program(folder / "tools", "say-it")
             self.assertRegex(await session.value("hostler_refresh"), r"^Tools refreshed\. \d+ tools available\.$")
             self.assertEqual(await session.value("say_it", text="x"), {"said": "x"}, "it was asked before that was said")
-            asked = await session.call("hostler_ask_llm", prompt="hi")
-            self.assertEqual(asked.code, "TOOL_ERROR")
-            self.assertIn("has no language model", asked.message)
+            with self.assertRaises(MCPError) as refused:
+                await session.call("hostler_ask_llm", prompt="hi")
+            self.assertEqual(refused.exception.error.code, -32021)
 
 
 class Calls(unittest.IsolatedAsyncioTestCase):
