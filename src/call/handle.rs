@@ -74,6 +74,18 @@ impl CallHandle {
         }
     }
 
+    /// Whether the call has its outcome.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.call.has_ended()
+    }
+
+    /// Gives up this handle's interest in the call, which another handle keeps.
+    pub(crate) fn release(&self) {
+        if !self.has_cancelled.swap(true, Ordering::Relaxed) {
+            self.call.interest.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
     /// Another handle, unless the call has ended or is being cancelled.
     pub(crate) fn join(&self) -> Option<CallHandle> {
         self.call.join()
@@ -220,6 +232,10 @@ impl std::fmt::Debug for RunningCall {
 impl Listener for RunningCall {
     fn note(&self, text: &str) {
         self.each(|listener| listener.note(text));
+    }
+
+    fn asks(&self, text: &str) {
+        self.each(|listener| listener.asks(text));
     }
 
     fn goes_on(&self) {

@@ -194,6 +194,10 @@ impl Listener for Within {
         self.0.note(text);
     }
 
+    fn asks(&self, text: &str) {
+        self.0.asks(text);
+    }
+
     fn goes_on(&self) {
         self.0.goes_on();
     }

@@ -68,8 +68,12 @@ impl Questions {
             HostMethod::Elicit => {
                 let question: Elicitation = read(&ask.params)?;
                 let form = form(&question.schema)?;
-                let answer = self.wait("its client's user", client.elicit(asking, question)).await?;
-                if let Elicited::Accept { content } = &answer {
+                let mut answer = self.wait("its client's user", client.elicit(asking, question)).await?;
+                if let Elicited::Accept { content } = &mut answer {
+                    // A client may leave out what is empty.
+                    if content.is_null() {
+                        *content = json!({});
+                    }
                     check(&form, content)?;
                 }
                 raw(&json!(answer))
@@ -92,7 +96,7 @@ impl Questions {
     }
 
     async fn wait<T>(&self, whom: &str, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, WireError> {
-        self.listener.note(&format!("{} waits for {whom}", self.tool));
+        self.listener.asks(&format!("{} waits for {whom}", self.tool));
         let answer = tokio::time::timeout(self.limit, answer).await;
         self.listener.goes_on();
         match answer {
@@ -177,7 +181,8 @@ fn check(form: &jsonschema::Validator, content: &Value) -> Result<(), WireError>
     let Some(error) = form.iter_errors(content).next() else { return Ok(()) };
     let place = error.instance_path().to_string();
     let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-    let message = format!("the client's answer does not fit the form{place}: {error}");
+    // Not what the user typed: it may be a password, and faults are logged.
+    let message = format!("the client's answer does not fit the form{place}: {}", error.masked());
     Err(coded(Code::InvalidParams, message))
 }
 

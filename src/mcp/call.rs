@@ -142,8 +142,15 @@ impl Listener for CallReply {
         }
     }
 
+    /// From 2026-07-28 on the question itself is the answer of the request.
+    fn asks(&self, text: &str) {
+        if self.rules == Rules::Legacy {
+            self.note(text);
+        }
+    }
+
     fn goes_on(&self) {
-        if let Some(notifier) = self.notifier() {
+        if let Some(notifier) = &self.notifier {
             notifier.goes_on();
         }
     }

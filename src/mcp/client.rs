@@ -163,7 +163,8 @@ impl ClientFeatures for McpClient {
         Box::pin(async move {
             let params = json!({"message": question.message, "requestedSchema": question.schema});
             let answer = self.ask(Feature::Elicitation, asking, "elicitation/create", params).await?;
-            serde_json::from_value(answer).map_err(|error| misshapen("elicitation/create", &error))
+            serde_json::from_value(answer)
+                .map_err(|_| misshapen("elicitation/create", "`action` accept, decline or cancel"))
         })
     }
 
@@ -174,14 +175,16 @@ impl ClientFeatures for McpClient {
         }
         Box::pin(async move {
             let answer = self.ask(Feature::Roots, asking, "roots/list", json!({})).await?;
-            let Roots { roots } = serde_json::from_value(answer).map_err(|error| misshapen("roots/list", &error))?;
+            let Roots { roots } =
+                serde_json::from_value(answer).map_err(|_| misshapen("roots/list", "`roots` with a `uri` each"))?;
             Ok(roots)
         })
     }
 }
 
-fn misshapen(method: &str, error: &serde_json::Error) -> ClientError {
-    ClientError::Failed(format!("the client's answer to {method} is invalid: {error}"))
+/// Without the answer's own text, which may be what a user typed.
+fn misshapen(method: &str, expected: &str) -> ClientError {
+    ClientError::Failed(format!("the client's answer to {method} is invalid: expected {expected}"))
 }
 
 /// One block a message: revisions before 2025-11-25 know no lists of them.

@@ -52,6 +52,11 @@ impl OpenRequests {
         self.of_id.is_empty()
     }
 
+    /// Whether a call answers an open request.
+    pub fn has_call(&self, call: &str) -> bool {
+        self.of_id.values().any(|(_, running)| running.is_of(call))
+    }
+
     /// Ends the requests of a call, which goes on.
     pub fn take_of(&mut self, call: &str) -> Vec<(RequestId, CallHandle)> {
         let taken = self.of_id.extract_if(|_, (_, running)| running.is_of(call));

@@ -53,6 +53,8 @@ struct Round {
 }
 
 struct Question {
+    /// Its number among the questions of the call.
+    number: u32,
     request: Value,
     answer: oneshot::Sender<Value>,
 }
@@ -61,7 +63,7 @@ struct Question {
 #[derive(Serialize, Deserialize)]
 struct State {
     call: String,
-    /// Differs from round to round.
+    /// The newest question that it answers.
     asked: u32,
 }
 
@@ -73,11 +75,6 @@ impl Rounds {
         let mut key = [0; 32];
         let codec = getrandom::fill(&mut key).ok().and_then(|()| RequestStateCodec::try_new(key).ok());
         Self { codec, of_call: HashMap::new() }
-    }
-
-    /// Answers that came with a call's first request.
-    pub fn give(&mut self, call: &str, given: Responses) {
-        self.of_call.insert(call.to_owned(), Round { given, ..Round::default() });
     }
 
     /// The call has ended: nothing waits any more, and a repeated request gets the outcome.
@@ -112,20 +109,22 @@ impl Rounds {
 
     /// The call that a request continues, if the state is ours, has not expired and belongs to this tool and these
     /// arguments.
-    fn continued(&mut self, state: &str, tool: &str, arguments: &RawValue) -> Result<(String, &mut Round), Refused> {
+    fn continued(&mut self, state: &str, request: &Continuation<'_>) -> Result<(State, &mut Round), Refused> {
         let codec = self.codec.as_ref().ok_or_else(invalid_state)?;
-        let State { call, .. } = codec.open_json(state).map_err(|_| invalid_state())?;
-        let round = self.of_call.get_mut(&call).ok_or_else(invalid_state)?;
-        let is_same = round.tool == tool && round.arguments.as_ref().is_none_or(|own| own.get() == arguments.get());
-        if is_same { Ok((call, round)) } else { Err(invalid_state()) }
+        let state: State = codec.open_json(state).map_err(|_| invalid_state())?;
+        let round = self.of_call.get_mut(&state.call).ok_or_else(invalid_state)?;
+        if request.is_of(round) { Ok((state, round)) } else { Err(invalid_state()) }
     }
 }
 
 impl Round {
-    /// Passes answers on. Keys without a question are ignored.
-    fn answer(&mut self, responses: Responses) {
+    /// Passes answers on. Keys without a question are ignored, and so are questions that are newer than the state: a
+    /// repeated request must not answer what was not asked yet.
+    fn answer(&mut self, responses: Responses, newest: u32) {
         for (key, value) in responses {
-            if let Some(question) = self.questions.remove(&key) {
+            if self.questions.get(&key).is_some_and(|question| question.number <= newest)
+                && let Some(question) = self.questions.remove(&key)
+            {
                 let _ = question.answer.send(value);
             }
         }
@@ -138,13 +137,59 @@ impl Round {
     }
 }
 
+/// What a request that continues a call says besides its state.
+pub(super) struct Continuation<'a> {
+    pub name: &'a str,
+    /// The tool's full name and the arguments as its worker gets them; `None` if the tool is not there any more.
+    pub prepared: Option<(String, Box<RawValue>)>,
+}
+
+impl Continuation<'_> {
+    fn is_of(&self, round: &Round) -> bool {
+        let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
+        match &self.prepared {
+            Some((tool, arguments)) => {
+                round.tool == *tool && round.arguments.as_ref().is_none_or(|own| value(own) == value(arguments))
+            }
+            None => round.tool.replace('.', "_") == self.name.replace('.', "_"),
+        }
+    }
+}
+
 impl McpSession {
+    /// A request has begun or joined a call: answers may have come with it, and questions may be open already.
+    pub fn begun(self: &Arc<Self>, handle: &CallHandle, given: Option<Responses>) {
+        let mut rounds = self.rounds().lock();
+        if given.is_none() && rounds.of_call.is_empty() || handle.has_ended() {
+            return;
+        }
+        let call = handle.id();
+        if let Some(given) = given {
+            let round = rounds.of_call.entry(call.to_owned()).or_default();
+            let (open, ahead) = given.into_iter().partition(|(key, _)| round.questions.contains_key(key));
+            round.answer(open, u32::MAX);
+            round.given.extend::<Responses>(ahead);
+        }
+        if let Some(round) = rounds.of_call.get_mut(call)
+            && !round.open_questions().is_empty()
+        {
+            self.gather(call.to_owned(), round);
+        }
+    }
+
     /// Asks the client in its next answer.
     pub fn asks(self: &Arc<Self>, asking: Asking, request: Value) -> Result<oneshot::Receiver<Value>, ClientError> {
         let Asking { call_id, tool, arguments, key, limit } = asking;
         let (sender, answer) = oneshot::channel();
         let mut rounds = self.rounds().lock();
+        // The call may have ended just now.
+        if !rounds.of_call.contains_key(&call_id) && !self.open_requests().lock().has_call(&call_id) {
+            return Err(ClientError::Failed("the call has ended".to_owned()));
+        }
         let round = rounds.of_call.entry(call_id.clone()).or_default();
+        if round.ended.is_some() {
+            return Err(ClientError::Failed("the call has ended".to_owned()));
+        }
         round.asked += 1;
         let key = key.unwrap_or_else(|| format!("question_{}", round.asked));
         if let Some(given) = round.given.remove(&key) {
@@ -155,8 +200,8 @@ impl McpSession {
             let text = format!("another question of this call has the key {key:?} and is still open; use another key");
             return Err(ClientError::Failed(text));
         }
-        (round.tool, round.arguments, round.limit) = (tool, arguments, limit);
-        round.questions.insert(key, Question { request, answer: sender });
+        (round.tool, round.arguments, round.limit) = (tool, arguments, round.limit.max(limit));
+        round.questions.insert(key, Question { number: round.asked, request, answer: sender });
         self.gather(call_id, round);
         Ok(answer)
     }
@@ -190,7 +235,10 @@ impl McpSession {
         let result = json!({"resultType": "input_required", "inputRequests": questions, "requestState": state});
         let open = self.open_requests().lock().take_of(call);
         for (id, handle) in open {
-            round.handle = Some(handle);
+            match &round.handle {
+                Some(_) => handle.release(),
+                None => round.handle = Some(handle),
+            }
             self.outbox().send(&message::result(&id, &result));
         }
     }
@@ -198,22 +246,21 @@ impl McpSession {
     /// A request that continues a call: its answers are passed on, and the call's outcome or its next question answers it.
     pub fn continue_call(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: &RawValue,
+        request: &Continuation<'_>,
         state: &str,
         responses: Responses,
         reply: CallReply,
     ) -> Result<(), Refused> {
         let (id, number) = (reply.id.clone(), reply.number);
-        let (call, handle) = {
+        let (State { call, asked }, handle) = {
             let mut rounds = self.rounds().lock();
-            let (call, round) = rounds.continued(state, tool, arguments)?;
+            let (state, round) = rounds.continued(state, request)?;
             if let Some((_, outcome)) = round.ended.clone() {
                 drop(rounds);
                 self.answer(&id, number, &outcome, reply.rules, &reply.shape);
                 return Ok(());
             }
-            (call, round.handle.take())
+            (state, round.handle.take())
         };
         // A repeated request: the first one is still open.
         let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(invalid_state)?;
@@ -222,7 +269,7 @@ impl McpSession {
         self.open_requests().lock().set(&id, number, Running::Call(handle));
         let mut rounds = self.rounds().lock();
         if let Some(round) = rounds.of_call.get_mut(&call) {
-            round.answer(responses);
+            round.answer(responses, asked);
             if !round.open_questions().is_empty() {
                 self.gather(call, round);
             }

@@ -22,7 +22,7 @@ use super::message::{self, Incoming};
 use super::notifier::Notifier;
 use super::open_requests::{OpenRequests, Running};
 use super::result::{self, Form};
-use super::rounds::{self, Rounds};
+use super::rounds::{self, Continuation, Rounds};
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
 use super::watched::Subscribed;
@@ -268,11 +268,9 @@ impl McpSession {
         let role = shape.role();
         let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
         if let Some(state) = state.filter(|_| rules == Rules::Modern) {
-            let prepared = self.service().prepared(role, &name, arguments.unwrap_or_default());
-            let prepared = prepared.map_err(|fault| ErrorData::invalid_params(fault.message, None));
-            let continued = prepared.and_then(|(tool, arguments)| {
-                self.continue_call(&tool, &arguments, &state, responses.unwrap_or_default(), reply)
-            });
+            let prepared = self.service().prepared(role, &name, arguments.unwrap_or_default()).ok();
+            let request = Continuation { name: &name, prepared };
+            let continued = self.continue_call(&request, &state, responses.unwrap_or_default(), reply);
             return continued.inspect_err(|_| {
                 self.running.lock().remove(id, number);
             });
@@ -292,8 +290,8 @@ impl McpSession {
             outer: None,
         };
         let handle = self.session.start(request);
-        if let Some(given) = responses {
-            self.rounds.lock().give(handle.id(), given);
+        if rules == Rules::Modern {
+            self.begun(&handle, responses);
         }
         self.running.lock().set(id, number, Running::Call(handle));
         Ok(())

@@ -191,7 +191,7 @@ impl Actor {
             }
             Message::Event(event) => self.step(event),
             Message::ClientAnswered(worker, call, answer) => self.client_answered(worker, call, answer),
-            Message::InnerAsks(call) => self.asks(call),
+            Message::InnerAsks(call) => self.asks(call, true),
             Message::InnerGoesOn(call) => self.goes_on(call, None),
             Message::Learns(call, secrets) => self.learns(call, &secrets),
             // The requester may be gone.
@@ -270,6 +270,9 @@ impl Actor {
             WorkerEvent::Frame(Incoming::Reply { id, answer: Err(error) })
                 if error.code == wire_code::NOT_BEGUN && self.machine.is_recalled(worker, CallId(id)) =>
             {
+                if let Some(open) = self.calls.get_mut(&CallId(id)) {
+                    open.returned();
+                }
                 self.step(Event::Returned { worker, call: CallId(id) });
             }
             WorkerEvent::Frame(Incoming::Reply { id, answer }) => {

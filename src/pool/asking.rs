@@ -41,7 +41,7 @@ impl Actor {
         let asking = call.and_then(|call| Some((call, self.calls.get(&call)?.job.host.clone()?)));
         let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::refusal())) };
         if method.asks_client() {
-            self.asks(call);
+            self.asks(call, false);
             if !self.machine.is_parked(call) {
                 self.goes_on(call, None);
                 return writer.reply(&id, Err(&self.too_many_ask()));
@@ -66,13 +66,13 @@ impl Actor {
     }
 
     /// A call asks its client, or waits for one that does.
-    pub(super) fn asks(&mut self, call: CallId) {
+    pub(super) fn asks(&mut self, call: CallId, is_outer: bool) {
         let Some(open) = self.calls.get_mut(&call) else { return };
         open.unanswered += 1;
         if open.unanswered > 1 {
             return;
         }
-        self.step(Event::Park(call));
+        self.step(Event::Park { call, is_outer });
         if self.machine.is_parked(call)
             && let Some(open) = self.calls.get_mut(&call)
         {

@@ -58,6 +58,14 @@ struct Place {
     told_to_go: bool,
 }
 
+/// The calls of a pool that wait for clients.
+#[derive(Debug, Default)]
+struct ParkedCalls {
+    asking: usize,
+    /// Those that only wait for a call that asks.
+    outer: usize,
+}
+
 /// A limited resource, and the pools that wait for it.
 #[derive(Debug, Default)]
 struct PermitPool {
@@ -147,7 +155,7 @@ pub struct ResourceBroker {
     admission: PermitPool,
     waiting: BTreeMap<PoolId, usize>,
     /// Calls that wait for their clients.
-    parked: BTreeMap<PoolId, usize>,
+    parked: BTreeMap<PoolId, ParkedCalls>,
     places: BTreeMap<(PoolId, WorkerId), Place>,
     /// Whether all workers together exceed the memory limit.
     is_over: bool,
@@ -229,24 +237,25 @@ impl ResourceBroker {
         self.admission.queue.iter().any(|waiting| *waiting != pool)
     }
 
-    /// Calls that wait for their clients now.
-    pub fn parked(&self) -> usize {
-        self.parked.values().sum()
+    /// Calls that ask their clients now.
+    pub fn asking(&self) -> usize {
+        self.parked.values().map(|parked| parked.asking).sum()
     }
 
-    /// Whether one more call may wait for its client.
-    pub(super) fn park(&mut self, pool: PoolId) -> bool {
-        let has_room = self.parked() < self.caps.parked();
-        if has_room {
-            *self.parked.entry(pool).or_default() += 1;
+    /// Parks a call, if one more may ask. Calls that only wait for a call that asks are not limited.
+    pub(super) fn park(&mut self, pool: PoolId, is_outer: bool) -> bool {
+        let may_park = is_outer || self.asking() < self.caps.parked();
+        if may_park {
+            let parked = self.parked.entry(pool).or_default();
+            *(if is_outer { &mut parked.outer } else { &mut parked.asking }) += 1;
         }
-        has_room
+        may_park
     }
 
-    pub(super) fn unpark(&mut self, pool: PoolId) {
+    pub(super) fn unpark(&mut self, pool: PoolId, is_outer: bool) {
         if let Some(parked) = self.parked.get_mut(&pool) {
-            *parked -= 1;
-            if *parked == 0 {
+            *(if is_outer { &mut parked.outer } else { &mut parked.asking }) -= 1;
+            if parked.asking + parked.outer == 0 {
                 self.parked.remove(&pool);
             }
         }

@@ -39,7 +39,12 @@ pub enum Event {
         cancelled: bool,
     },
     /// A begun call asks its client.
-    Park(CallId),
+    Park {
+        /// The call.
+        call: CallId,
+        /// Whether it only waits for a call that asks. The limit counts those that ask.
+        is_outer: bool,
+    },
     /// The client has answered the call's questions.
     Unpark(CallId),
     /// A worker returned a recalled call that it has not begun.

@@ -66,6 +66,10 @@ pub struct Job {
 pub trait Listener: Send + Sync {
     /// A preparation before the tool runs: an environment is built, a worker starts.
     fn note(&self, _text: &str) {}
+    /// The call waits for an answer of its client.
+    fn asks(&self, text: &str) {
+        self.note(text);
+    }
     /// What the last note announced is over.
     fn goes_on(&self) {}
     /// The tool reports progress.

@@ -82,6 +82,11 @@ impl OpenCall {
         self.began.get_or_insert_with(Instant::now);
     }
 
+    /// A worker gave it back without beginning it.
+    pub fn returned(&mut self) {
+        self.attempt = self.attempt.saturating_sub(1);
+    }
+
     /// It waits for its client from now on.
     pub fn parks(&mut self) {
         self.parked.get_or_insert_with(Instant::now);

@@ -53,10 +53,13 @@ pub(super) enum Parked {
     /// It has asked.
     Asking {
         since: Moment,
+        /// It only waits for a call that asks.
+        is_outer: bool,
     },
     /// It has its answer and waits for a run permit.
     Resuming {
         since: Moment,
+        is_outer: bool,
     },
     /// It was, and goes on.
     Past,

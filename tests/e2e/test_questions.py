@@ -1,5 +1,6 @@
 """Questions of tools to the client: its user, its language model, its folders, in both eras of MCP."""
 
+import json
 import unittest
 
 import mcp.types as types
@@ -53,6 +54,20 @@ def either() -> str:
 def falls() -> str:
     threading.Timer(0.2, os._exit, (3,)).start()
     return hostler.elicit("Well?").action
+
+def pair(a: int, b: int) -> int:
+    hostler.elicit("Add?", key="pair")
+    return a + b
+
+def twice() -> list[bool]:
+    return [bool(hostler.elicit(f"Delete {what}?", key="confirm")) for what in "AB"]
+
+async def wait_with_neighbour() -> str:
+    return (await asyncio.to_thread(hostler.elicit, "Which?", str, key="later")).data
+
+async def nap(seconds: float) -> float:
+    await asyncio.sleep(seconds)
+    return seconds
 
 def pid() -> int:
     return os.getpid()
@@ -241,7 +256,7 @@ class Rounds(Asks):
 
     def test_answers_of_a_wrong_shape(self):
         wire = self.open()
-        for answer, part in ((accept(name=5), "/name"), (accept(), "name"), ({"action": "perhaps"}, "perhaps")):
+        for answer, part in ((accept(name=5), "/name"), (accept(), "name"), ({"action": "perhaps"}, "accept, decline or cancel")):
             with self.subTest(answer):
                 state, _ = self.asked(wire, "asks_order")
                 result = self.result(wire, "asks_order", requestState=state, inputResponses={"order": answer})
@@ -275,6 +290,14 @@ class Rounds(Asks):
         more = {"requestState": state, "inputResponses": {"order": accept(name="Ada")}}
         self.assertEqual(self.value(wire, "outer_outer", **more), "accept")
 
+    def test_an_outer_call_takes_no_place_of_those_that_ask(self):
+        text = '[limits]\nmax_workers = 4\nmax_concurrent_calls = 1\n[tool.outer]\ntimeout = "400ms"\n'
+        wire = self.open("--config", str(config_file(self.folder, text)))
+        state, _ = self.asked(wire, "outer_outer")
+        self.assertEqual(self.value(wire, "slow_sleep", {"seconds": 0.6}), 0.6)
+        more = {"requestState": state, "inputResponses": {"order": accept(name="Ada")}}
+        self.assertEqual(self.value(wire, "outer_outer", **more), "accept")
+
     def test_a_quarter_of_the_workers_may_wait_for_users(self):
         config = config_file(self.folder, "[limits]\nmax_workers = 4\n[tool.asks]\nmax_workers = 2\n")
         wire = self.open("--config", str(config))
@@ -292,6 +315,57 @@ class Rounds(Asks):
         self.assertEqual(self.value(wire, "slow_sleep", {"seconds": 0.4}), 0.4)
         self.refused(wire, "asks_order", requestState=state, inputResponses={"order": accept(name="Ada")})
         self.assertIsInstance(self.value(wire, "asks_pid"), int)
+
+    def test_a_repeated_answer_does_not_answer_the_next_question(self):
+        wire = self.open()
+        first, _ = self.asked(wire, "asks_twice")
+        answers = {"requestState": first, "inputResponses": {"confirm": {"action": "accept"}}}  # without content: it is empty
+        self.asked(wire, "asks_twice", **answers)
+        second, _ = self.asked(wire, "asks_twice", **answers)  # the old request again
+        more = {"requestState": second, "inputResponses": {"confirm": {"action": "decline"}}}
+        self.assertEqual(self.value(wire, "asks_twice", **more), [True, False])
+
+    def test_a_parked_call_outlasts_a_neighbour_that_takes_too_long(self):
+        config = config_file(self.folder, '[tool.asks]\nconcurrency = 4\ntimeout = "300ms"\n')
+        wire = self.open("--config", str(config))
+        state, _ = self.asked(wire, "asks_wait_with_neighbour")
+        self.assertEqual(self.fault(self.result(wire, "asks_nap", {"seconds": 5})), "TOOL_TIMEOUT")
+        self.assertEqual(self.fault(self.result(wire, "asks_nap", {"seconds": 5})), "TOOL_TIMEOUT")
+        more = {"requestState": state, "inputResponses": {"later": accept(value="x")}}
+        self.assertEqual(self.value(wire, "asks_wait_with_neighbour", **more), "x")
+
+    def test_a_call_with_two_requests_can_still_be_cancelled(self):
+        config = config_file(self.folder, "[limits]\nmax_workers = 4\n")
+        wire = self.open("--config", str(config))
+        state, _ = self.asked(wire, "asks_order")
+        numbers = [self.call(wire, "asks_order", requestState=state) for _ in range(2)]
+        answered = {message["id"]: message["result"]["resultType"] for message in (wire.read(), wire.read())}
+        self.assertEqual(answered, dict.fromkeys(numbers, "input_required"))
+        number = self.call(wire, "asks_order", requestState=state)
+        wire.send(line(method="notifications/cancelled", params={"requestId": number}))
+        # Its place is free again: a quarter of four is one.
+        self.asked(wire, "asks_order", {"word": "next"})
+
+    def test_a_repeated_key_is_asked_the_open_question(self):
+        wire = self.open()
+        meta = {**INLINE, "io.modelcontextprotocol/clientCapabilities": self.CAN, "hostler/key": "k"}
+        for number in (1, 2):
+            wire.send(request(number, "tools/call", name="asks_order", arguments={}, _meta=meta))
+            result = wire.answer(number)["result"]
+            self.assertEqual((result["resultType"], list(result["inputRequests"])), ("input_required", ["order"]))
+
+    def test_what_a_user_typed_is_in_no_fault(self):
+        wire = self.open()
+        state, _ = self.asked(wire, "asks_order")
+        result = self.result(wire, "asks_order", requestState=state, inputResponses={"order": accept(name="Ada", count="hunter2")})
+        self.assertNotIn("hunter2", json.dumps(result))
+        self.assertIn("/count", result["content"][0]["text"])
+
+    def test_the_order_of_arguments_does_not_matter(self):
+        wire = self.open()
+        state, _ = self.asked(wire, "asks_pair", {"a": 1, "b": 2})
+        more = {"requestState": state, "inputResponses": {"pair": {"action": "accept"}}}
+        self.assertEqual(self.value(wire, "asks_pair", {"b": 2, "a": 1}, **more), 3)
 
     def test_a_worker_that_dies_while_its_call_asks(self):
         wire = self.open()

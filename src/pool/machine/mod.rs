@@ -151,7 +151,7 @@ impl Machine {
             Event::Ready(id) => self.ready(step, id),
             Event::StartFailed { worker: id, by_itself } => self.start_failed(step, id, by_itself),
             Event::Answered { worker: id, call, cancelled } => self.answered(step, id, call, cancelled),
-            Event::Park(call) => self.park(step, call),
+            Event::Park { call, is_outer } => self.park(step, call, is_outer),
             Event::Unpark(call) => self.unpark(call),
             Event::Returned { worker: id, call } => self.returned(step, id, call),
             Event::Died { worker: id, of_a_limit } => self.died(step, id, of_a_limit),

@@ -10,7 +10,7 @@ use crate::pool::worker_state::{Escalation, Parked, QueuedCall, State, WorkerSta
 impl Machine {
     /// Parks a begun call, unless it is being interrupted or too many calls are parked. Calls that wait behind it in its
     /// worker are recalled.
-    pub(super) fn park(&mut self, step: &mut Step<'_>, call: CallId) {
+    pub(super) fn park(&mut self, step: &mut Step<'_>, call: CallId, is_outer: bool) {
         let rules = self.rules;
         let holds = |worker: &WorkerState| worker.line.iter().any(|queued| queued.call() == call);
         let Some((id, worker)) = self.workers.iter_mut().find(|(_, worker)| holds(worker)) else { return };
@@ -18,10 +18,10 @@ impl Machine {
         let mut begun = worker.line.iter_mut().take(rules.concurrency);
         let Some(queued) = begun.find(|queued| queued.call() == call) else { return };
         let may_park = !queued.settled && queued.escalation == Escalation::None && !queued.parked.is_now();
-        if !may_park || !(step.broker.park(self.pool) || sabotaged!(self, IgnoreCap)) {
+        if !may_park || !(step.broker.park(self.pool, is_outer) || sabotaged!(self, IgnoreCap)) {
             return;
         }
-        queued.parked = Parked::Asking { since: step.now };
+        queued.parked = Parked::Asking { since: step.now, is_outer };
         let had_run_permit = !sabotaged!(self, ParkWithPermit) && std::mem::take(&mut queued.has_run_permit);
         // A worker that runs several calls goes on with the others.
         if rules.concurrency == 1 {
@@ -37,9 +37,9 @@ impl Machine {
     pub(super) fn unpark(&mut self, call: CallId) {
         let mut held = self.workers.values_mut().flat_map(|worker| &mut worker.line);
         if let Some(queued) = held.find(|queued| queued.call() == call)
-            && let Parked::Asking { since } = queued.parked
+            && let Parked::Asking { since, is_outer } = queued.parked
         {
-            queued.parked = Parked::Resuming { since };
+            queued.parked = Parked::Resuming { since, is_outer };
         }
     }
 
@@ -61,7 +61,7 @@ impl Machine {
             let Some(queued) = line.and_then(|line| line.iter_mut().find(|queued| queued.call() == call)) else {
                 return;
             };
-            if let Parked::Resuming { since } = queued.parked {
+            if let Parked::Resuming { since, .. } = queued.parked {
                 queued.since += step.now.saturating_sub(since);
             }
             queued.has_run_permit = !nested;
@@ -128,10 +128,10 @@ impl Machine {
 impl Step<'_> {
     /// Records that a call is not parked any more, if it was.
     pub(super) fn leaves_park(&mut self, pool: PoolId, queued: &mut QueuedCall) {
-        if queued.parked.is_now() {
+        if let Parked::Asking { is_outer, .. } | Parked::Resuming { is_outer, .. } = queued.parked {
             queued.parked = Parked::Past;
             self.has_unparked = true;
-            self.broker.unpark(pool);
+            self.broker.unpark(pool, is_outer);
         }
     }
 }

@@ -37,7 +37,9 @@ impl Machine {
         };
         let call = queued.call();
         match queued.escalation {
-            Escalation::None if queued.since.saturating_add(queued.spec.timeout) <= step.now => {
+            Escalation::None
+                if !queued.parked.is_now() && queued.since.saturating_add(queued.spec.timeout) <= step.now =>
+            {
                 queued.escalation = Escalation::Stack { until: step.now + rules.stack_grace };
                 step.effects.push(Effect::TakeStack { worker: id, call });
             }

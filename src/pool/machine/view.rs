@@ -6,7 +6,7 @@ use super::Machine;
 use crate::pool::event::{Moment, WorkerId};
 use crate::pool::worker_state::State;
 #[cfg(test)]
-use crate::pool::worker_state::{Escalation, QueuedCall};
+use crate::pool::worker_state::{Escalation, Parked, QueuedCall};
 
 /// A snapshot of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,11 +119,14 @@ impl Machine {
         all.filter(|queued| idle(queued) && queued.has_run_permit).count()
     }
 
-    /// Parked calls.
+    /// Calls that ask their clients.
     #[cfg(test)]
-    pub(in crate::pool) fn parked(&self) -> usize {
+    pub(in crate::pool) fn asking(&self) -> usize {
         let all = self.workers.values().flat_map(|worker| &worker.line);
-        all.filter(|queued| queued.parked.is_now()).count()
+        let asks = |parked| {
+            matches!(parked, Parked::Asking { is_outer: false, .. } | Parked::Resuming { is_outer: false, .. })
+        };
+        all.filter(|queued| asks(queued.parked)).count()
     }
 
     /// Whether calls are tried one at a time.

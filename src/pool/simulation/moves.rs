@@ -86,7 +86,8 @@ impl World {
             return self.step(pool, Event::Unpark(call));
         }
         self.calls.get_mut(&call).expect("it is held").asks = true;
-        self.step(pool, Event::Park(call));
+        let is_outer = self.chance.one_in(4);
+        self.step(pool, Event::Park { call, is_outer });
         self.calls.get_mut(&call).expect("it is held").asks = self.pools[pool].is_parked(call);
     }
 

@@ -117,6 +117,9 @@ impl World {
                 assert!(papers.asks && papers.verdict.is_none(), "{call:?} resumed without a question");
                 papers.asks = false;
             }
+            Effect::TakeStack { call, .. } if self.calls[&call].asks => {
+                panic!("{call:?} is overdue while it waits for its client")
+            }
             Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
                 assert!(self.workers.contains_key(&(pool, worker)), "interrupted an unknown worker");
             }
@@ -213,9 +216,9 @@ impl World {
         assert!(self.workers.len() <= self.caps.workers + self.pools.len(), "{} workers alive", self.workers.len());
         let running: usize = (0..self.pools.len()).map(|pool| self.running_in(pool)).sum();
         assert!(running <= self.caps.running, "{running} calls run");
-        let parked: usize = self.pools.iter().map(Machine::parked).sum();
+        let parked: usize = self.pools.iter().map(Machine::asking).sum();
         assert!(parked <= self.caps.parked(), "{parked} calls are parked");
-        assert_eq!(parked, self.broker.parked());
+        assert_eq!(parked, self.broker.asking());
         for (pool, machine) in self.pools.iter().enumerate() {
             self.check_pool(pool, machine);
         }

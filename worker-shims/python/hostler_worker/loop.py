@@ -81,9 +81,12 @@ def _replied(id, message):
 
 def _recall(id):
     """The running call asks its client: the host wants a call back that waits behind it."""
-    for message in queue:
+    for message in list(queue):
         if message["method"] == "call" and message.get("id") == id:
-            queue.remove(message)
+            try:
+                queue.remove(message)
+            except ValueError:  # another thread reads this, and it has been begun
+                return
             wire.fail(id, -32005, "not begun")
             return
 
@@ -96,7 +99,7 @@ def _cancel(id):
         state.cancel = True
         if get_ident() != state.main:  # it was read on a thread that asks
             _signal.pthread_kill(state.main, _signal.SIGUSR1)
-    elif any(message.get("id") == id for message in queue):
+    elif any(message.get("id") == id for message in list(queue)):
         state.cancelled.add(id)
 
 
