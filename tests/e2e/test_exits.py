@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import HOSTLER, ROOT, TOOLS, alive, children, environment, eventually, gone, parent, scratch, write_tool
+from harness import HOSTLER, ROOT, TOOLS, alive, children, config_file, environment, eventually, gone, parent, scratch, write_tool
 from wire import OPENING, Wire, call
 
 LIMIT = 1.0  # seconds; clients send TERM after two
@@ -207,7 +207,8 @@ class Streams(unittest.TestCase):
             eventually(gone(worker), "the worker is gone", limit=1)
 
     def test_large_messages_through_pipes(self):
-        with Wire() as hostler:
+        config = config_file(scratch(self), '[mcp]\nmax_result = "64MB"\n')
+        with Wire(arguments=("--config", str(config))) as hostler:
             hostler.open()
             text = "y" * 20_000_000
             self.assertEqual(len(hostler.value(1, "plain_greet", name=text)), len(text) + len("good morning, "))
