@@ -15,7 +15,8 @@
     @hostler.prompt                   what people choose, instead of a tool
 
 What asks waits for the answer on its own thread, whichever that is. In an `async def` it holds up the
-event loop meanwhile: write `await asyncio.to_thread(hostler.elicit, …)`.
+event loop meanwhile: write `await asyncio.to_thread(hostler.elicit, …)`. A thread that outlives its
+call must not ask: in a worker for one call at a time it would ask in the name of the next call.
 """
 
 import os
