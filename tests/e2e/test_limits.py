@@ -72,7 +72,7 @@ class Processes(unittest.TestCase):
                 done = self.call(f"--nofile={limit}:{limit}")
                 self.assertIn(done.returncode, (70,) if limit < 16 else (6,), done.stderr)
                 self.assertIn("ulimit -n", done.stderr)
-                self.assertNotIn("panicked", done.stderr)
+                self.assertNotIn("panicked at src/", done.stderr)  # uv panics too, in its own files
         self.assertEqual(self.call().stdout, "a\n")
 
     def test_small_files_are_named(self):
