@@ -39,7 +39,7 @@ impl Actor {
         let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return };
         let writer = handle.writer.clone();
         let asking = call.and_then(|call| Some((call, self.calls.get(&call)?.job.host.clone()?)));
-        let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::refusal())) };
+        let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::of_no_call())) };
         if method.asks_client() {
             self.asks(call, false);
             if !self.machine.is_parked(call) {

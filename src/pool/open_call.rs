@@ -185,11 +185,9 @@ pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file:
     }
 }
 
-/// The answer to a request from a tool without host access.
-pub(super) fn refusal() -> WireError {
-    let message = "this tool file has no host access: only internal tool files (without a header) have it, unless the \
-                   operator sets host_access = true for it under [tool] in hostler.toml"
-        .to_owned();
+/// The answer to a request that belongs to no running call.
+pub(super) fn of_no_call() -> WireError {
+    let message = "this request belongs to no running call: send the call's `id`, while the call runs".to_owned();
     WireError { code: wire_code::HOST_REFUSED, message, data: None }
 }
 
