@@ -33,7 +33,7 @@ macro_rules! rules {
 
 rules! {
     UNREADABLE "unreadable" Error "a file or folder that cannot be read serves no tools"
-    OPEN_FOLDER "open-folder" Warning "whoever can write to a tools folder decides what hostler runs"
+    OPEN_FOLDER "open-folder" Warning "anyone who can write to a tools folder decides what hostler runs"
     HEADER "header" Error "a file with an invalid header serves no tools"
     SYNTAX "syntax" Error "a file that is not valid Python serves no tools"
     NAME "name" Error "a pack or tool needs a name that is an identifier, not too long and not taken"

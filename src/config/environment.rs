@@ -86,7 +86,7 @@ pub fn cache(environment: &Environment) -> PathBuf {
 }
 
 /// `None` if the home folder is read-only, as in some containers and services: a folder beneath the temporary one has to
-/// do. A folder that somebody has set is used, whatever comes of it.
+/// do. A folder that is set is used as it is.
 fn usual_cache(environment: &Environment) -> Option<PathBuf> {
     let folder = xdg(environment, "XDG_CACHE_HOME", ".cache");
     let is_set = environment.absolute_path("XDG_CACHE_HOME").is_some();
@@ -95,7 +95,7 @@ fn usual_cache(environment: &Environment) -> Option<PathBuf> {
     (is_set || is_writable).then_some(folder)
 }
 
-/// Where uv keeps its downloads if it cannot use the home folder and nobody has set another place.
+/// Where uv keeps its downloads if it cannot use the home folder and no other place is set.
 pub fn uv_cache_without_home(environment: &Environment) -> Option<PathBuf> {
     let is_needed = environment.path("UV_CACHE_DIR").is_none() && usual_cache(environment).is_none();
     is_needed.then(|| cache(environment).join("uv-cache"))

@@ -132,7 +132,7 @@ fn resolved(folder: &Dir, path: &Path, patterns: &GlobSet) -> Option<Metadata> {
     folder.symlink_metadata(&target).ok().filter(|about| is_offered && about.is_file())
 }
 
-/// A path that leads outside is refused without a system error, and is none that was offered.
+/// A path that leads outside is refused without a system error. It was never offered.
 fn missing(error: io::Error) -> FileError {
     let is_outside = error.raw_os_error().is_none();
     if is_outside || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {

@@ -122,7 +122,7 @@ fn linked(outcome: &Outcome, json: &str, limit: &Limit<'_>) -> std::io::Result<V
     Ok(answer)
 }
 
-/// What a model is told about links.
+/// The text about links for models.
 fn said(parts: usize, length: usize) -> String {
     let size = megabytes(length);
     match parts {

@@ -271,7 +271,7 @@ fn matching<'t>(resources: impl Iterator<Item = &'t Arc<Tool>>, uri: &str) -> Op
     first
 }
 
-/// What clients are told about a resource.
+/// The description of a resource for clients.
 struct About {
     name: String,
     title: Option<String>,

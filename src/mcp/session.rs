@@ -382,7 +382,7 @@ impl McpSession {
         }
     }
 
-    /// What clients are told about this server.
+    /// The description of this server for clients.
     pub fn about(&self) -> InitializeResult {
         lifecycle::about(&self.service().config.mcp)
     }

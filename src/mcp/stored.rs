@@ -1,6 +1,6 @@
 //! Results that are too large for one message, kept for the session that they were made in: it reads them by their addresses.
 //!
-//! A stored result is a file without a name, so nobody else can open it, and the system frees it when the session ends, however
+//! A stored result is a file without a name, so no other process can open it, and the system frees it when the session ends, however
 //! that happens. Texts are divided into parts of which each fits into one message.
 
 use std::collections::VecDeque;

@@ -34,7 +34,7 @@ mod environment {
     /// `getenv`: certificates, proxies, the resolver's options. The mark of a run stays, for the sweep of the next start.
     pub fn conceal() {
         let Some(block) = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| block(&stat)) else { return };
-        // SAFETY: `harden` is called while there is a single thread, so nobody else reads or changes the list. Its
+        // SAFETY: `harden` is called while there is a single thread, so no other code reads or changes the list. Its
         // entries are strings that end with NUL, and a null pointer ends the list. The copies are leaked: they live as
         // long as the list. Only strings within the block are overwritten, and to their ends: this memory is the
         // process's own stack, where nothing but the list refers to them.

@@ -90,7 +90,7 @@ fn chase(own: &Run, spared: &[Pid], stopped: &mut Stopped, until: Instant) {
     }
 }
 
-/// Stops a process of a finished run with its descendants; `false` if it is none.
+/// Stops a process of a finished run with its descendants; `false` if it belongs to no finished run.
 fn stop_left_over(own: &Run, pid: Pid, spared: &[Pid], stopped: &mut Stopped) -> bool {
     let Some(mark) = left_over(own, pid) else { return false };
     // Looked at again with the handle: the pid may have been reused.

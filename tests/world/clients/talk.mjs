@@ -1,4 +1,4 @@
-// One TypeScript client against one hostler: `node talk.mjs v1|v2 COMMAND [ARGUMENT …]`. What it was told goes out as JSON.
+// One TypeScript client against one hostler: `node talk.mjs v1|v2 COMMAND [ARGUMENT …]`. Its results are printed as JSON.
 
 const [which, command, ...args] = process.argv.slice(2);
 const asked = [];

@@ -70,7 +70,7 @@ class ToolError(HostlerError):
 
 class NotSupported(ToolError):
     """The client of this call lacks what was asked of it: `capability` is "elicitation", "sampling" or "roots". Catch it to do
-    without; otherwise the caller is told what its client needs."""
+    without; otherwise the caller's fault names what the client needs."""
 
     @property
     def capability(self):

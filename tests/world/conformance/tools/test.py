@@ -214,7 +214,7 @@ def static_binary() -> bytes:
 
 @hostler.resource("test://watched-resource", mime_type="text/plain")
 def watched_resource() -> str:
-    """A text that somebody may watch."""
+    """A text that clients may watch."""
     return "Nothing happened."
 
 
