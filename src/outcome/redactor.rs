@@ -1,6 +1,7 @@
 //! Redacts secrets from faults, output and logs. A tool's result is not changed.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -17,37 +18,76 @@ const SHORTEST_BASE64: usize = 8;
 /// Finds a tool's secrets in every likely form.
 #[derive(Debug)]
 pub struct Redactor {
+    /// The secrets' names and values.
+    secrets: Vec<(String, String)>,
     forms: AhoCorasick,
     patterns: Vec<String>,
     marks: Vec<String>,
+    /// What a call's own secrets are, if others were learned besides.
+    own: Option<Arc<Redactor>>,
 }
 
 /// Secrets that came with the results of inner calls, and what finds them together with a call's own.
+///
+/// Secrets may change with every call, as tokens do: only the newest are kept.
 #[derive(Debug, Default)]
 pub struct Learned {
-    secrets: Option<Arc<Redactor>>,
-    /// The last combination, and what it was made of.
+    /// Names and values, oldest first.
+    secrets: VecDeque<(String, String)>,
+    /// What finds these alone.
+    redactor: Option<Arc<Redactor>>,
+    /// The last combination, and whose own secrets are in it.
     combined: Option<(Arc<Redactor>, Arc<Redactor>)>,
 }
 
+/// The values that are kept of one name: a secret that changes is likely to appear soon or never.
+const VALUES: usize = 4;
+/// The learned secrets that are kept.
+const LEARNED: usize = 64;
+/// The bytes that they may have.
+const LEARNED_BYTES: usize = 64 << 10;
+
 impl Learned {
     /// Learns further secrets.
-    pub fn add(&mut self, secrets: &Arc<Redactor>) {
-        self.secrets = Some(self.secrets.as_ref().map_or_else(|| Arc::clone(secrets), |known| known.and(secrets)));
-        self.combined = None;
+    pub fn add(&mut self, secrets: &Redactor) {
+        let known = self.secrets.len();
+        for secret in &secrets.secrets {
+            if !self.secrets.contains(secret) {
+                self.secrets.push_back(secret.clone());
+            }
+        }
+        if self.secrets.len() == known {
+            return;
+        }
+        for (name, _) in &secrets.secrets {
+            while self.secrets.iter().filter(|(other, _)| other == name).count() > VALUES
+                && let Some(oldest) = self.secrets.iter().position(|(other, _)| other == name)
+            {
+                self.secrets.remove(oldest);
+            }
+        }
+        let bytes = |secrets: &VecDeque<(String, String)>| secrets.iter().map(|(_, value)| value.len()).sum::<usize>();
+        while self.secrets.len() > LEARNED || self.secrets.len() > 1 && bytes(&self.secrets) > LEARNED_BYTES {
+            self.secrets.pop_front();
+        }
+        (self.redactor, self.combined) = (Redactor::finding(self.secrets.iter().cloned().collect(), None), None);
     }
 
     /// A call's own secrets together with the learned ones.
-    pub fn with(&mut self, own: Option<Arc<Redactor>>) -> Option<Arc<Redactor>> {
-        let Some(learned) = &self.secrets else { return own };
-        let Some(own) = own else { return Some(Arc::clone(learned)) };
+    pub fn with(&mut self, given: Option<Arc<Redactor>>) -> Option<Arc<Redactor>> {
+        let Some(learned) = &self.redactor else { return given };
+        let Some(given) = given else { return Some(Arc::clone(learned)) };
+        // What was learned before and has been forgotten does not stay.
+        let own = given.own.as_ref().unwrap_or(&given);
         if let Some((of, both)) = &self.combined
-            && (Arc::ptr_eq(of, &own) || Arc::ptr_eq(both, &own))
+            && Arc::ptr_eq(of, own)
         {
             return Some(Arc::clone(both));
         }
-        let both = own.and(learned);
-        self.combined = Some((own, Arc::clone(&both)));
+        let news = learned.secrets.iter().filter(|secret| !own.secrets.contains(secret)).cloned();
+        let all = own.secrets.iter().cloned().chain(news).collect();
+        let both = Redactor::finding(all, Some(Arc::clone(own))).unwrap_or_else(|| Arc::clone(own));
+        self.combined = Some((Arc::clone(own), Arc::clone(&both)));
         Some(both)
     }
 }
@@ -55,31 +95,19 @@ impl Learned {
 impl Redactor {
     /// A redactor for these names and values; `None` if there is nothing to find.
     pub fn of<'s>(secrets: impl IntoIterator<Item = (&'s str, &'s str)>) -> Option<Arc<Self>> {
+        Self::finding(secrets.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), None)
+    }
+
+    fn finding(secrets: Vec<(String, String)>, own: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
-        for (name, value) in secrets {
+        for (name, value) in &secrets {
             for form in forms(value) {
                 patterns.push(form);
                 marks.push(format!("[secret {name}]"));
             }
         }
-        Self::new(patterns, marks)
-    }
-
-    fn new(patterns: Vec<String>, marks: Vec<String>) -> Option<Arc<Self>> {
         let forms = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok()?;
-        (!patterns.is_empty()).then(|| Arc::new(Self { forms, patterns, marks }))
-    }
-
-    /// Finds the secrets of both.
-    #[must_use]
-    pub fn and(self: &Arc<Self>, other: &Arc<Self>) -> Arc<Self> {
-        let news = other.patterns.iter().zip(&other.marks).filter(|(pattern, _)| !self.patterns.contains(pattern));
-        let (patterns, marks): (Vec<String>, Vec<String>) = news.map(|(a, b)| (a.clone(), b.clone())).unzip();
-        if patterns.is_empty() {
-            return Arc::clone(self);
-        }
-        let both = Self::new([&self.patterns[..], &patterns].concat(), [&self.marks[..], &marks].concat());
-        both.unwrap_or_else(|| Arc::clone(self))
+        (!patterns.is_empty()).then(|| Arc::new(Self { secrets, forms, patterns, marks, own }))
     }
 
     /// The text without secrets.
@@ -270,6 +298,42 @@ mod tests {
         let mut value = serde_json::json!({"pin": 271_828, KEY: [1, {"deep": KEY}]});
         redactor.value(&mut value);
         assert_eq!(value, serde_json::json!({"pin": "[secret PIN]", "[secret KEY]": [1, {"deep": "[secret KEY]"}]}));
+    }
+
+    fn token(number: usize) -> Arc<Redactor> {
+        Redactor::of([("TOKEN", format!("token-{number:04}").as_str())]).unwrap()
+    }
+
+    #[test]
+    fn learned_secrets_are_found_beside_own_ones() {
+        let (mut learned, own) = (Learned::default(), redactor());
+        assert!(Arc::ptr_eq(&learned.with(Some(Arc::clone(&own))).unwrap(), &own), "nothing was learned");
+        learned.add(&token(1));
+        let both = learned.with(Some(Arc::clone(&own))).unwrap();
+        assert_eq!(both.text(&format!("{KEY} token-0001")), "[secret KEY] [secret TOKEN]");
+        assert!(Arc::ptr_eq(&learned.with(Some(own)).unwrap(), &both), "made once");
+        assert_eq!(learned.with(None).unwrap().text("token-0001"), "[secret TOKEN]");
+    }
+
+    #[test]
+    fn a_secret_that_changes_with_every_call_is_not_kept_for_ever() {
+        let (mut learned, mut redactor) = (Learned::default(), Some(redactor()));
+        for number in 0..200 {
+            learned.add(&token(number));
+            redactor = learned.with(redactor.take());
+        }
+        let redactor = redactor.unwrap();
+        assert_eq!(redactor.secrets.len(), 2 + VALUES, "those of the call, and the newest of the name");
+        assert_eq!(redactor.text("token-0199 token-0196 token-0195"), "[secret TOKEN] [secret TOKEN] token-0195");
+        let large = "x".repeat(LEARNED_BYTES / 2);
+        for name in ["A", "B", "C"] {
+            learned.add(&Redactor::of([(name, format!("{name}{large}").as_str())]).unwrap());
+        }
+        assert_eq!(
+            learned.secrets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["C"],
+            "bytes are limited"
+        );
     }
 
     proptest! {
