@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::explain::{build_fault, is_about_pythons, reason, refuse_ancient, unknown_extras};
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
+use super::staging::Staging;
 use super::store::{MARKER, Marker};
 use super::turn::{Gate, Turn};
 use super::uv::{self, is_unfit, unfit_uv};
@@ -222,53 +223,4 @@ fn is_progress(line: &str) -> bool {
     ["Resolved", "Downloading", "Downloaded", "Building", "Built", "Prepared", "Installed", "Bytecode"]
         .iter()
         .any(|word| line.starts_with(word))
-}
-
-/// The prefix of a staging folder's name; the environment's key and the builder's process id follow.
-pub(super) const STAGING: &str = ".staging.";
-/// How often its removal is tried, and the pause between: a killed process dies within milliseconds.
-const REMOVALS: u32 = 20;
-const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
-
-/// A folder beside the environments that is removed when the build ends, however it ends.
-struct Staging(PathBuf);
-
-impl Staging {
-    /// To be called with the lock of that environment: leftovers of earlier builds are then in no use.
-    fn alone(folder: &Path, key: &str) -> io::Result<Self> {
-        let left = std::fs::read_dir(folder)?.flatten();
-        let is_left = |name: &str| name.strip_prefix(STAGING).is_some_and(|rest| rest.split('.').next() == Some(key));
-        for entry in left.filter(|entry| entry.file_name().to_str().is_some_and(is_left)) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-        Self::beside(folder, key)
-    }
-
-    /// Without the lock: another builder may go on in its own folder.
-    fn beside(folder: &Path, key: &str) -> io::Result<Self> {
-        let place = folder.join(format!("{STAGING}{key}.{}", std::process::id()));
-        std::fs::create_dir_all(&place)?;
-        Ok(Self(place))
-    }
-
-    fn folder(&self) -> &Path {
-        &self.0
-    }
-
-    fn environment(&self) -> PathBuf {
-        self.0.join("environment")
-    }
-}
-
-impl Drop for Staging {
-    /// A uv that was just killed may still write its last file.
-    fn drop(&mut self) {
-        for _ in 0..REMOVALS {
-            let removed = std::fs::remove_dir_all(&self.0);
-            if removed.is_ok() || removed.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-                return;
-            }
-            std::thread::sleep(REMOVAL_PAUSE);
-        }
-    }
 }

@@ -5,6 +5,7 @@ mod explain;
 mod find;
 mod settings;
 mod spec;
+mod staging;
 mod store;
 mod turn;
 mod uv;

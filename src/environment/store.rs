@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
-use super::build::{Build, STAGING};
+use super::build::Build;
 use super::find;
 use super::settings::{EnvironmentSettings, Progress};
 use super::spec::EnvironmentSpec;
+use super::staging::STAGING;
 use super::turn::REMIND;
 use crate::outcome::{Code, Fault};
 use crate::threads::blocking;
@@ -196,7 +197,7 @@ fn removable(home: &Path, unused_for: Duration) -> bool {
     file.try_lock().is_ok() && std::fs::remove_file(&marker).is_ok()
 }
 
-fn age(path: &Path) -> Option<Duration> {
+pub(super) fn age(path: &Path) -> Option<Duration> {
     let modified = path.metadata().ok()?.modified().ok()?;
     SystemTime::now().duration_since(modified).ok()
 }

@@ -28,7 +28,7 @@ pub(super) struct Gate {
 /// How a wait for the turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// The lock is held: what earlier builders left is in no use.
+    /// The lock is held.
     Held,
     /// The builder is silent and keeps the lock. It may go on at any moment.
     Beside,
