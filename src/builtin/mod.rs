@@ -24,6 +24,7 @@ use crate::outcome::{Code, Fault};
 use crate::pep723::is_identifier;
 use roots::here;
 pub use roots::{Located, Roots};
+pub(crate) use tool::Asks;
 pub use tool::{About, Builtin, Call, LookUp, Stop};
 use tool::{AnyBuiltin, Running};
 

@@ -47,8 +47,10 @@ impl Bench {
             secrets: Arc::new(|_| Box::pin(async { Ok(None) })),
             listener: Arc::new(NoopListener),
             host: None,
+            arguments: to_raw_value(&arguments).unwrap(),
+            asks: None,
         };
-        let answer = self.tools.call(name, to_raw_value(&arguments).unwrap(), call).await?;
+        let answer = self.tools.call(name, call.arguments.clone(), call).await?;
         Ok(serde_json::from_str(answer.get()).unwrap())
     }
 

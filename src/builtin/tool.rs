@@ -26,7 +26,7 @@ use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
 use crate::protocol::HostMethod;
 use crate::threads::blocking;
-use crate::worker::{Ask, HostAccess};
+use crate::worker::{Ask, HostAccess, Waits};
 
 /// A tool's description of itself.
 #[derive(Debug, Clone)]
@@ -186,6 +186,26 @@ pub struct Call {
     pub listener: Arc<dyn Listener>,
     /// Access to hostler: other tools, the catalogue, the client's model.
     pub host: Option<Arc<dyn HostAccess>>,
+    /// Its arguments.
+    pub(crate) arguments: Box<RawValue>,
+    /// What stands still while it asks its client.
+    pub(crate) asks: Option<Arc<dyn Asks>>,
+}
+
+/// The permit and the clock of a call that may ask its client.
+pub(crate) trait Asks: Send + Sync {
+    /// It asks. False if too many calls ask already.
+    fn asks(&self) -> bool;
+    /// It has its answer.
+    fn answered(&self);
+    /// Waits until it may go on, if it has stood still.
+    fn goes_on(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// It as a call that waits for others.
+    fn waits(self: Arc<Self>) -> Arc<dyn Waits>;
+    /// How many calls may ask at once.
+    fn most(&self) -> usize;
+    /// How long it has run.
+    fn run_time(&self) -> Duration;
 }
 
 /// Tells work on another thread that its call was cancelled. Every loop must check it.
@@ -243,14 +263,35 @@ impl Call {
             Fault::new(Code::PermissionDenied, message)
         })?;
         let params = to_raw_value(params).map_err(wrong)?;
-        let left = self.timeout.saturating_sub(self.begun.elapsed());
-        let answer = host.answer(Ask { method, params, left, arguments: None, waits: None }).await;
+        let run_time = self.asks.as_ref().map_or_else(|| self.begun.elapsed(), |asks| asks.run_time());
+        let left = self.timeout.saturating_sub(run_time);
+        let waits = self.asks.clone().map(Asks::waits);
+        let ask = Ask { method, params, left, arguments: Some(self.arguments.clone()), waits };
+        let answer = self.standing_still(method, host.answer(ask)).await?;
         let answer = answer.map_err(|error| {
             let lacks = error.detail("capability").map(|name| Missing::Capability(name.to_owned()));
-            let code = if lacks.is_some() { Code::NotSupported } else { Code::ToolError };
+            // The faults of other tools are not this one's.
+            let code = error.detail("code").filter(|_| method.asks_client()).and_then(Code::of_word);
+            let code = code.unwrap_or(Code::ToolError);
             Fault::new(code, error.message).with(Details { missing: lacks, ..Details::default() })
         })?;
         serde_json::from_str(answer.get()).map_err(wrong)
+    }
+
+    /// Waits for an answer; without a run permit and with its clock stopped where the client gives it.
+    async fn standing_still<T>(&self, method: HostMethod, answer: impl Future<Output = T>) -> Result<T, Fault> {
+        let Some(asks) = &self.asks else { return Ok(answer.await) };
+        if method.asks_client() && !asks.asks() {
+            let most = asks.most();
+            let message = format!("{most} calls already wait for their users, which is the limit; try again later");
+            return Err(Fault::new(Code::Busy, message));
+        }
+        let answer = answer.await;
+        if method.asks_client() {
+            asks.answered();
+        }
+        asks.goes_on().await;
+        Ok(answer)
     }
 
     /// The output of a program on hostler's `PATH`; `None` if it is not found, fails or prints nothing.

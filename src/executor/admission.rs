@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::advice;
 use super::pooled::Invocation;
+use super::seat::Seat;
 use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
@@ -35,7 +36,7 @@ impl Admission {
         tool: &Tool,
         invocation: Invocation,
         config: &Config,
-        work: impl FnOnce(Invocation) -> W,
+        work: impl FnOnce(Invocation, Arc<Seat>) -> W,
     ) -> Settled {
         let (asked, timeout) = (Instant::now(), invocation.timeout);
         let cancellation = invocation.cancellation.clone();
@@ -44,8 +45,8 @@ impl Admission {
         let began = Instant::now();
         let mut settled = match permit {
             Ok(permit) => {
-                let _permit = permit;
-                let ended = cancellation.or(&tool.name, work(invocation)).await;
+                let seat = Seat::new(self.queue(tool), permit, timeout);
+                let ended = cancellation.or(&tool.name, work(invocation, seat)).await;
                 ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },

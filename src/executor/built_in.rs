@@ -8,8 +8,9 @@ use tokio::task::JoinHandle;
 
 use super::admission::Admission;
 use super::pooled::Invocation;
+use super::seat::Seat;
 use super::secrets::look_up;
-use crate::builtin::{Builtins, Call, LookUp};
+use crate::builtin::{Asks, Builtins, Call, LookUp};
 use crate::config::Config;
 use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
@@ -32,8 +33,9 @@ impl BuiltIns {
 
     /// Runs a call. Dropping the future cancels it.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
-        let work =
-            |invocation| async { Settled { ended: self.run(tool, invocation).await, metadata: Metadata::default() } };
+        let work = |invocation, seat| async {
+            Settled { ended: self.run(tool, invocation, seat).await, metadata: Metadata::default() }
+        };
         self.admission.settled(tool, invocation, &self.config, work).await
     }
 
@@ -53,20 +55,36 @@ impl BuiltIns {
         })
     }
 
-    async fn run(&self, tool: &Tool, invocation: Invocation) -> Result<Box<RawValue>, Fault> {
+    async fn run(&self, tool: &Tool, invocation: Invocation, seat: Arc<Seat>) -> Result<Box<RawValue>, Fault> {
         let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
         let max_output = self.config.limits.max_output.value.0;
         let secrets = self.secrets();
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
         let new_privileges = tool.entry.settings.new_privileges.value;
-        let call =
-            Call { id: call_id, begun, timeout, max_output, new_privileges, env_filter, secrets, listener, host };
+        let asks = Some(Arc::clone(&seat) as Arc<dyn Asks>);
+        let arguments = kwargs.clone();
+        let call = Call {
+            id: call_id,
+            begun,
+            timeout,
+            max_output,
+            new_privileges,
+            env_filter,
+            secrets,
+            listener,
+            host,
+            arguments,
+            asks,
+        };
         let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);
             Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))
         };
-        let ended = tokio::time::timeout(timeout, &mut task.0).await.map_err(|_| late())?;
+        let ended = tokio::select! {
+            ended = &mut task.0 => ended,
+            () = seat.time_is_over() => return Err(late()),
+        };
         ended.unwrap_or_else(|error| {
             let message = format!("{} failed inside hostler ({error}); please report this bug", tool.name);
             Err(Fault::new(Code::SystemError, message))

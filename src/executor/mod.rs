@@ -6,6 +6,7 @@ mod built_in;
 mod makers;
 mod one_shot;
 mod pooled;
+mod seat;
 mod secrets;
 mod store;
 mod admission;

@@ -43,7 +43,7 @@ impl OneShots {
 
     /// Runs a call. Dropping the future kills the process group.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
-        let work = |invocation| async {
+        let work = |invocation, _seat| async {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };
             Settled { ended: self.run(tool, invocation, &mut metadata).await, metadata }
         };

@@ -71,11 +71,16 @@ const TABLE: [(Code, &str, u8, bool); 18] = [
 impl<'de> Deserialize<'de> for Code {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
-        Ok(TABLE.iter().find(|row| row.1 == word).map_or(Self::SystemError, |row| row.0))
+        Ok(Self::of_word(&word).unwrap_or(Self::SystemError))
     }
 }
 
 impl Code {
+    /// The code of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.1 == word).map(|row| row.0)
+    }
+
     /// The code as written in envelopes: `TOOL_TIMEOUT`.
     pub const fn word(self) -> &'static str {
         TABLE[self as usize].1

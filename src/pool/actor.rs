@@ -14,7 +14,7 @@ use super::asking::HeldAnswer;
 use super::broker::PoolId;
 use super::broker_handle::BrokerHandle;
 use super::event::{CallId, CallSpec, Event, WorkerId};
-use super::job::{Job, Listener, Settled};
+use super::job::{Job, Settled};
 use super::machine::Machine;
 use super::open_call;
 use super::open_call::OpenCall;
@@ -38,9 +38,9 @@ pub(super) enum Message {
     /// The answer to a question that a worker's call asked the client.
     ClientAnswered(WorkerId, CallId, HeldAnswer),
     /// A call that this call waits for asks its client.
-    InnerAsks(CallId),
+    InnerAsks(CallId, u32),
     /// That call has its answer.
-    InnerGoesOn(CallId),
+    InnerGoesOn(CallId, u32),
     /// A call that this call waits for has secrets.
     Learns(CallId, Arc<Redactor>),
     Status(oneshot::Sender<PoolStatus>),
@@ -180,7 +180,7 @@ impl Actor {
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));
                 self.step(Event::Submit(spec));
-                self.note_of_asking();
+                self.note_of_asking(Some(call));
             }
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::Started(worker, outcome) => self.started(worker, outcome),
@@ -191,8 +191,10 @@ impl Actor {
             }
             Message::Event(event) => self.step(event),
             Message::ClientAnswered(worker, call, answer) => self.client_answered(worker, call, answer),
-            Message::InnerAsks(call) => self.asks(call, true),
-            Message::InnerGoesOn(call) => self.goes_on(call, None),
+            Message::InnerAsks(call, attempt) if self.is_attempt(call, attempt) => self.asks(call, true),
+            Message::InnerGoesOn(call, attempt) if self.is_attempt(call, attempt) => self.goes_on(call, None),
+            // Of an attempt whose worker died.
+            Message::InnerAsks(..) | Message::InnerGoesOn(..) => {}
             Message::Learns(call, secrets) => self.learns(call, &secrets),
             // The requester may be gone.
             Message::Status(reply) => drop(reply.send(self.status())),
@@ -231,9 +233,9 @@ impl Actor {
                 self.has_started.send_replace(true);
                 let ready = StartNote(format!("{} is ready", self.launcher.name()));
                 self.note(&ready);
-                self.tell_waiting(|listener| listener.goes_on());
                 for call in self.machine.waiting() {
                     if let Some(open) = self.calls.get_mut(&call) {
+                        open.goes_on();
                         open.started();
                     }
                 }
@@ -252,14 +254,13 @@ impl Actor {
         }
     }
 
-    fn note(&self, note: &StartNote) {
-        self.tell_waiting(|listener| listener.note(&note.0));
-    }
-
-    /// Tells the callers of queued calls something.
-    pub(super) fn tell_waiting(&self, tell: impl Fn(&dyn Listener)) {
-        let waiting = self.machine.waiting().filter_map(|call| self.calls.get(&call));
-        waiting.for_each(|open| tell(&*open.job.listener));
+    /// Tells the callers of queued calls why they wait.
+    fn note(&mut self, note: &StartNote) {
+        for call in self.machine.waiting() {
+            if let Some(open) = self.calls.get_mut(&call) {
+                open.note(&note.0);
+            }
+        }
     }
 }
 

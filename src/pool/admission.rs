@@ -62,6 +62,31 @@ impl AdmissionQueue {
         Ok(RunPermit(Arc::clone(self)))
     }
 
+    /// A permit for a call that had one before it asked its client: however long the queue is.
+    pub async fn permit_again(self: &Arc<Self>) -> RunPermit {
+        let _waits = Waits::begin(self);
+        let mut looks = self.looks.lock().await;
+        while !self.take() {
+            looks.recv().await;
+        }
+        RunPermit(Arc::clone(self))
+    }
+
+    /// Parks a call that asks its client, if one more may.
+    pub fn park(&self, is_outer: bool) -> bool {
+        self.shared.broker.lock().park(self.id, is_outer)
+    }
+
+    /// A parked call goes on, or has ended.
+    pub fn unpark(&self, is_outer: bool) {
+        self.shared.broker.lock().unpark(self.id, is_outer);
+    }
+
+    /// How many calls may ask at once.
+    pub fn most_parked(&self) -> usize {
+        self.shared.broker.lock().caps().parked()
+    }
+
     fn take(&self) -> bool {
         self.shared.broker.lock().take_run_permit(self.id)
     }

@@ -44,12 +44,14 @@ impl Actor {
             self.asks(call, false);
             if !self.machine.is_parked(call) {
                 self.goes_on(call, None);
-                return writer.reply(&id, Err(&self.too_many_ask()));
+                let is_ending = !self.machine.may_ask(call);
+                let refusal = if is_ending { open_call::of_no_call() } else { self.too_many_ask() };
+                return writer.reply(&id, Err(&refusal));
             }
         }
-        let waits: Arc<dyn Waits> = Arc::new(Outer { sender: self.sender.clone(), call });
         let sender = self.sender.clone();
         let Some(open) = self.calls.get_mut(&call) else { return };
+        let waits: Arc<dyn Waits> = Arc::new(Outer { sender: sender.clone(), call, attempt: open.attempt() });
         let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
         let arguments = Some(open.job.kwargs.clone());
         let ask = Ask { method, params, left, arguments, waits: Some(waits) };
@@ -65,6 +67,11 @@ impl Actor {
         });
     }
 
+    /// Whether a call is still run as it was when one asked for it.
+    pub(super) fn is_attempt(&self, call: CallId, attempt: u32) -> bool {
+        self.calls.get(&call).is_some_and(|open| open.attempt() == attempt)
+    }
+
     /// A call asks its client, or waits for one that does.
     pub(super) fn asks(&mut self, call: CallId, is_outer: bool) {
         let Some(open) = self.calls.get_mut(&call) else { return };
@@ -77,7 +84,9 @@ impl Actor {
             && let Some(open) = self.calls.get_mut(&call)
         {
             open.parks();
-            self.note_of_asking();
+            // An answer that waited for a run permit, when the call asked again, waits no longer: the call is parked as it was.
+            std::mem::take(&mut open.answers).into_iter().for_each(HeldAnswer::deliver);
+            self.note_of_asking(None);
         }
     }
 
@@ -112,19 +121,24 @@ impl Actor {
         std::mem::take(&mut open.answers).into_iter().for_each(HeldAnswer::deliver);
     }
 
-    /// Callers whose calls wait for nothing but other callers' users read so.
-    pub(super) fn note_of_asking(&self) {
-        if self.machine.is_asking() {
-            let text = format!("{} waits for the answer of a user to another call", self.launcher.name());
-            self.tell_waiting(|listener| listener.note(&text));
+    /// Callers whose calls wait for nothing but other callers' users read so: that of a new call, or all.
+    pub(super) fn note_of_asking(&mut self, new: Option<CallId>) {
+        if !self.machine.is_asking() {
+            return;
+        }
+        let text = format!("{}: all workers wait for users to answer other calls", self.launcher.name());
+        for call in self.machine.waiting().filter(|call| new.is_none_or(|new| new == *call)) {
+            if let Some(open) = self.calls.get_mut(&call) {
+                open.note(&text);
+            }
         }
     }
 
     fn too_many_ask(&self) -> WireError {
         let most = self.shared.broker.lock().caps().parked();
         let message = format!(
-            "{most} calls already wait for answers of their clients, a quarter of the workers that may run; try again \
-             later, or raise `max_workers` under [limits] in hostler.toml"
+            "{most} calls already wait for their users, which is the limit (a quarter of `max_workers`); try again later, or \
+             raise `max_workers` under [limits] in hostler.toml"
         );
         let data = Some(serde_json::json!({"code": Code::Busy.word()}));
         WireError { code: wire_code::HOST_REFUSED, message, data }
@@ -135,15 +149,17 @@ impl Actor {
 struct Outer {
     sender: mpsc::UnboundedSender<Message>,
     call: CallId,
+    /// A later attempt waits for other calls.
+    attempt: u32,
 }
 
 impl Waits for Outer {
     fn inner_asks(&self) {
-        let _ = self.sender.send(Message::InnerAsks(self.call));
+        let _ = self.sender.send(Message::InnerAsks(self.call, self.attempt));
     }
 
     fn inner_goes_on(&self) {
-        let _ = self.sender.send(Message::InnerGoesOn(self.call));
+        let _ = self.sender.send(Message::InnerGoesOn(self.call, self.attempt));
     }
 
     fn learns(&self, secrets: &Arc<Redactor>) {

@@ -28,6 +28,8 @@ pub(super) struct OpenCall {
     reply: oneshot::Sender<Settled>,
     output: CapturedOutput,
     cold: bool,
+    /// Whether its caller last heard why it waits.
+    is_noted: bool,
     attempt: u32,
     worker: Option<u32>,
     submitted: Instant,
@@ -49,6 +51,7 @@ impl OpenCall {
             reply,
             output: CapturedOutput::default(),
             cold,
+            is_noted: false,
             attempt: 0,
             worker: None,
             submitted: Instant::now(),
@@ -80,6 +83,24 @@ impl OpenCall {
     /// Its worker begins it now.
     pub fn begins(&mut self) {
         self.began.get_or_insert_with(Instant::now);
+    }
+
+    /// Which attempt to run it this is.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Tells its caller why it waits.
+    pub fn note(&mut self, text: &str) {
+        self.is_noted = true;
+        self.job.listener.note(text);
+    }
+
+    /// What the caller was told last is over.
+    pub fn goes_on(&mut self) {
+        if std::mem::take(&mut self.is_noted) {
+            self.job.listener.goes_on();
+        }
     }
 
     /// A worker gave it back without beginning it.

@@ -95,6 +95,7 @@ impl Actor {
         };
         tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "call sent to a worker");
         open.sent_to(handle.pid, first);
+        open.goes_on();
         let is_idle = self.machine.running(worker) == Some(call);
         handle.writer.call(&open.frame(call), is_idle);
     }

@@ -241,3 +241,23 @@ fn calls_go_to_the_oldest_worker_that_can_begin_them() {
     let _ = harness.step(0, at(31), answered(W2, 3));
     assert_eq!(harness.does(0, at(32), Event::Submit(call(4))), [send(W1, 4)], "the youngest becomes idle");
 }
+
+#[test]
+fn a_call_that_asks_again_before_it_has_a_permit_stays_parked() {
+    let mut pools = PoolHarness::new(Caps { running: 1, workers: 8, ..Caps::default() }, &[up_to(1), up_to(1)]);
+    pools.warm(0, at(0));
+    pools.warm(1, at(0));
+    assert_eq!(pools.does(0, at(10), Event::Submit(call(1))), [send(W1, 1)]);
+    let _ = pools.step(0, at(20), Event::Park { call: CallId(1), is_outer: false });
+    assert_eq!(pools.does(1, at(30), Event::Submit(call(2))), [send(W1, 2)], "the permit of the parked call");
+    assert_eq!(
+        pools.does(0, at(40), Event::Unpark(CallId(1))),
+        [],
+        "its first question is answered; the other call runs"
+    );
+    let _ = pools.step(0, at(50), Event::Park { call: CallId(1), is_outer: false });
+    let _ = pools.step(1, at(60), answered(W1, 2));
+    assert_eq!(pools.does(0, at(60), Event::PermitReady), [], "its second question is open: its clock stands still");
+    assert!(pools.pools[0].is_parked(CallId(1)));
+    assert_eq!(pools.does(0, at(70), Event::Unpark(CallId(1))), [Effect::Resume(CallId(1))]);
+}

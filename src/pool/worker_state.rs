@@ -116,6 +116,11 @@ impl QueuedCall {
         self.spec.call
     }
 
+    /// Whether it may ask its client: its caller waits for it, and it is not being interrupted.
+    pub fn may_ask(&self) -> bool {
+        !self.settled && self.escalation == Escalation::None
+    }
+
     /// When a running call next needs attention.
     fn next_timer(&self) -> Option<Moment> {
         match self.escalation {

@@ -203,6 +203,12 @@ impl Machine {
         held.any(|queued| queued.call() == call && queued.parked.is_now())
     }
 
+    /// Whether a call may ask its client: it runs, and is not being interrupted.
+    pub fn may_ask(&self, call: CallId) -> bool {
+        let mut held = self.workers.values().flat_map(|worker| &worker.line);
+        held.any(|queued| queued.call() == call && queued.may_ask())
+    }
+
     /// Whether a call was asked back from a worker.
     pub fn is_recalled(&self, id: WorkerId, call: CallId) -> bool {
         let mut held = self.workers.get(&id).into_iter().flat_map(|worker| &worker.line);

@@ -17,7 +17,12 @@ impl Machine {
         let id = *id;
         let mut begun = worker.line.iter_mut().take(rules.concurrency);
         let Some(queued) = begun.find(|queued| queued.call() == call) else { return };
-        let may_park = !queued.settled && queued.escalation == Escalation::None && !queued.parked.is_now();
+        // Its answer came, it has no run permit yet, and it asks again: it stays parked.
+        if let Parked::Resuming { since, is_outer } = queued.parked {
+            queued.parked = Parked::Asking { since, is_outer };
+            return;
+        }
+        let may_park = queued.may_ask() && !queued.parked.is_now();
         if !may_park || !(step.broker.park(self.pool, is_outer) || sabotaged!(self, IgnoreCap)) {
             return;
         }

@@ -119,6 +119,12 @@ impl Machine {
         all.filter(|queued| idle(queued) && queued.has_run_permit).count()
     }
 
+    /// Calls that are parked, also those that only wait for a call that asks.
+    #[cfg(test)]
+    pub(in crate::pool) fn parked(&self) -> usize {
+        self.workers.values().flat_map(|worker| &worker.line).filter(|queued| queued.parked.is_now()).count()
+    }
+
     /// Calls that ask their clients.
     #[cfg(test)]
     pub(in crate::pool) fn asking(&self) -> usize {

@@ -82,7 +82,8 @@ impl World {
         let Some(worker) = self.workers.get(&(pool, id)) else { return };
         let place = self.chance.few(concurrency as u64);
         let Some(call) = worker.line.iter().take(concurrency).nth(place).copied() else { return };
-        if self.pools[pool].is_parked(call) {
+        // Another thread of it may ask when the first has its answer.
+        if self.pools[pool].is_parked(call) && !self.chance.one_in(4) {
             return self.step(pool, Event::Unpark(call));
         }
         self.calls.get_mut(&call).expect("it is held").asks = true;

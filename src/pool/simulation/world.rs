@@ -52,6 +52,8 @@ pub(super) struct World {
     /// The answer being delivered.
     pub(super) answering: Option<CallId>,
     pub(super) empty: BTreeSet<usize>,
+    /// The most calls that were parked at once in each pool, those that only waited for a call that asked included.
+    pub(super) most_parked: Vec<usize>,
 }
 
 impl World {
@@ -71,6 +73,7 @@ impl World {
         };
         Self {
             pools: rules.iter().enumerate().map(machine).collect(),
+            most_parked: vec![0; rules.len()],
             rules,
             caps,
             broker: ResourceBroker::new(caps),
@@ -211,7 +214,10 @@ pub(super) fn rules(chance: &mut Chance) -> Rules {
 }
 
 impl World {
-    pub(super) fn check(&self) {
+    pub(super) fn check(&mut self) {
+        for (pool, machine) in self.pools.iter().enumerate() {
+            self.most_parked[pool] = self.most_parked[pool].max(machine.parked());
+        }
         // One beyond the limit for each pool that a running call waits for.
         assert!(self.workers.len() <= self.caps.workers + self.pools.len(), "{} workers alive", self.workers.len());
         let running: usize = (0..self.pools.len()).map(|pool| self.running_in(pool)).sum();
@@ -262,7 +268,7 @@ impl World {
         }
         assert_eq!(machine.unused_run_permits(), 0, "a permit is held for a caller that was answered");
         // Workers whose calls were parked count again.
-        let most_alive = 2 * rules.max_workers + self.caps.parked();
+        let most_alive = 2 * rules.max_workers + self.most_parked[pool];
         assert!(alive <= most_alive, "{alive} workers alive where {} may be", rules.max_workers);
         let waiting = machine.waiting().count();
         let requeued = 2 * most * capacity;
