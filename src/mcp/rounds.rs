@@ -49,7 +49,15 @@ struct Round {
     is_gathering: bool,
     /// The call, while no request is open.
     handle: Option<CallHandle>,
-    ended: Option<(Instant, Arc<Outcome>)>,
+    ended: Option<(Instant, Kept)>,
+}
+
+/// What is left of a call that has ended.
+#[derive(Clone)]
+enum Kept {
+    Outcome(Arc<Outcome>),
+    /// It was too large.
+    Nothing,
 }
 
 struct Question {
@@ -83,13 +91,13 @@ impl Rounds {
             return;
         }
         let size = outcome.ended.as_ref().map_or(0, |result| result.get().len());
-        let is_kept = |round: &mut Round| round.asked > 0 && size <= MAX_KEPT;
-        match self.of_call.get_mut(&outcome.call_id).map(|round| (is_kept(round), round)) {
-            Some((true, round)) => {
+        match self.of_call.get_mut(&outcome.call_id) {
+            Some(round) if round.asked > 0 => {
+                let kept = if size <= MAX_KEPT { Kept::Outcome(Arc::clone(outcome)) } else { Kept::Nothing };
                 round.questions.clear();
-                (round.handle, round.ended) = (None, Some((Instant::now(), Arc::clone(outcome))));
+                (round.handle, round.ended) = (None, Some((Instant::now(), kept)));
             }
-            Some((false, _)) => drop(self.of_call.remove(&outcome.call_id)),
+            Some(_) => drop(self.of_call.remove(&outcome.call_id)),
             None => {}
         }
         self.forget();
@@ -109,10 +117,10 @@ impl Rounds {
 
     /// The call that a request continues, if the state is ours, has not expired and belongs to this tool and these
     /// arguments.
-    fn continued(&mut self, state: &str, request: &Continuation<'_>) -> Result<(State, &mut Round), Refused> {
+    fn continued(&mut self, state: &str, request: &Continuation) -> Result<(State, &mut Round), Refused> {
         let codec = self.codec.as_ref().ok_or_else(invalid_state)?;
         let state: State = codec.open_json(state).map_err(|_| invalid_state())?;
-        let round = self.of_call.get_mut(&state.call).ok_or_else(invalid_state)?;
+        let round = self.of_call.get_mut(&state.call).ok_or_else(has_ended)?;
         if request.is_of(round) { Ok((state, round)) } else { Err(invalid_state()) }
     }
 }
@@ -138,21 +146,17 @@ impl Round {
 }
 
 /// What a request that continues a call says besides its state.
-pub(super) struct Continuation<'a> {
-    pub name: &'a str,
-    /// The tool's full name and the arguments as its worker gets them; `None` if the tool is not there any more.
-    pub prepared: Option<(String, Box<RawValue>)>,
+pub(super) struct Continuation {
+    /// The tool's full name, or the given one if the tool is not there any more.
+    pub tool: String,
+    /// The arguments as its worker gets them, or as they were given if it would not get them.
+    pub arguments: Value,
 }
 
-impl Continuation<'_> {
+impl Continuation {
     fn is_of(&self, round: &Round) -> bool {
-        let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap_or_default();
-        match &self.prepared {
-            Some((tool, arguments)) => {
-                round.tool == *tool && round.arguments.as_ref().is_none_or(|own| value(own) == value(arguments))
-            }
-            None => round.tool.replace('.', "_") == self.name.replace('.', "_"),
-        }
+        let asked = round.arguments.as_deref().map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap_or_default());
+        round.tool.replace('.', "_") == self.tool.replace('.', "_") && asked.is_none_or(|asked| asked == self.arguments)
     }
 }
 
@@ -229,7 +233,7 @@ impl McpSession {
             return;
         }
         let state = State { call: call.to_owned(), asked: round.asked };
-        let Ok(state) = codec.seal_json_with(&state, &SealOptions::new().ttl(round.limit)) else { return };
+        let Ok(state) = codec.seal_json_with(&state, &SealOptions::new().ttl(round.limit + KEEP)) else { return };
         let questions = round.questions.iter().map(|(key, question)| (key.clone(), question.request.clone()));
         let questions: Map<String, Value> = questions.collect();
         let result = json!({"resultType": "input_required", "inputRequests": questions, "requestState": state});
@@ -246,7 +250,7 @@ impl McpSession {
     /// A request that continues a call: its answers are passed on, and the call's outcome or its next question answers it.
     pub fn continue_call(
         self: &Arc<Self>,
-        request: &Continuation<'_>,
+        request: &Continuation,
         state: &str,
         responses: Responses,
         reply: CallReply,
@@ -255,15 +259,16 @@ impl McpSession {
         let (State { call, asked }, handle) = {
             let mut rounds = self.rounds().lock();
             let (state, round) = rounds.continued(state, request)?;
-            if let Some((_, outcome)) = round.ended.clone() {
+            if let Some((_, kept)) = round.ended.clone() {
                 drop(rounds);
+                let Kept::Outcome(outcome) = kept else { return Err(has_ended()) };
                 self.answer(&id, number, &outcome, reply.rules, &reply.shape);
                 return Ok(());
             }
             (state, round.handle.take())
         };
         // A repeated request: the first one is still open.
-        let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(invalid_state)?;
+        let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(has_ended)?;
         let listener: Arc<dyn Listener> = Arc::new(reply);
         handle.listen(&listener);
         self.open_requests().lock().set(&id, number, Running::Call(handle));
@@ -286,6 +291,15 @@ pub(super) fn check(responses: &Responses) -> Result<(), Refused> {
         }
         None => Ok(()),
     }
+}
+
+/// The state is ours, and its call is not there any more.
+fn has_ended() -> Refused {
+    ErrorData::invalid_params(
+        "the call of this requestState has ended, and its outcome is not kept any more; call the tool again without \
+         requestState if it may run twice",
+        None,
+    )
 }
 
 /// One sentence for every reason, so that a forger learns nothing.

@@ -268,8 +268,12 @@ impl McpSession {
         let role = shape.role();
         let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
         if let Some(state) = state.filter(|_| rules == Rules::Modern) {
-            let prepared = self.service().prepared(role, &name, arguments.unwrap_or_default()).ok();
-            let request = Continuation { name: &name, prepared };
+            let given = arguments.unwrap_or_default();
+            let (tool, arguments) = match self.service().prepared(role, &name, given.clone()) {
+                Ok((tool, arguments)) => (tool, serde_json::from_str(arguments.get()).unwrap_or_default()),
+                Err(_) => (name, serde_json::Value::Object(given)),
+            };
+            let request = Continuation { tool, arguments };
             let continued = self.continue_call(&request, &state, responses.unwrap_or_default(), reply);
             return continued.inspect_err(|_| {
                 self.running.lock().remove(id, number);

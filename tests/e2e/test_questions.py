@@ -11,6 +11,7 @@ from wire import HELLO, INLINE, Wire, line, request
 ASKS = r'''
 import asyncio, hostler, os, threading, time
 from dataclasses import dataclass
+from typing import Optional
 
 @dataclass
 class Order:
@@ -68,6 +69,26 @@ async def wait_with_neighbour() -> str:
 async def nap(seconds: float) -> float:
     await asyncio.sleep(seconds)
     return seconds
+
+@dataclass
+class Note:
+    title: str
+    text: Optional[str]
+
+def optional() -> list:
+    note = hostler.elicit("Note?", Note, key="note").data
+    return [note.title, note.text]
+
+def patient() -> str:
+    try:
+        hostler.elicit("Well?", key="well")
+    except hostler.HostlerError:
+        pass
+    return "done without"
+
+def much() -> str:
+    hostler.elicit("Much?", key="much")
+    return "x" * 1_100_000
 
 def pid() -> int:
     return os.getpid()
@@ -313,8 +334,47 @@ class Rounds(Asks):
         wire = self.open("--config", str(config))
         state, _ = self.asked(wire, "asks_order")
         self.assertEqual(self.value(wire, "slow_sleep", {"seconds": 0.4}), 0.4)
-        self.refused(wire, "asks_order", requestState=state, inputResponses={"order": accept(name="Ada")})
+        late = self.result(wire, "asks_order", requestState=state, inputResponses={"order": accept(name="Ada")})
+        self.assertEqual(self.fault(late), "TOOL_TIMEOUT")  # the outcome of that call; it does not run again
         self.assertIsInstance(self.value(wire, "asks_pid"), int)
+        state, _ = self.asked(wire, "asks_patient")
+        self.assertEqual(self.value(wire, "slow_sleep", {"seconds": 0.4}), 0.4)
+        self.assertEqual(self.value(wire, "asks_patient", requestState=state, inputResponses={"well": accept()}), "done without")
+
+    def test_an_outcome_that_is_not_kept_is_said_to_be_gone(self):
+        wire = self.open()
+        state, _ = self.asked(wire, "asks_much")
+        more = {"requestState": state, "inputResponses": {"much": {"action": "accept"}}}
+        self.assertEqual(len(self.value(wire, "asks_much", **more)), 1_100_000)
+        self.assertIn("has ended", self.refused(wire, "asks_much", **more))
+
+    def test_arguments_that_do_not_fit_do_not_continue_a_call(self):
+        wire = self.open()
+        state, _ = self.asked(wire, "asks_pair", {"a": 1, "b": 2})
+        more = {"requestState": state, "inputResponses": {"pair": {"action": "accept"}}}
+        for other in ({"a": "not a number", "zzz": 3}, {"a": 1}, {"a": 1, "b": 2, "c": 3}):
+            self.refused(wire, "asks_pair", other, **more)
+        self.assertEqual(self.value(wire, "asks_pair", {"a": 1, "b": 2}, **more), 3)
+
+    def test_a_field_that_may_be_left_out(self):
+        wire = self.open()
+        state, questions = self.asked(wire, "asks_optional")
+        self.assertEqual(questions["note"]["params"]["requestedSchema"]["required"], ["title"])
+        more = {"requestState": state, "inputResponses": {"note": accept(title="a")}}
+        self.assertEqual(self.value(wire, "asks_optional", **more), ["a", None])
+
+    def test_built_in_tools_that_ask_are_parked_too(self):
+        text = '[limits]\nmax_concurrent_calls = 1\nmax_workers = 4\n[builtin]\nenable = ["host"]\n'
+        wire = self.open("--config", str(config_file(self.folder, text)))
+        ask = {"prompt": "Who?"}
+        state, questions = self.asked(wire, "hostler_ask_llm", ask, can={"sampling": {}})
+        self.assertEqual(self.value(wire, "slow_sleep", {"seconds": 0.1}), 0.1)
+        busy = self.result(wire, "hostler_ask_llm", {"prompt": "And?"}, can={"sampling": {}})
+        self.assertEqual(self.fault(busy), "BUSY")
+        said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Ada"}}
+        more = {"can": {"sampling": {}}, "requestState": state, "inputResponses": {next(iter(questions)): said}}
+        self.refused(wire, "hostler_ask_llm", {"prompt": "What?"}, **more)
+        self.assertIn("Ada", str(self.value(wire, "hostler_ask_llm", ask, **more)))
 
     def test_a_repeated_answer_does_not_answer_the_next_question(self):
         wire = self.open()
