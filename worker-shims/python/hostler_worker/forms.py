@@ -31,10 +31,11 @@ def form(kind):
     shown = {"type": "object", "properties": fields}
     if wanted:
         shown["required"] = [name for name in fields if name in wanted]
+    left_out = dict.fromkeys(name for name in schema.get("required", ()) if name not in wanted)
     convert = Builder(namespace).build(kind)
 
     def value_of(content):
-        given = content if is_object else content.get(_ONE)
+        given = {**left_out, **content} if is_object else content.get(_ONE)
         try:
             return given if convert is None else convert(given, "answer")
         except Mismatch as error:
