@@ -54,8 +54,9 @@ class Questions:
             state.guard -= 1
 
     def replied(self, id, message):
-        if id in self._open:
-            self._open[id].settle(message)
+        question = self._open.get(id)  # the thread that asked may withdraw it at any moment
+        if question is not None:
+            question.settle(message)
 
     def drop(self, call):
         """Nothing of a call waits for the host any longer."""
