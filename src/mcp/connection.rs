@@ -19,6 +19,8 @@ const MAX_UNREAD_ANSWERS: usize = 64 << 20;
 /// How often to check whether the client is gone while its requests wait: the input is not read then.
 const LOOK: Duration = Duration::from_millis(50);
 const CHUNK: usize = 16 << 10;
+/// A larger buffer is given back once its message is processed.
+const KEPT_BUFFER: usize = 1 << 20;
 /// The part of an overlong message that is kept, to find its id.
 const KEPT: usize = 4 << 10;
 
@@ -101,6 +103,9 @@ impl Lines {
             self.searched = start;
         }
         self.bytes.drain(..start);
+        if self.bytes.capacity() > KEPT_BUFFER && self.bytes.len() < KEPT_BUFFER {
+            self.bytes.shrink_to(CHUNK);
+        }
         self.searched = self.bytes.len();
         if self.bytes.len() > MAX_MESSAGE || self.is_too_long {
             self.is_too_long = true;
