@@ -1,6 +1,7 @@
 //! Calls: requests, handles, the pipeline, and host access for tools.
 
 mod client;
+mod finish;
 mod handle;
 mod host;
 mod layer;
@@ -8,6 +9,7 @@ mod nesting;
 mod overview;
 mod request;
 mod questions;
+mod resolve;
 mod results;
 mod service;
 mod session;

@@ -7,21 +7,21 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
+use super::finish::Finish;
 use super::handle::{CallHandle, CancelOnDrop, RunningCall};
 use super::host::AskContext;
 use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
-use super::request::{Arguments, CallIds, CallRequest};
-use super::{results, validate, waits};
+use super::request::{CallIds, CallRequest};
+use super::resolve::prepare;
+use super::{results, waits};
 use crate::config::Config;
-use crate::discovery::{SourceId, Status};
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
-use crate::outcome::{Cancelled, Code, Details, Fault, Metadata, Outcome};
+use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
-use crate::registry::{Asking, Catalogue, NotFound, Registry, RoleKind, Serving, Tool};
+use crate::registry::{Catalogue, Registry, Serving, Tool};
 use crate::threads::blocking_or_here;
 use crate::worker::{HostAccess, Waits};
 
@@ -187,39 +187,9 @@ impl CallService {
         self.counts.counts()
     }
 
-    /// The tool of that name. Waits while an executable that may provide it is being described.
-    async fn find_asked(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
-        match self.find(role, name) {
-            // The new version may have other functions.
-            Ok(tool) if tool.entry.file.status == Status::Unasked => {
-                self.registry.asked().await;
-                self.find(role, name)
-            }
-            Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
-                self.registry.asked().await;
-                self.find(role, name)
-            }
-            found => found,
-        }
-    }
-
-    /// The tool of that name in its file's current version.
-    fn find(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
-        self.registry.find_as(role, name).map_err(|missing| match missing {
-            NotFound::Broken(source, reason) => broken_fault(name, &source, &reason),
-            NotFound::Unknown { near, advice } => not_found_fault(name, near, &advice),
-        })
-    }
-
-    /// A tool's full name, and arguments as its worker would get them.
-    pub fn prepared(&self, role: RoleKind, name: &str, arguments: Arguments) -> Result<(String, Box<RawValue>), Fault> {
-        let tool = self.find(role, name)?;
-        Ok((tool.name.clone(), prepare(&tool, Value::Object(arguments))?))
-    }
-
     /// All attempts of a call: the current version of the tool, and its last good version if that one does not
     /// start.
-    async fn attempts(
+    pub(super) async fn attempts(
         self: &Arc<Self>,
         tool: Arc<Tool>,
         arguments: Box<RawValue>,
@@ -310,7 +280,7 @@ impl CallService {
         }
     }
 
-    fn finish(&self, running: &RunningCall, outcome: Outcome) {
+    pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {
         for layer in &self.layers {
             layer.recorded(&running.caller, &outcome);
         }
@@ -323,103 +293,7 @@ impl CallService {
     }
 }
 
-/// Guarantees an outcome for an accepted call, also when its task panics or the runtime shuts down.
-struct Finish {
-    service: Arc<CallService>,
-    running: Arc<RunningCall>,
-    /// Why the call is not made.
-    refusal: Option<Fault>,
-    /// The full name, once it is known.
-    tool: String,
-    began: Instant,
-}
-
-impl Finish {
-    async fn run(&mut self, mut request: CallRequest) {
-        if let Some(fault) = self.refusal.take() {
-            return self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
-        }
-        let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
-        service.keep_ready();
-        let found = running
-            .cancellation
-            .or(&self.tool, service.find_asked(request.role, &request.tool))
-            .await
-            .and_then(|found| found);
-        if let Ok(tool) = &found {
-            self.tool.clone_from(&tool.name);
-            running.resolved(tool.settings.effects.value);
-        }
-        // The validator needs a Value; moving avoids a copy of large arguments.
-        let arguments = Value::Object(std::mem::take(&mut request.arguments));
-        let request = Arc::new(request);
-        let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
-            Ok((arguments, tool)) => service.attempts(tool, arguments, &running, &request).await,
-            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
-        };
-        self.end(settled);
-    }
-
-    fn end(&self, mut settled: Settled) {
-        let is_cancelled = |fault: &Fault| matches!(fault.code, Code::Cancelled | Code::ShuttingDown);
-        if settled.ended.as_ref().is_err_and(is_cancelled) {
-            settled.metadata.cancelled = self.running.cancellation.why().cloned();
-        }
-        if let Err(fault) = &mut settled.ended {
-            fault.shorten();
-        }
-        let outcome = Outcome {
-            call_id: self.running.id.clone(),
-            tool: self.tool.clone(),
-            ended: settled.ended,
-            latency: self.began.elapsed(),
-            metadata: settled.metadata,
-        };
-        self.service.finish(&self.running, outcome);
-    }
-}
-
-impl Drop for Finish {
-    fn drop(&mut self) {
-        if self.running.has_ended() {
-            return;
-        }
-        let fault = if std::thread::panicking() {
-            let message =
-                format!("hostler failed during the call of {}; please report this bug with the log", self.tool);
-            Fault::new(Code::SystemError, message)
-        } else {
-            Fault::new(Code::ShuttingDown, format!("hostler shut down before the call of {} ended", self.tool))
-        };
-        self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
-    }
-}
-
 /// Whether no worker started for the call, for a reason that may lie in this version.
 fn did_not_start(settled: &Settled, fault: &Fault) -> bool {
     settled.metadata.worker.is_none() && matches!(fault.code, Code::StartupFailed | Code::EnvironmentFailed)
-}
-
-/// Checks a call before it runs, and serializes its arguments.
-fn prepare(tool: &Tool, mut arguments: Value) -> Result<Box<RawValue>, Fault> {
-    if let Some(reason) = tool.entry.broken() {
-        return Err(broken_fault(&tool.name, &tool.entry.file.source(), &reason));
-    }
-    if tool.settings.validate.value {
-        validate::arguments(tool, &mut arguments)?;
-    }
-    to_raw_value(&arguments).map_err(|error| {
-        Fault::new(Code::InvalidParams, format!("the arguments of {} are not JSON: {error}", tool.name))
-    })
-}
-
-fn broken_fault(name: &str, source: &SourceId, reason: &str) -> Fault {
-    let is_python = matches!(source, SourceId::Python(_));
-    let code = if is_python { Code::StartupFailed } else { Code::CommandNotFound };
-    Fault::new(code, format!("{name} cannot be called: {source} is broken: {reason}"))
-}
-
-fn not_found_fault(name: &str, near: Vec<String>, advice: &str) -> Fault {
-    let details = Details { near, ..Details::default() };
-    Fault::new(Code::ToolNotFound, format!("there is no tool {name}; {advice}")).with(details)
 }

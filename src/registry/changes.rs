@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::catalogue::{Catalogue, FileEntry, RoleKind, Tool};
+use super::catalogue::{Catalogue, RoleKind, Tool};
+use super::file_entry::FileEntry;
 use crate::config::origin::Diagnosis;
 use crate::config::tool::Effects;
 use crate::discovery::{JsonSchema, Kind, Role, SourceId, Status, ToolFile};

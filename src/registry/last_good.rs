@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::catalogue::{Catalogue, FileEntry, version};
+use super::catalogue::Catalogue;
+use super::file_entry::{FileEntry, version};
 use crate::discovery::{Kind, SourceId, ToolFile};
 
 /// How long a version that did not start is not tried again, doubled at each failure. What it lacks, such as a network, may

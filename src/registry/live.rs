@@ -9,8 +9,9 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::asking::{AskSignal, Asking};
-use super::catalogue::{Catalogue, FileEntry, RoleKind, Tool};
+use super::catalogue::{Catalogue, RoleKind, Tool};
 use super::changes::{MissingExecutables, add_missing, keep_listed, log_changes, log_contents, look_alike};
+use super::file_entry::FileEntry;
 use super::last_good::LastGood;
 use super::lookup::NotFound;
 use super::refined::{Refined, Saving};

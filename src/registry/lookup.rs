@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::catalogue::{Catalogue, FileEntry, Tool};
+use super::catalogue::{Catalogue, Tool};
+use super::file_entry::FileEntry;
 use crate::config::builtin::{GROUPS, listed_as};
 use crate::config::declared_policy::Mode;
 use crate::config::section::{is_typo_of, nearest};

@@ -3,6 +3,7 @@
 mod asking;
 mod catalogue;
 mod changes;
+mod file_entry;
 mod last_good;
 mod live;
 mod lookup;
@@ -14,7 +15,8 @@ mod tests;
 mod watching_tests;
 
 pub use asking::{Asking, Asks, keep_asking};
-pub use catalogue::{Catalogue, FileEntry, KIND_WORDS, RoleKind, Serving, Tool};
+pub use catalogue::{Catalogue, RoleKind, Tool};
+pub use file_entry::{FileEntry, KIND_WORDS, Serving};
 pub use live::Registry;
 pub use lookup::{Filter, NotFound};
 pub use watching::Watching;

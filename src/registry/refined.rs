@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::catalogue::FileEntry;
+use super::file_entry::FileEntry;
 use crate::discovery::{Cache, Function, Live, PendingWrite, ToolFile, read_bytes_with};
 
 /// The completed functions by version; `None` for a version that was not completed. Locked only to look up or insert.

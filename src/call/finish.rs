@@ -1,0 +1,85 @@
+//! An accepted call from its first step to its one outcome.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::handle::RunningCall;
+use super::request::CallRequest;
+use super::resolve::prepare;
+use super::service::CallService;
+use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::pool::Settled;
+
+/// Guarantees an outcome for an accepted call, also when its task panics or the runtime shuts down.
+pub(super) struct Finish {
+    pub service: Arc<CallService>,
+    pub running: Arc<RunningCall>,
+    /// Why the call is not made.
+    pub refusal: Option<Fault>,
+    /// The full name, once it is known.
+    pub tool: String,
+    pub began: Instant,
+}
+
+impl Finish {
+    pub async fn run(&mut self, mut request: CallRequest) {
+        if let Some(fault) = self.refusal.take() {
+            return self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
+        }
+        let (service, running) = (Arc::clone(&self.service), Arc::clone(&self.running));
+        service.keep_ready();
+        let found = running
+            .cancellation
+            .or(&self.tool, service.find_asked(request.role, &request.tool))
+            .await
+            .and_then(|found| found);
+        if let Ok(tool) = &found {
+            self.tool.clone_from(&tool.name);
+            running.resolved(tool.settings.effects.value);
+        }
+        // The validator needs a Value; moving avoids a copy of large arguments.
+        let arguments = Value::Object(std::mem::take(&mut request.arguments));
+        let request = Arc::new(request);
+        let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
+            Ok((arguments, tool)) => service.attempts(tool, arguments, &running, &request).await,
+            Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
+        };
+        self.end(settled);
+    }
+
+    fn end(&self, mut settled: Settled) {
+        let is_cancelled = |fault: &Fault| matches!(fault.code, Code::Cancelled | Code::ShuttingDown);
+        if settled.ended.as_ref().is_err_and(is_cancelled) {
+            settled.metadata.cancelled = self.running.cancellation.why().cloned();
+        }
+        if let Err(fault) = &mut settled.ended {
+            fault.shorten();
+        }
+        let outcome = Outcome {
+            call_id: self.running.id.clone(),
+            tool: self.tool.clone(),
+            ended: settled.ended,
+            latency: self.began.elapsed(),
+            metadata: settled.metadata,
+        };
+        self.service.finish(&self.running, outcome);
+    }
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        if self.running.has_ended() {
+            return;
+        }
+        let fault = if std::thread::panicking() {
+            let message =
+                format!("hostler failed during the call of {}; please report this bug with the log", self.tool);
+            Fault::new(Code::SystemError, message)
+        } else {
+            Fault::new(Code::ShuttingDown, format!("hostler shut down before the call of {} ended", self.tool))
+        };
+        self.end(Settled { ended: Err(fault), metadata: Metadata::default() });
+    }
+}

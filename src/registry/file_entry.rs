@@ -1,0 +1,186 @@
+//! A tool file in the catalogue: its settings, its version, and how its calls are executed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest, Sha256};
+
+use super::catalogue::CompleteSchemas;
+use super::last_good::{Stale, StandIns};
+use super::live::Stamps;
+use crate::config::tool::Protocol;
+use crate::config::{Config, EffectiveTool};
+use crate::discovery::{Kind, Status, ToolFile};
+
+/// A tool file with its settings.
+#[derive(Debug)]
+pub struct FileEntry {
+    /// The file, as it was read.
+    pub file: ToolFile,
+    /// Its settings.
+    pub settings: EffectiveTool,
+    /// A hash of its bytes and of its helpers' bytes.
+    pub version: [u8; 32],
+    /// Why this is its last good version and not the one on disk, if it is.
+    pub stale: Option<Stale>,
+    /// What it and its helpers looked like when they were read.
+    pub(super) stamps: Stamps,
+    /// Whether its schemas are completed by an earlier run's description, and by none of this run.
+    pub(super) only_remembered: AtomicBool,
+    /// Whether the registry knows that it has answered a call.
+    pub(super) is_known_good: AtomicBool,
+}
+
+impl FileEntry {
+    pub(super) fn new(
+        mut file: ToolFile,
+        settings: EffectiveTool,
+        looked: &Stamps,
+        stand_ins: &mut StandIns,
+        complete: &CompleteSchemas<'_>,
+    ) -> Self {
+        let stand_in = stand_ins.remove(&file.source());
+        let paths = std::iter::once(&file.path).chain(&file.helpers);
+        let paths = paths.chain(stand_in.iter().flat_map(|stand_in| &stand_in.helpers));
+        // Built-in tools have no file.
+        let paths = paths.filter(|_| file.kind != Kind::Builtin);
+        let stamps = looked.of_paths(paths.map(PathBuf::as_path));
+        let (version, stale) = match stand_in {
+            Some(stand_in) => (stand_in.version, Some(stand_in.stale)),
+            None => (version(&file), None),
+        };
+        let only_remembered = AtomicBool::new(complete(&mut file, &version));
+        Self { file, settings, version, stale, stamps, only_remembered, is_known_good: AtomicBool::default() }
+    }
+
+    /// Whether its schemas are completed by an earlier run, and may be outdated: no call is refused because of them.
+    pub fn is_only_remembered(&self) -> bool {
+        self.only_remembered.load(Ordering::Relaxed)
+    }
+
+    /// Why it cannot be called, if it cannot.
+    pub fn broken(&self) -> Option<String> {
+        self.file.broken()
+    }
+
+    /// Its status in lists.
+    pub fn status(&self) -> &'static str {
+        match (&self.file.status, &self.stale) {
+            (Status::Broken { .. }, _) => "broken",
+            (Status::Missing { .. }, _) => "missing-binary",
+            (Status::Unasked, _) => "unasked",
+            (Status::SchemaUnknown { .. }, _) => "schema-unknown",
+            (Status::Ready, Some(_)) => "stale",
+            (Status::Ready, None) => "ready",
+        }
+    }
+
+    /// Why its arguments are unknown, if they are.
+    pub fn is_unknown(&self) -> Option<String> {
+        match &self.file.status {
+            Status::SchemaUnknown { reason } => Some(reason.to_string()),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the file on disk, also where an earlier version of it answers.
+    pub fn trouble(&self) -> Option<String> {
+        self.broken().or_else(|| Some(self.stale.as_ref()?.reason.clone()))
+    }
+
+    /// Whether reading it again would give the same.
+    pub(super) fn is_current(&self) -> bool {
+        self.stamps.still_true() && !self.stale.as_ref().is_some_and(Stale::is_due)
+    }
+}
+
+pub(super) fn version(file: &ToolFile) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(file.fingerprint);
+    for helper in &file.helpers {
+        hash.update(std::fs::read(helper).unwrap_or_default());
+    }
+    hash.finalize().into()
+}
+
+/// The settings of a file.
+pub(super) fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
+    let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
+    let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
+    config.tool(&file.pack, Some(layer), internal)
+}
+
+/// A worker that is not hostler's own serves the functions that the operator names.
+pub(super) fn name_functions(file: &mut ToolFile, config: &Config) {
+    let named = config.packs.get(&file.pack).and_then(|pack| pack.functions.as_ref());
+    let Some(named) = named.filter(|_| file.is_ready()) else { return };
+    if matches!(Serving::of(file.kind, &settings_of(file, config)), Serving::Itself | Serving::Program(_)) {
+        file.serve_only(&named.value);
+    }
+}
+
+impl FileEntry {
+    /// How its calls are executed.
+    pub fn serving(&self) -> Serving {
+        Serving::of(self.file.kind, &self.settings)
+    }
+
+    /// The word for its kind, one of [`KIND_WORDS`].
+    pub fn kind_word(&self) -> &'static str {
+        match (self.file.kind, self.serving()) {
+            (_, Serving::Program(_)) => "worker",
+            (Kind::Python, _) => "python",
+            (Kind::Internal, _) => "internal",
+            (Kind::Executable, _) => "executable",
+            (Kind::Builtin, _) => "builtin",
+        }
+    }
+}
+
+/// How the calls of a tool file are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serving {
+    /// By workers that run the shim, which loads the Python file.
+    Shim,
+    /// By workers that run the Python file itself, which serves the bare protocol.
+    Itself,
+    /// By workers that run the executable, in this protocol.
+    Program(Protocol),
+    /// By the executable, in a process for each call.
+    EachCall,
+    /// In this process.
+    Inside,
+}
+
+impl Serving {
+    /// For a file of this kind with these settings.
+    pub fn of(kind: Kind, settings: &EffectiveTool) -> Self {
+        let protocol = settings.protocol.as_ref().map(|protocol| protocol.value);
+        match (kind, protocol) {
+            (Kind::Python | Kind::Internal, Some(Protocol::Bare)) => Self::Itself,
+            // The shim speaks v1.
+            (Kind::Python | Kind::Internal, _) => Self::Shim,
+            (Kind::Executable, None | Some(Protocol::Once)) => Self::EachCall,
+            (Kind::Executable, Some(protocol)) => Self::Program(protocol),
+            (Kind::Builtin, _) => Self::Inside,
+        }
+    }
+
+    /// Whether workers execute them in the bare protocol.
+    pub const fn is_bare(self) -> bool {
+        matches!(self, Self::Itself | Self::Program(Protocol::Bare))
+    }
+
+    /// Whether workers execute them.
+    pub const fn has_workers(self) -> bool {
+        matches!(self, Self::Shim | Self::Itself | Self::Program(_))
+    }
+
+    /// Whether an interpreter in an environment of hostler's executes them.
+    pub const fn has_environment(self) -> bool {
+        matches!(self, Self::Shim | Self::Itself)
+    }
+}
+
+/// The words for the kinds of tool files.
+pub const KIND_WORDS: [&str; 5] = ["python", "internal", "executable", "worker", "builtin"];
