@@ -62,13 +62,13 @@ impl Questions {
         match ask.method {
             HostMethod::Llm => {
                 let request = llm_request(&ask.params)?;
-                let text = self.wait("its client's language model", client.sample(asking, request)).await?;
+                let text = self.wait("the client's language model", client.sample(asking, request)).await?;
                 raw(&json!(text))
             }
             HostMethod::Elicit => {
                 let question: Elicitation = read(&ask.params)?;
                 let form = form(&question.schema)?;
-                let mut answer = self.wait("its client's user", client.elicit(asking, question)).await?;
+                let mut answer = self.wait("the user", client.elicit(asking, question)).await?;
                 if let Elicited::Accept { content } = &mut answer {
                     // A client may leave out what is empty.
                     if content.is_null() {
@@ -78,7 +78,7 @@ impl Questions {
                 }
                 raw(&json!(answer))
             }
-            _ => raw(&json!(self.wait("its client's folders", client.roots(asking)).await?)),
+            _ => raw(&json!(self.wait("the client's folders", client.roots(asking)).await?)),
         }
     }
 
@@ -104,7 +104,7 @@ impl Questions {
             Ok(Err(error)) => Err(unanswered(&error)),
             Err(_) => {
                 let limit = humantime::format_duration(self.limit);
-                let message = format!("{whom} did not answer within {limit}; ask again, or raise `question_timeout`");
+                let message = format!("{whom} did not answer within {limit}; raise `question_timeout` if it needs longer");
                 Err(coded(Code::ToolTimeout, message))
             }
         }

@@ -61,7 +61,7 @@ impl UriTemplate {
         }
         let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
         if self.parts.windows(2).any(|pair| pair.iter().all(is_variable)) {
-            return Err(Diagnosis::new("nothing separates two variables", "write something between them, such as `/`"));
+            return Err(Diagnosis::new("two variables are adjacent", "write something between them, such as `/`"));
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(super) struct ReadParams {
 #[derive(Deserialize)]
 pub(super) struct ListParams {
     #[serde(default)]
-    cursor: Option<String>,
+    pub cursor: Option<String>,
 }
 
 /// How the answer to `resources/read` is made of a function's result.

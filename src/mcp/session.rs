@@ -23,7 +23,9 @@ use super::notifier::Notifier;
 use super::open_requests::{OpenRequests, Running};
 use super::result::{self, Form};
 use super::rounds::{self, Continuation, Rounds};
+use super::resources::ListParams;
 use super::stored::StoredResults;
+use super::tools::Listing;
 use super::subscription::{self, Changes};
 use super::watched::Subscribed;
 use super::{prompts, resources, tools};
@@ -206,7 +208,7 @@ impl McpSession {
         let rules = self.state.lock().era.admit(method, &meta)?;
         match (method, rules) {
             ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover(self.about()))),
-            ("tools/list", _) => self.list(id, rules),
+            ("tools/list", _) => self.list(id, rules, &read(method, params, line)?),
             ("resources/list", _) => self.list_resources(id, rules, read(method, params, line)?)?,
             ("resources/templates/list", _) => self.list_templates(id, rules, &read(method, params, line)?)?,
             ("prompts/list", _) => self.list_prompts(id, rules, &read(method, params, line)?)?,
@@ -246,9 +248,10 @@ impl McpSession {
         result
     }
 
-    fn list(&self, id: &RequestId, rules: Rules) {
-        let line = tools::line(id, &self.catalogue_for(RoleKind::Tool), rules, self.has_envelope());
-        self.outbox.send(&line);
+    fn list(&self, id: &RequestId, rules: Rules, params: &ListParams) {
+        let most = self.service().config.mcp.max_result.0;
+        let listing = Listing { rules, envelope: self.has_envelope(), cursor: params.cursor.as_deref(), most };
+        self.outbox.send(&tools::line(id, &self.catalogue_for(RoleKind::Tool), &listing));
     }
 
     /// The rules for a request with this metadata.

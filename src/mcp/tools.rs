@@ -15,17 +15,49 @@ use crate::discovery::JsonSchema;
 use crate::outcome::envelope_schema;
 use crate::registry::{Catalogue, Tool};
 
-/// The line that answers `tools/list`. `envelope` says that results come wrapped, which their schemas then say too.
-/// One page: many clients never ask for a second.
-pub(super) fn line(id: &RequestId, catalogue: &Catalogue, rules: Rules, envelope: bool) -> Vec<u8> {
-    let is_modern = rules == Rules::Modern;
-    let list = List {
+/// What `tools/list` asks for, and how.
+pub(super) struct Listing<'a> {
+    pub rules: Rules,
+    /// Whether results come wrapped, which their schemas then say too.
+    pub envelope: bool,
+    /// The name after which the page begins.
+    pub cursor: Option<&'a str>,
+    /// The longest line.
+    pub most: usize,
+}
+
+/// The line that answers `tools/list`. One page, unless that would be too long for a client: many never ask for a second.
+pub(super) fn line(id: &RequestId, catalogue: &Catalogue, listing: &Listing<'_>) -> Vec<u8> {
+    let is_modern = listing.rules == Rules::Modern;
+    let mut list = List {
         result_type: is_modern.then_some("complete"),
         ttl_ms: is_modern.then_some(0),
         cache_scope: is_modern.then_some(CacheScope::Private),
-        tools: list(catalogue, envelope),
+        tools: list(catalogue, listing.envelope),
+        next_cursor: None,
     };
-    message::result(id, list)
+    if let Some(cursor) = listing.cursor {
+        list.tools.retain(|tool| tool.name > cursor);
+    }
+    let line = message::result(id, &list);
+    if line.len() <= listing.most {
+        return line;
+    }
+    // Both ends of the line need room.
+    let (mut room, mut fits) = (listing.most - listing.most / 8, 0);
+    for tool in &list.tools {
+        let length = serde_json::to_vec(tool).map_or(0, |text| text.len() + 1);
+        // A single tool that does not fit is listed all the same: without it the list would never go on.
+        if length > room && fits > 0 {
+            break;
+        }
+        (room, fits) = (room.saturating_sub(length), fits + 1);
+    }
+    if fits < list.tools.len() {
+        list.tools.truncate(fits);
+        list.next_cursor = list.tools.last().map(|tool| tool.name);
+    }
+    message::result(id, &list)
 }
 
 /// As rmcp's own type would be written, field by field; a test holds the two together.
@@ -39,6 +71,8 @@ struct List<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_scope: Option<CacheScope>,
     tools: Vec<Shown<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<&'a str>,
 }
 
 /// Every tool that can be called, in the order of names: the same catalogue gives the same list.
@@ -176,7 +210,7 @@ mod tests {
         let text = RequestId::String("a \"b\"".into());
         for (id, result, rules) in [(RequestId::Number(7), modern(), Rules::Modern), (text, legacy(), Rules::Legacy)] {
             let ServerResult::ListToolsResult(around) = result else { panic!("it is a list") };
-            let ours = line(&id, &catalogue, rules, false);
+            let ours = line(&id, &catalogue, &Listing { rules, envelope: false, cursor: None, most: 1 << 20 });
             let result = ServerResult::ListToolsResult(ListToolsResult { tools: tools.clone(), ..around });
             let message: ServerJsonRpcMessage =
                 JsonRpcMessage::Response(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id, result });

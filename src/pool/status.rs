@@ -89,7 +89,7 @@ fn stop_reason(why: WhyStop) -> &'static str {
         WhyStop::Lifetime => "reached max_lifetime",
         WhyStop::Memory => "exceeded max_rss",
         WhyStop::Stuck => "a call ignored its interruption",
-        WhyStop::Surplus => "one worker more than max_workers, since a call got its client's answer",
+        WhyStop::Surplus => "more workers than max_workers after a parked call went on",
         WhyStop::Closing => "the pool is closing",
     }
 }

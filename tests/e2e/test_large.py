@@ -121,6 +121,27 @@ class Large(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(sum(len(blob) * 3 // 4 - blob.count("=") for blob in blobs), 2_000_000)
                 self.assertEqual(mixed.content[1].mime_type, "application/pdf")
 
+    def test_a_list_that_is_too_long_for_a_client_comes_in_pages(self):
+        many = "".join(f'def f{number:03}(x: str) -> str:\n    """{"x" * 500}"""\n    return x\n' for number in range(300))
+        folder = scratch(self)
+        write_tool(folder / "tools", "many", many)
+        config = config_file(folder, '[mcp]\nmax_result = "64KB"\n')
+        wire = Wire(folder / "tools", arguments=("--config", str(config)))
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        names, params, number = [], {}, 0
+        while True:
+            number += 1
+            wire.send(request(number, "tools/list", **params))
+            answer = wire.answer(number)
+            self.assertLessEqual(len(json.dumps(answer, separators=(",", ":"))), 64_000)
+            names += [tool["name"] for tool in answer["result"]["tools"]]
+            if "nextCursor" not in answer["result"]:
+                break
+            params = {"cursor": answer["result"]["nextCursor"]}
+        self.assertGreater(number, 2)
+        self.assertEqual(names, [f"many_f{number:03}" for number in range(300)])
+
     def test_the_limit_is_the_operators(self):
         config = config_file(self.folder, '[mcp]\nmax_result = "70KB"\n[limits]\nmax_output = "10MB"\n[tool.big]\nlarge = "link"\n')
         with Wire(self.tools, arguments=("--config", str(config))) as wire:

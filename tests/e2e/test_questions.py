@@ -467,7 +467,7 @@ class Requests(Asks):
         result = wire.answer(1)["result"]
         self.assertEqual(result["_meta"]["hostler/outcome"]["error"]["code"], "TOOL_TIMEOUT")
         heard = [note["params"].get("message") for note in wire.notes if note["method"] == "notifications/progress"]
-        self.assertIn("asks.order waits for its client's user", heard)
+        self.assertIn("asks.order waits for the user", heard)
         self.assertEqual(wire.until("elicitation/create")["params"]["message"], "Who orders?")
 
     def test_a_client_that_refuses(self):

@@ -38,17 +38,18 @@ pub(super) fn assign(module: &mut Module<'_>, node: &StmtFunctionDef, function: 
     let arguments = decorator.expression.as_call_expr().map(|call| &call.arguments);
     let role = match kind {
         _ if found.next().is_some() => {
-            Err(Diagnosis::new("a function is one resource or one prompt", "write two functions"))
+            Err(Diagnosis::new("it has two role decorators", "write one function for each"))
         }
         Kind::Resource => resource(arguments, function),
         Kind::Prompt => prompt(arguments).map(Role::Prompt),
     };
-    match role {
-        Ok(role) => {
+    let description = || arguments.map_or(Ok(None), |arguments| keyword(arguments, "description"));
+    match role.and_then(|role| Ok((role, description()?))) {
+        Ok((role, description)) => {
             function.role = role;
             // Clients get contents and messages, which have no schema.
             function.output_schema = None;
-            if let Some(text) = arguments.and_then(|arguments| keyword(arguments, "description")) {
+            if let Some(text) = description {
                 (function.summary, function.description) = (Some(text.clone()), Some(text));
             }
             true
@@ -64,10 +65,7 @@ fn resource(arguments: Option<&Arguments>, function: &Function) -> Result<Role, 
     let usage = || Diagnosis::new("the decorator needs a URI", "write `@hostler.resource(\"notes://{id}\")`");
     let arguments = arguments.ok_or_else(usage)?;
     let uri = first(arguments, "uri").ok_or_else(usage)?;
-    let uri = uri.as_string_literal_expr().ok_or_else(|| {
-        Diagnosis::new("its URI is computed, so it is not known before the file runs", "write it as a string")
-    })?;
-    let uri = uri.value.to_str().to_owned();
+    let uri = literal(uri, "URI")?;
     let template = UriTemplate::parse(&uri)?;
     let (parameters, required) = parameters_of(function);
     if let Some(unknown) = template.names().find(|name| !parameters.iter().any(|known| known == name)) {
@@ -78,21 +76,14 @@ fn resource(arguments: Option<&Arguments>, function: &Function) -> Result<Role, 
         let fix = format!("write `{{{missing}}}` in the URI, or give the parameter a default");
         return Err(Diagnosis::new(format!("the parameter `{missing}` is not in its URI"), fix));
     }
-    let presented = Presented { name: keyword(arguments, "name"), title: keyword(arguments, "title") };
-    Ok(Role::Resource { uri, mime_type: keyword(arguments, "mime_type"), presented })
+    let presented = Presented { name: keyword(arguments, "name")?, title: keyword(arguments, "title")? };
+    Ok(Role::Resource { uri, mime_type: keyword(arguments, "mime_type")?, presented })
 }
 
 fn prompt(arguments: Option<&Arguments>) -> Result<Presented, Diagnosis> {
     let Some(arguments) = arguments else { return Ok(Presented::default()) };
-    let name = match first(arguments, "name") {
-        None => None,
-        Some(Expr::StringLiteral(name)) => Some(name.value.to_str().to_owned()),
-        Some(_) => {
-            let what = "its name is computed, so it is not known before the file runs";
-            return Err(Diagnosis::new(what, "write it as a string"));
-        }
-    };
-    Ok(Presented { name, title: keyword(arguments, "title") })
+    let name = first(arguments, "name").map(|name| literal(name, "name")).transpose()?;
+    Ok(Presented { name, title: keyword(arguments, "title")? })
 }
 
 /// The names of a function's parameters, and of those that must be given.
@@ -111,6 +102,13 @@ fn first<'a>(arguments: &'a Arguments, name: &str) -> Option<&'a Expr> {
     arguments.args.first().or_else(|| arguments.find_keyword(name).map(|keyword| &keyword.value))
 }
 
-fn keyword(arguments: &Arguments, name: &str) -> Option<String> {
-    Some(arguments.find_keyword(name)?.value.as_string_literal_expr()?.value.to_str().to_owned())
+fn keyword(arguments: &Arguments, name: &str) -> Result<Option<String>, Diagnosis> {
+    arguments.find_keyword(name).map(|keyword| literal(&keyword.value, name)).transpose()
+}
+
+/// A string that is known without running the file.
+fn literal(value: &Expr, name: &str) -> Result<String, Diagnosis> {
+    let what = || format!("its {name} is computed, so it is not known before the file runs");
+    let text = value.as_string_literal_expr().ok_or_else(|| Diagnosis::new(what(), "write it as a string"))?;
+    Ok(text.value.to_str().to_owned())
 }

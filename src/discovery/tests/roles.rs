@@ -60,9 +60,12 @@ fn a_wrong_decorator_is_a_warning_and_never_a_tool() {
         ("@hostler.resource('hostler://{id}')", "hostler's own"),
         ("@hostler.resource('notes://{other}')", "not a parameter"),
         ("@hostler.resource('notes://all')", "not in its URI"),
-        ("@hostler.resource('notes://{id}{x}')", "separates"),
+        ("@hostler.resource('notes://{id}{x}')", "adjacent"),
         ("@hostler.prompt(NAME)", "computed"),
-        ("@hostler.prompt\n@hostler.prompt", "one prompt"),
+        ("@hostler.prompt\n@hostler.prompt", "two role decorators"),
+        ("@hostler.resource('notes://{id}', mime_type=TYPE)", "its mime_type is computed"),
+        ("@hostler.prompt(title=f'a {1}')", "its title is computed"),
+        ("@hostler.prompt(description='a' + 'b')", "its description is computed"),
     ] {
         let file: ToolFile =
             file_at("a.py", &format!("import hostler\n{decorator}\ndef f(id, x=1): ...\ndef g(): ...\n"));

@@ -109,7 +109,7 @@ class _Config(Mapping):
     def _values(self):
         params = _state.params
         if params is None:
-            raise HostlerError("hostler.config is there during a call only; read it " + _state.where)
+            raise HostlerError("hostler.config is available only during a call; read it " + _state.where)
         return params.get("config") or {}
 
     def __getitem__(self, key):
@@ -136,7 +136,7 @@ def secret(name):
         raise error
     params = _state.params
     if params is None:
-        raise HostlerError("hostler.secret works during a call only; read it " + _state.where)
+        raise HostlerError("hostler.secret is available only during a call; read it " + _state.where)
     value = (params.get("secrets") or {}).get(name)
     if value is None:
         raise MissingSecret(name)

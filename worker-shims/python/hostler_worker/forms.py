@@ -69,7 +69,7 @@ def _field(name, schema, definitions, wanted):
     if schema.get("default", 0) is None:
         schema = {key: value for key, value in schema.items() if key != "default"}
     if not _is_plain(schema, definitions):
-        raise _error("a form has fields for text, numbers, yes or no, and choices; %r is none of these: ask for its parts" % name)
+        raise _error("the field %r has a type that forms do not have; use separate fields of str, int, float, bool, or choices" % name)
     field = {key: value for key, value in schema.items() if key in _KEPT}
     if "items" in field:
         field["items"] = _followed(field["items"], definitions)

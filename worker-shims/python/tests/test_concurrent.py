@@ -286,7 +286,7 @@ class Apart(ConcurrentTest):
         worker = self.several(self.SOURCE, secrets=["KEY"])
         worker.call("leaves", {"mark": "x"}, secrets={"KEY": "1"})
         left = worker.call("what_is_left", secrets={"KEY": "2"})["result"]
-        self.assertIn("during a call only", left[0])
+        self.assertIn("only during a call", left[0])
         self.assertEqual([note["params"]["id"] for note in worker.notes], [1], "its output is still its own")
 
     def test_a_thread_without_context_belongs_to_no_call(self):
