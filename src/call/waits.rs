@@ -1,7 +1,6 @@
 //! Which files' running calls wait for other files, and whether that is a deadlock. Pure.
 //!
-//! A file runs a limited number of calls at once. If all of them wait for files in the same situation, none ever ends;
-//! the
+//! A file runs a limited number of calls at once. If all of them wait for files in the same situation, none ever ends; the
 //! call that would complete such a cycle is refused.
 
 use std::collections::BTreeMap;

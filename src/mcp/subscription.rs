@@ -1,4 +1,4 @@
-//! Notifications that the list of tools has changed: unrequested in sessions with a handshake, through
+//! Notifications that the list of tools, resources or prompts has changed: unrequested in sessions with a handshake, through
 //! `subscriptions/listen` since 2026-07-28.
 
 use std::sync::Arc;
