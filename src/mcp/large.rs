@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::blocks::{Apart, taken_apart, uri_of};
 use super::result::{self, Form, megabytes};
-use super::stored::{Body, StoredResults};
+use super::stored::{Body, Planned, StoredResults, encoded_length};
 use crate::config::tool::LargeResult;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 
@@ -14,9 +14,9 @@ use crate::outcome::{Code, Fault, Metadata, Outcome};
 const AROUND: usize = 16 << 10;
 /// Blocks up to this size stay in the answer, as long as they fit together.
 const MAX_INLINE: usize = 16 << 10;
-/// What is kept of a tool's output, if the answer is too long with it.
+/// What is kept of a tool's output as JSON, if the answer is too long with it.
 const MAX_OUTPUT: usize = 8 << 10;
-/// What is kept of a fault's message, if the answer is too long with it.
+/// What is kept of a fault's message as JSON, if the answer is too long with it.
 const MAX_MESSAGE: usize = 8 << 10;
 
 /// The limit, and what to do beyond it.
@@ -35,10 +35,19 @@ pub(super) fn line(id: &RequestId, outcome: &Outcome, form: &Form<'_>, limit: &L
     }
     let fault = match &outcome.ended {
         Err(fault) => short(fault),
-        Ok(raw) if limit.large == LargeResult::Link => match linked(outcome, raw.get(), limit) {
-            Ok(blocks) => return result::line_of_blocks(id, outcome, &metadata, form, blocks),
-            Err(error) => unstored(outcome, &error),
-        },
+        Ok(raw) if limit.large == LargeResult::Link => {
+            let blocks = blocks_of(outcome, raw.get());
+            let (answer, planned) = linked(outcome, &blocks, limit.most);
+            let line = result::line_of_blocks(id, outcome, &metadata, form, answer);
+            if line.len() > limit.most {
+                too_many(outcome, blocks.all.len(), limit.most)
+            } else {
+                match limit.results.keep(planned) {
+                    Ok(()) => return line,
+                    Err(error) => unstored(outcome, &error),
+                }
+            }
+        }
         Ok(_) => too_large(outcome, length, limit.most),
     };
     tracing::warn!(tool = outcome.tool, call = outcome.call_id, length, "an answer exceeds max_result");
@@ -63,6 +72,16 @@ fn too_large(outcome: &Outcome, length: usize, most: usize) -> Fault {
     Fault::new(Code::InvalidOutput, message)
 }
 
+fn too_many(outcome: &Outcome, blocks: usize, most: usize) -> Fault {
+    let message = format!(
+        "the result of {} has {blocks} texts and files, and links to them exceed the limit of {} for a message too; return fewer of \
+         them, or write them to a folder and return the path",
+        outcome.tool,
+        megabytes(most)
+    );
+    Fault::new(Code::InvalidOutput, message)
+}
+
 fn unstored(outcome: &Outcome, error: &std::io::Error) -> Fault {
     let message = format!(
         "the result of {} is too large for one message and cannot be stored: {error}; make room in the cache folder, or return less",
@@ -73,16 +92,24 @@ fn unstored(outcome: &Outcome, error: &std::io::Error) -> Fault {
 
 /// A fault without its details, and with the beginning of its message.
 fn short(fault: &Fault) -> Fault {
-    let mut message = fault.message.clone();
-    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-    Fault::new(fault.code, message)
+    Fault::new(fault.code, beginning(&fault.message, MAX_MESSAGE))
+}
+
+/// The beginning of a text that takes this many bytes as JSON.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut length = 0;
+    let is_beyond = |character: char| {
+        length += encoded_length(character);
+        length > most
+    };
+    text.find(is_beyond).map_or(text, |end| &text[..end])
 }
 
 fn with_short_output(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
     if let Some(output) = metadata.output.as_mut().filter(|output| output.len() > MAX_OUTPUT) {
         let length = output.len();
-        output.truncate(output.floor_char_boundary(MAX_OUTPUT));
+        output.truncate(beginning(output, MAX_OUTPUT).len());
         let rest =
             format!("\n[{} of output in all; the rest is not sent, as the answer is too long]", megabytes(length));
         output.push_str(&rest);
@@ -90,36 +117,48 @@ fn with_short_output(metadata: &Metadata) -> Metadata {
     metadata
 }
 
-/// The content blocks of a result, with links in place of large ones.
-fn linked(outcome: &Outcome, json: &str, limit: &Limit<'_>) -> std::io::Result<Vec<ContentBlock>> {
-    let mut is_text = json.starts_with('"');
-    let blocks = match taken_apart(&outcome.call_id, json) {
-        Some(Apart { blocks, is_all: true, .. }) => {
-            is_text = true;
-            blocks
-        }
+/// The content blocks of a result.
+struct Blocks {
+    all: Vec<ContentBlock>,
+    /// The MIME type of those that are text.
+    text_type: &'static str,
+}
+
+fn blocks_of(outcome: &Outcome, json: &str) -> Blocks {
+    let text_type = if json.starts_with('"') { "text/plain" } else { "application/json" };
+    match taken_apart(&outcome.call_id, json) {
+        Some(Apart { blocks, is_all: true, .. }) => Blocks { all: blocks, text_type: "text/plain" },
         Some(Apart { blocks, result, is_all: false }) => {
-            std::iter::once(ContentBlock::text(result.to_string())).chain(blocks).collect()
+            let text = ContentBlock::text(result.to_string());
+            Blocks { all: std::iter::once(text).chain(blocks).collect(), text_type }
         }
         // A string is a text of its own; everything else stays the text that it is.
-        None => vec![ContentBlock::text(serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()))],
-    };
-    let mut room = limit.most.saturating_sub(AROUND) / 2;
-    let mut answer = Vec::new();
-    for (place, block) in blocks.into_iter().enumerate() {
-        let length = length_of(&block);
-        if length <= MAX_INLINE && length <= room {
-            room -= length;
-            answer.push(block);
-            continue;
+        None => {
+            let text = serde_json::from_str(json).unwrap_or_else(|_| json.to_owned());
+            Blocks { all: vec![ContentBlock::text(text)], text_type }
         }
-        let links = store(outcome, place, &block, is_text, limit)?;
+    }
+}
+
+/// The blocks, with links in place of large ones, and what the links lead to.
+fn linked<'b>(outcome: &Outcome, blocks: &'b Blocks, most: usize) -> (Vec<ContentBlock>, Planned<'b>) {
+    let mut room = most.saturating_sub(AROUND) / 2;
+    let (mut answer, mut planned) = (Vec::new(), Planned::new());
+    for (place, block) in blocks.all.iter().enumerate() {
+        let length = length_of(block);
+        let body = if length <= MAX_INLINE && length <= room { None } else { body_of(outcome, place, block, blocks) };
+        let Some(body) = body else {
+            room = room.saturating_sub(length);
+            answer.push(block.clone());
+            continue;
+        };
+        let links = planned.add(body, most.saturating_sub(AROUND));
         if answer.is_empty() {
             answer.push(ContentBlock::text(said(links.len(), length)));
         }
-        answer.extend(links);
+        answer.extend(links.into_iter().map(ContentBlock::resource_link));
     }
-    Ok(answer)
+    (answer, planned)
 }
 
 /// The text about links for models.
@@ -136,17 +175,12 @@ fn said(parts: usize, length: usize) -> String {
     }
 }
 
-fn store(
-    outcome: &Outcome,
-    place: usize,
-    block: &ContentBlock,
-    is_text: bool,
-    limit: &Limit<'_>,
-) -> std::io::Result<Vec<ContentBlock>> {
+/// What is stored of a block; `None` for links.
+fn body_of<'b>(outcome: &Outcome, place: usize, block: &'b ContentBlock, blocks: &Blocks) -> Option<Body<'b>> {
+    let text_type = blocks.text_type;
     let uri = format!("{}/{place}", uri_of(&outcome.call_id, "result"));
-    let text_type = if is_text { "text/plain" } else { "application/json" };
-    let body = |text, is_base64, mime_type, name| Body { text, is_base64, mime_type, name };
-    let body = match block {
+    let body = |text, is_base64, mime_type, name| Some(Body { uri, text, is_base64, mime_type, name });
+    match block {
         ContentBlock::Text(text) => body(text.text.as_str(), false, text_type, "result"),
         ContentBlock::Image(image) => body(&image.data, true, &image.mime_type, "image"),
         ContentBlock::Audio(audio) => body(&audio.data, true, &audio.mime_type, "audio"),
@@ -157,12 +191,10 @@ fn store(
             ResourceContents::BlobResourceContents { blob, mime_type, uri, .. } => {
                 body(blob, true, mime_type.as_deref().unwrap_or("application/octet-stream"), last_segment(uri))
             }
-            _ => return Ok(vec![block.clone()]),
+            _ => None,
         },
-        _ => return Ok(vec![block.clone()]),
-    };
-    let links = limit.results.keep(uri, &body, limit.most.saturating_sub(AROUND))?;
-    Ok(links.into_iter().map(ContentBlock::resource_link).collect())
+        _ => None,
+    }
 }
 
 fn last_segment(uri: &str) -> &str {
@@ -174,5 +206,69 @@ fn length_of(block: &ContentBlock) -> usize {
     match serde_json::to_value(block) {
         Ok(Value::Object(block)) => block.values().map(|value| value.to_string().len()).sum(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Environment;
+    use crate::mcp::lifecycle::Rules;
+    use crate::mcp::stored::Found;
+
+    const MOST: usize = 64_000;
+
+    /// The answer to a call that ended so and printed this, with links.
+    fn answered(ended: Result<&Value, Fault>, output: &str, results: &StoredResults) -> Value {
+        let ended = ended.map(|value| RawValue::from_string(value.to_string()).unwrap());
+        let metadata = Metadata { output: Some(output.to_owned()), ..Metadata::default() };
+        let (call_id, tool) = ("c-1".to_owned(), "a.b".to_owned());
+        let outcome = Outcome { call_id, tool, ended, latency: Duration::ZERO, metadata };
+        let form = Form { rules: Rules::Modern, envelope: false, is_promised: &|| false };
+        let limit = Limit { most: MOST, large: LargeResult::Link, results };
+        let line = line(&RequestId::Number(1), &outcome, &form, &limit, MOST + 1);
+        assert!(line.len() <= MOST, "{} bytes", line.len());
+        serde_json::from_slice::<Value>(&line).unwrap()["result"].take()
+    }
+
+    fn results() -> StoredResults {
+        StoredResults::new(&Environment::default())
+    }
+
+    #[test]
+    fn every_link_of_an_answer_can_be_read() {
+        let image = json!({"mime_type": "image/png", "base64": "iVBO".repeat(5000)});
+        let (results, images) = (results(), json!(vec![image; 200]));
+        let answer = answered(Ok(&images), "", &results);
+        let links = &answer["content"].as_array().unwrap()[1..];
+        assert_eq!(links.len(), 200);
+        for link in links {
+            let found = results.read(link["uri"].as_str().unwrap());
+            assert!(matches!(found, Some(Found::Contents(ResourceContents::BlobResourceContents { .. }))), "{link}");
+        }
+    }
+
+    #[test]
+    fn links_that_do_not_fit_are_a_fault() {
+        let image = json!({"mime_type": "image/png", "base64": "iVBO"});
+        let mut list = vec![json!("t".repeat(100)); 5000];
+        list.push(image);
+        let (results, list) = (results(), json!(list));
+        let answer = answered(Ok(&list), "", &results);
+        let error = &answer["_meta"]["hostler/outcome"]["error"];
+        assert_eq!((&answer["isError"], &error["code"]), (&json!(true), &json!("INVALID_OUTPUT")), "{error}");
+        assert!(results.read("hostler://calls/c-1/result/4000").is_none(), "nothing is stored");
+    }
+
+    #[test]
+    fn a_fault_fits_however_its_text_is_escaped() {
+        let text = "\u{1}".repeat(MOST);
+        let answer = answered(Err(Fault::new(Code::ToolError, text.clone())), &text, &results());
+        assert_eq!(answer["isError"], true);
     }
 }

@@ -1,7 +1,7 @@
 //! Results that are too large for one message, kept for the session that they were made in: it reads them by their addresses.
 //!
 //! A stored result is a file without a name, so no other process can open it, and the system frees it when the session ends, however
-//! that happens. Texts are divided into parts of which each fits into one message.
+//! that happens. All that one call leaves is in one file. Texts are divided into parts of which each fits into one message.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -17,9 +17,9 @@ use rmcp::model::{Resource, ResourceContents};
 use crate::config::Environment;
 use crate::config::environment::cache;
 
-/// What one session may keep, in bytes and in files. Beyond it, the oldest results are forgotten.
+/// What one session may keep, in bytes and in results. Beyond it, the oldest results are forgotten.
 const MAX_BYTES: u64 = 1 << 30;
-const MAX_FILES: usize = 64;
+const MAX_RESULTS: usize = 64;
 
 /// The results of one session.
 pub(super) struct StoredResults {
@@ -31,6 +31,8 @@ pub(super) struct StoredResults {
 
 /// A text or the base64 of a file, to be stored.
 pub(super) struct Body<'a> {
+    /// Its address.
+    pub uri: String,
     pub text: &'a str,
     pub is_base64: bool,
     pub mime_type: &'a str,
@@ -38,13 +40,45 @@ pub(super) struct Body<'a> {
     pub name: &'a str,
 }
 
+/// What one call left.
 struct Stored {
-    uri: String,
     file: File,
+    entries: Vec<Entry>,
+    bytes: u64,
+}
+
+/// One text in a file.
+struct Entry {
+    uri: String,
+    /// Where it begins in the file.
+    start: u64,
     parts: Vec<Range<usize>>,
     is_base64: bool,
     mime_type: String,
+}
+
+/// Texts whose links are known, and which are not stored yet.
+pub(super) struct Planned<'a> {
+    texts: Vec<&'a str>,
+    entries: Vec<Entry>,
     bytes: u64,
+}
+
+impl<'a> Planned<'a> {
+    pub fn new() -> Self {
+        Self { texts: Vec::new(), entries: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a text, and returns the links to its parts. `most` is the length that the text of one part may take in a message.
+    pub fn add(&mut self, body: Body<'a>, most: usize) -> Vec<Resource> {
+        let parts = if body.is_base64 { of_base64(body.text, most) } else { of_text(body.text, most) };
+        let links = parts.iter().enumerate().map(|(index, part)| link(index, parts.len(), part, &body)).collect();
+        let Body { uri, text, is_base64, mime_type, .. } = body;
+        self.entries.push(Entry { uri, start: self.bytes, parts, is_base64, mime_type: mime_type.to_owned() });
+        self.texts.push(text);
+        self.bytes += text.len() as u64;
+        links
+    }
 }
 
 /// What is found under an address.
@@ -61,21 +95,18 @@ impl StoredResults {
         Self { folders: vec![cache(environment).join("results"), temporary], kept: Mutex::default() }
     }
 
-    /// Stores a text under an address, and returns the links to its parts. `most` is the length that the text of one part may
-    /// take in a message.
-    pub fn keep(&self, uri: String, body: &Body<'_>, most: usize) -> io::Result<Vec<Resource>> {
+    /// Stores what one call leaves.
+    pub fn keep(&self, planned: Planned<'_>) -> io::Result<()> {
+        let Planned { texts, entries, bytes } = planned;
         let mut file = self.nameless_file()?;
-        file.write_all(body.text.as_bytes())?;
-        let parts = if body.is_base64 { of_base64(body.text, most) } else { of_text(body.text, most) };
-        let links = parts.iter().enumerate().map(|(index, part)| link(&uri, index, parts.len(), part, body)).collect();
-        let (is_base64, mime_type) = (body.is_base64, body.mime_type.to_owned());
-        let stored = Stored { uri, file, parts, is_base64, mime_type, bytes: body.text.len() as u64 };
+        texts.into_iter().try_for_each(|text| file.write_all(text.as_bytes()))?;
         let mut kept = self.kept.lock();
-        kept.push_back(stored);
-        while kept.len() > 1 && (kept.len() > MAX_FILES || kept.iter().map(|one| one.bytes).sum::<u64>() > MAX_BYTES) {
+        kept.push_back(Stored { file, entries, bytes });
+        while kept.len() > 1 && (kept.len() > MAX_RESULTS || kept.iter().map(|one| one.bytes).sum::<u64>() > MAX_BYTES)
+        {
             kept.pop_front();
         }
-        Ok(links)
+        Ok(())
     }
 
     /// Reads what is stored under an address; `None` if nothing is.
@@ -83,19 +114,20 @@ impl StoredResults {
         let (base, part) = uri.split_once("?part=").unwrap_or((uri, "1"));
         let part = part.parse::<usize>().ok()?.checked_sub(1)?;
         let kept = self.kept.lock();
-        let stored = kept.iter().find(|stored| stored.uri == base)?;
-        if uri != part_uri(base, part, stored.parts.len()) {
+        let mut entries = kept.iter().flat_map(|stored| stored.entries.iter().map(move |entry| (stored, entry)));
+        let (stored, entry) = entries.find(|(_, entry)| entry.uri == base)?;
+        if uri != part_uri(base, part, entry.parts.len()) {
             return None;
         }
-        let place = stored.parts.get(part)?.clone();
+        let place = entry.parts.get(part)?.clone();
         let mut bytes = vec![0; place.len()];
-        let read = stored.file.read_exact_at(&mut bytes, place.start as u64);
+        let read = stored.file.read_exact_at(&mut bytes, entry.start + place.start as u64);
         let text = read.and_then(|()| String::from_utf8(bytes).map_err(io::Error::other));
         Some(match text {
-            Ok(text) if stored.is_base64 => {
-                Found::Contents(ResourceContents::blob(text, uri).with_mime_type(&stored.mime_type))
+            Ok(text) if entry.is_base64 => {
+                Found::Contents(ResourceContents::blob(text, uri).with_mime_type(&entry.mime_type))
             }
-            Ok(text) => Found::Contents(ResourceContents::text(text, uri).with_mime_type(&stored.mime_type)),
+            Ok(text) => Found::Contents(ResourceContents::text(text, uri).with_mime_type(&entry.mime_type)),
             Err(error) => Found::Failed(error),
         })
     }
@@ -122,10 +154,10 @@ fn part_uri(base: &str, index: usize, parts: usize) -> String {
     if parts == 1 { base.to_owned() } else { format!("{base}?part={}", index + 1) }
 }
 
-fn link(uri: &str, index: usize, parts: usize, part: &Range<usize>, body: &Body<'_>) -> Resource {
+fn link(index: usize, parts: usize, part: &Range<usize>, body: &Body<'_>) -> Resource {
     let name = if parts == 1 { body.name.to_owned() } else { format!("{}, part {} of {parts}", body.name, index + 1) };
     let size = if body.is_base64 { part.len() / 4 * 3 } else { part.len() };
-    Resource::new(part_uri(uri, index, parts), name).with_mime_type(body.mime_type).with_size(size as u64)
+    Resource::new(part_uri(&body.uri, index, parts), name).with_mime_type(body.mime_type).with_size(size as u64)
 }
 
 /// Parts of base64 that can be decoded one by one.
@@ -150,7 +182,7 @@ fn of_text(text: &str, most: usize) -> Vec<Range<usize>> {
 }
 
 /// The length of a character in a JSON string.
-fn encoded_length(character: char) -> usize {
+pub(super) fn encoded_length(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         control if control < ' ' => 6,
@@ -171,8 +203,11 @@ mod tests {
         (folder, results)
     }
 
-    fn text(text: &str) -> Body<'_> {
-        Body { text, is_base64: false, mime_type: "text/plain", name: "result" }
+    fn keep(results: &StoredResults, uri: &str, text: &str, most: usize) -> io::Result<Vec<Resource>> {
+        let mut planned = Planned::new();
+        let uri = uri.to_owned();
+        let links = planned.add(Body { uri, text, is_base64: false, mime_type: "text/plain", name: "result" }, most);
+        results.keep(planned).map(|()| links)
     }
 
     fn read(results: &StoredResults, uri: &str) -> Option<String> {
@@ -190,13 +225,13 @@ mod tests {
     fn a_result_is_read_in_parts_and_leaves_no_file() {
         let (folder, results) = results();
         let whole = "ä\"b\n".repeat(100);
-        let links = results.keep("hostler://calls/c/r".to_owned(), &text(&whole), 64).unwrap();
+        let links = keep(&results, "hostler://calls/c/r", &whole, 64).unwrap();
         assert!(links.len() > 5 && links[0].uri == "hostler://calls/c/r?part=1", "{links:?}");
         let parts: String = links.iter().map(|link| read(&results, &link.uri).unwrap()).collect();
         assert_eq!(parts, whole);
         let found = fs::read_dir(folder.path().join("results")).unwrap().count();
         assert_eq!(found, 0, "the file has no name");
-        let one = results.keep("hostler://calls/c/s".to_owned(), &text("short"), 64).unwrap();
+        let one = keep(&results, "hostler://calls/c/s", "short", 64).unwrap();
         assert_eq!((one.len(), read(&results, &one[0].uri).as_deref()), (1, Some("short")));
     }
 
@@ -204,7 +239,7 @@ mod tests {
     fn an_address_that_was_not_given_out_finds_nothing() {
         let (_folder, results) = results();
         let whole = "x".repeat(100);
-        results.keep("hostler://calls/c/r".to_owned(), &text(&whole), 60).unwrap();
+        keep(&results, "hostler://calls/c/r", &whole, 60).unwrap();
         for uri in ["", "?part=1", "", "0", "3", "01", "-1", "+1", "1&x", "x"] {
             let uri = if uri.is_empty() || uri.starts_with('?') {
                 format!("hostler://calls/d/r{uri}")
@@ -220,10 +255,28 @@ mod tests {
     }
 
     #[test]
+    fn many_texts_of_one_call_are_one_result() {
+        let (_folder, results) = results();
+        let texts: Vec<String> = (0..2 * MAX_RESULTS).map(|number| format!("{number} ü").repeat(9)).collect();
+        let mut planned = Planned::new();
+        let links = texts.iter().enumerate().map(|(number, text)| {
+            let uri = format!("hostler://calls/c/{number}");
+            let links = planned.add(Body { uri, text, is_base64: false, mime_type: "text/plain", name: "result" }, 20);
+            links.into_iter().map(|link| link.uri).collect()
+        });
+        let links: Vec<Vec<String>> = links.collect();
+        results.keep(planned).unwrap();
+        for (text, links) in texts.iter().zip(links) {
+            let parts: String = links.iter().map(|uri| read(&results, uri).unwrap()).collect();
+            assert_eq!(parts, *text);
+        }
+    }
+
+    #[test]
     fn the_oldest_results_are_forgotten() {
         let (_folder, results) = results();
-        for number in 0..=MAX_FILES {
-            results.keep(format!("hostler://calls/{number}/r"), &text("x"), 60).unwrap();
+        for number in 0..=MAX_RESULTS {
+            keep(&results, &format!("hostler://calls/{number}/r"), "x", 60).unwrap();
         }
         assert!(results.read("hostler://calls/0/r").is_none());
         assert!(results.read("hostler://calls/1/r").is_some());
@@ -234,7 +287,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folders = vec![PathBuf::from("/proc/no/such/folder"), folder.path().to_owned()];
         let results = StoredResults { folders, kept: Mutex::default() };
-        let links = results.keep("hostler://calls/c/r".to_owned(), &text("x"), 60).unwrap();
+        let links = keep(&results, "hostler://calls/c/r", "x", 60).unwrap();
         assert_eq!(read(&results, &links[0].uri).as_deref(), Some("x"));
     }
 
