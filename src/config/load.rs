@@ -110,6 +110,9 @@ impl Config {
         let sources = files.iter().map(|path| source(path)).collect::<Result<Vec<_>, _>>()?;
         let mut config = Self::read(&sources, options, directory).map_err(ConfigError::Problems)?;
         files.reverse();
+        if let Some(offered) = &mut config.mcp.resources {
+            offered.withheld.clone_from(&files);
+        }
         config.files = files;
         Ok(config)
     }

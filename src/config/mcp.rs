@@ -46,6 +46,8 @@ pub struct ResourceFiles {
     pub folder: PathBuf,
     /// Patterns of paths.
     pub patterns: Vec<String>,
+    /// The files of the configuration, which are never offered.
+    pub withheld: Vec<PathBuf>,
 }
 
 /// TypeScript clients end the session at a line of more than 10 MiB.
@@ -66,6 +68,7 @@ impl Mcp {
             resources: section.take_as("resources", patterns).map(|Setting { value, origin }| ResourceFiles {
                 folder: from_file(&origin, Path::new(""), variables),
                 patterns: value,
+                withheld: Vec::new(),
             }),
         };
         section.finish(false);

@@ -1,17 +1,18 @@
 //! Files that the operator offers as resources: `[mcp] resources = ["docs/**"]`, relative to the configuration file.
 //!
 //! The folder is opened once and everything else beneath it, so links lead nowhere else. Names that begin with a dot are never
-//! offered, and neither is the configuration.
+//! offered, and neither is the configuration, whatever its name.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, MetadataExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use data_encoding::BASE64;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{Resource, ResourceContents};
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use super::blocks::is_text;
@@ -47,7 +48,8 @@ pub(super) enum FileError {
 /// The offered files, in the order of their addresses.
 pub(super) fn list(offered: &ResourceFiles) -> Vec<Resource> {
     let Ok(folder) = Dir::open_ambient_dir(&offered.folder, ambient_authority()) else { return Vec::new() };
-    let mut walk = Walk { patterns: patterns(offered), starts: starts(offered), found: Vec::new(), root: &folder };
+    let (patterns, starts, withheld) = (patterns(offered), starts(offered), withheld(offered));
+    let mut walk = Walk { patterns, starts, withheld, found: Vec::new(), root: &folder };
     walk.folder(&folder, Path::new(""), 0);
     if walk.found.len() > MAX_FILES {
         tracing::warn!(folder = %offered.folder.display(), "more than {MAX_FILES} files match [mcp] resources; the rest is not listed");
@@ -103,22 +105,45 @@ fn open(offered: &ResourceFiles, uri: &str) -> Result<(File, Metadata, PathBuf),
     let path = percent_decode_str(written).decode_utf8().map_err(|_| FileError::NotFound)?;
     let path = &Path::new(&*path).components().collect::<PathBuf>();
     // The one address of each file is the one that is listed.
-    if address(path) != uri || !is_plain(path) || !patterns(offered).is_match(path) {
+    let patterns = patterns(offered);
+    if address(path) != uri || !is_plain(path) || !patterns.is_match(path) {
         return Err(FileError::NotFound);
     }
     let folder = Dir::open_ambient_dir(&offered.folder, ambient_authority()).map_err(missing)?;
-    // Opening a pipe would block.
+    // Opening a device may do something.
     if !folder.metadata(path).map_err(missing)?.is_file() {
         return Err(FileError::NotFound);
     }
-    let file = folder.open(path).map_err(missing)?;
-    let about = file.metadata()?;
+    let (file, about) = open_file(&folder, path)?;
     // A link may have been put in its place since: what was opened has to be what is offered.
-    let really = resolved(&folder, path, &patterns(offered)).ok_or(FileError::NotFound)?;
-    if (about.dev(), about.ino()) != (really.dev(), really.ino()) {
+    let really = resolved(&folder, path, &patterns).ok_or(FileError::NotFound)?;
+    if identity(&about) != identity(&really) || withheld(offered).contains(&identity(&about)) {
         return Err(FileError::NotFound);
     }
     Ok((file, about, path.clone()))
+}
+
+/// Opens a file, or finds that there is none. A pipe that was put in its place since is not waited for.
+fn open_file(folder: &Dir, path: &Path) -> Result<(File, Metadata), FileError> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = folder.open_with(path, &options).map_err(missing)?;
+    let about = file.metadata()?;
+    if about.is_file() { Ok((file, about)) } else { Err(FileError::NotFound) }
+}
+
+/// What tells one file from all others.
+type Identity = (u64, u64);
+
+fn identity(about: &Metadata) -> Identity {
+    (about.dev(), about.ino())
+}
+
+/// The files of the configuration.
+fn withheld(offered: &ResourceFiles) -> Vec<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let files = offered.withheld.iter().filter_map(|path| path.metadata().ok());
+    files.map(|about| (about.dev(), about.ino())).collect()
 }
 
 /// What lies at a path that is offered: not below a link to a folder, and if it is itself a link, to a file that is offered too.
@@ -158,6 +183,7 @@ struct Walk<'r> {
     patterns: GlobSet,
     /// The folders in which every pattern begins.
     starts: Vec<PathBuf>,
+    withheld: Vec<Identity>,
     found: Vec<(PathBuf, u64)>,
 }
 
@@ -185,6 +211,7 @@ impl Walk<'_> {
                 } else {
                     entry.metadata().ok().filter(Metadata::is_file)
                 };
+                let about = about.filter(|about| !self.withheld.contains(&identity(about)));
                 self.found.extend(about.map(|about| (path, about.len())));
             }
         }
@@ -281,6 +308,7 @@ mod tests {
         ResourceFiles {
             folder: folder.to_owned(),
             patterns: patterns.iter().map(|pattern| (*pattern).to_owned()).collect(),
+            withheld: vec![folder.join("settings.toml"), folder.join("none.toml")],
         }
     }
 
@@ -392,8 +420,38 @@ mod tests {
         assert!(matches!(read(&offered, &format!("{FILES}docs/raw"), 4), Err(FileError::TooLarge { size: 5 })));
         fs::remove_file(home.join("docs/a.md")).unwrap();
         assert!(matches!(read(&offered, &format!("{FILES}docs/a.md"), 100), Err(FileError::NotFound)), "deleted");
-        rustix::fs::mknodat(rustix::fs::CWD, home.join("docs/pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-            .unwrap();
+        pipe(&home.join("docs/pipe"));
         assert!(matches!(read(&offered, &format!("{FILES}docs/pipe"), 100), Err(FileError::NotFound)), "a pipe");
+    }
+
+    fn pipe(path: &Path) {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_that_takes_the_place_of_a_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        pipe(&folder.path().join("pipe"));
+        let dir = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let (sender, opened) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(open_file(&dir, Path::new("pipe")).map(|_| ())));
+        let opened = opened.recv_timeout(std::time::Duration::from_secs(20)).expect("it does not wait");
+        assert!(matches!(opened, Err(FileError::NotFound)), "{opened:?}");
+    }
+
+    #[test]
+    fn the_configuration_is_never_offered() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        fs::write(home.join("settings.toml"), "token").unwrap();
+        symlink("settings.toml", home.join("link.toml")).unwrap();
+        fs::hard_link(home.join("settings.toml"), home.join("copy.toml")).unwrap();
+        fs::write(home.join("other.toml"), "").unwrap();
+        let offered = offered(home, &["**"]);
+        assert_eq!(addresses(&offered), ["other.toml"]);
+        for name in ["settings.toml", "link.toml", "copy.toml"] {
+            let found = read(&offered, &format!("{FILES}{name}"), 100);
+            assert!(matches!(found, Err(FileError::NotFound)), "{name}: {found:?}");
+        }
     }
 }
