@@ -15,7 +15,7 @@ use crate::process::Outbox;
 /// The longest message a client may send, in bytes.
 pub(super) const MAX_MESSAGE: usize = 128 << 20;
 /// Bytes that the client may leave unread before its requests wait.
-const MAX_UNREAD_ANSWERS: usize = 64 << 20;
+pub(super) const MAX_UNREAD_ANSWERS: usize = 64 << 20;
 /// How often to check whether the client is gone while its requests wait: the input is not read then.
 const LOOK: Duration = Duration::from_millis(50);
 const CHUNK: usize = 16 << 10;

@@ -18,6 +18,7 @@ mod notifier;
 mod open_requests;
 mod polled;
 mod prompts;
+mod reading;
 mod resources;
 mod result;
 mod rounds;

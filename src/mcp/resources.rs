@@ -8,7 +8,6 @@ use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ErrorCode, RequestId, RequestMetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
 
 use super::arguments::converted;
 use super::blocks::contents as file_contents;
@@ -16,6 +15,7 @@ use super::call::{self, CallParams, Shape};
 use super::files::{self, FileError};
 use super::lifecycle::Rules;
 use super::message;
+use super::reading::when_read;
 use super::result::megabytes;
 use super::rounds::Responses;
 use super::session::McpSession;
@@ -23,7 +23,6 @@ use super::stored::Found;
 use crate::discovery::{Match, Role, UriTemplate};
 use crate::outcome::{Code, Fault, File, Outcome};
 use crate::registry::{RoleKind, Tool};
-use crate::threads::blocking;
 
 /// The parameters of `resources/read`.
 #[derive(Deserialize)]
@@ -167,7 +166,7 @@ impl McpSession {
             return Ok(());
         };
         let own = id.clone();
-        let listed = on_thread(move || {
+        let listed = when_read(self.outbox().clone(), move || {
             resources.extend(files::list(&offered));
             line(&own, resources, &params)
         });
@@ -205,7 +204,7 @@ impl McpSession {
     fn read_file(self: &Arc<Self>, id: &RequestId, rules: Rules, uri: String, most: usize) -> Result<(), ErrorData> {
         let Some(offered) = self.service().config.mcp.resources.clone() else { return Err(not_found(rules, &uri)) };
         let own = id.clone();
-        let read = on_thread(move || match files::read(&offered, &uri, most) {
+        let read = when_read(self.outbox().clone(), move || match files::read(&offered, &uri, most) {
             Ok(contents) => Ok(line(&own, rules, &[contents], &uri, most)),
             Err(FileError::NotFound) => Err(not_found(rules, &uri)),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), Some(json!({ "uri": uri })))),
@@ -243,16 +242,6 @@ impl McpSession {
         let found = matching(self.service().registry.catalogue().ready_resources(), uri)?;
         matches!(found.1, Match::Values(_)).then_some(found.0)
     }
-}
-
-/// Reading files can block: it has a thread of its own, and few at once.
-pub(super) async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
-) -> Result<T, ErrorData> {
-    static FREE: Semaphore = Semaphore::const_new(4);
-    let failed = |what: String| ErrorData::internal_error(format!("the files cannot be read now: {what}"), None);
-    let _permit = FREE.acquire().await.map_err(|error| failed(error.to_string()))?;
-    blocking(work).map_err(|error| failed(error.to_string()))?.await
 }
 
 /// The resource of an address: one with exactly this address, else the first whose template matches.

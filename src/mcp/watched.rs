@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::lifecycle::Rules;
-use super::resources::{not_found, on_thread};
+use super::reading::on_thread;
+use super::resources::not_found;
 use super::session::McpSession;
 use super::{files, message};
 
