@@ -20,7 +20,7 @@ use super::result::megabytes;
 use super::rounds::Responses;
 use super::session::McpSession;
 use super::stored::Found;
-use crate::discovery::{Match, Role, UriTemplate};
+use crate::discovery::{Match, Role};
 use crate::outcome::{Code, Fault, File, Outcome};
 use crate::registry::{RoleKind, Tool};
 
@@ -248,11 +248,8 @@ impl McpSession {
 fn matching<'t>(resources: impl Iterator<Item = &'t Arc<Tool>>, uri: &str) -> Option<(Arc<Tool>, Match)> {
     let mut first = None;
     for resource in resources {
-        let Role::Resource { uri: template, .. } = &resource.function().role else { continue };
-        let Some(found) = UriTemplate::parse(template).ok().and_then(|template| template.matches(uri)) else {
-            continue;
-        };
-        if template == uri {
+        let Some(found) = resource.template().and_then(|template| template.matches(uri)) else { continue };
+        if resource.uri() == Some(uri) {
             return Some((Arc::clone(resource), found));
         }
         first.get_or_insert_with(|| (Arc::clone(resource), found));
@@ -271,7 +268,7 @@ struct About {
 /// The address of a resource or of a template, and what is known about it.
 fn described(tool: &Tool, templates: bool) -> Option<(String, About)> {
     let Role::Resource { uri, mime_type, presented } = &tool.function().role else { return None };
-    let is_template = UriTemplate::parse(uri).ok()?.names().next().is_some();
+    let is_template = tool.template()?.names().next().is_some();
     let about = || About {
         name: presented.name.clone().unwrap_or_else(|| tool.function().name.clone()),
         title: presented.title.clone(),

@@ -14,7 +14,7 @@ use crate::process::Outbox;
 use crate::registry::RoleKind;
 
 /// Unread bytes beyond which changes are announced later.
-const MAX_UNREAD: usize = 64 << 10;
+pub(super) const MAX_UNREAD: usize = 64 << 10;
 
 /// The notification that a list has changed.
 const fn list_changed(list: RoleKind) -> &'static str {

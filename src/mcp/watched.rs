@@ -14,6 +14,7 @@ use super::lifecycle::Rules;
 use super::reading::on_thread;
 use super::resources::not_found;
 use super::session::McpSession;
+use super::subscription::MAX_UNREAD;
 use super::{files, message};
 
 /// How often watched resources are examined.
@@ -37,7 +38,32 @@ type Stamp = Option<[u8; 32]>;
 #[derive(Default)]
 pub(super) struct Subscribed {
     stamps: BTreeMap<String, Stamp>,
+    /// Those that are being made, by number.
+    pending: BTreeMap<u64, String>,
+    last: u64,
     is_watched: bool,
+}
+
+/// A subscription that is being made, unless the client has withdrawn it meanwhile.
+struct Pending {
+    session: Arc<McpSession>,
+    number: u64,
+}
+
+impl Pending {
+    fn new(session: &Arc<McpSession>, uri: &str) -> Self {
+        let mut subscribed = session.subscribed().lock();
+        subscribed.last += 1;
+        let number = subscribed.last;
+        subscribed.pending.insert(number, uri.to_owned());
+        Self { session: Arc::clone(session), number }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.session.subscribed().lock().pending.remove(&self.number);
+    }
 }
 
 /// Resources that one listener watches.
@@ -62,10 +88,16 @@ impl Watch {
                 std::future::pending::<()>().await;
             }
             tokio::time::sleep(LOOK).await;
+            if session.outbox().waiting() > MAX_UNREAD {
+                continue;
+            }
+            // What cannot be examined now is examined next time.
             let now = session.stamps(self.0.keys().cloned().collect()).await;
-            let changed: Vec<String> =
-                now.iter().filter(|(uri, stamp)| self.0.get(*uri) != Some(stamp)).map(|(uri, _)| uri.clone()).collect();
-            self.0 = now;
+            let is_new = |(uri, stamp): (String, Stamp)| {
+                let known = self.0.insert(uri.clone(), stamp);
+                (known != Some(stamp)).then_some(uri)
+            };
+            let changed: Vec<String> = now.into_iter().filter_map(is_new).collect();
             if !changed.is_empty() {
                 return changed;
             }
@@ -76,20 +108,24 @@ impl Watch {
 impl McpSession {
     /// Answers `resources/subscribe`.
     pub(super) fn subscribe_to(self: &Arc<Self>, id: &RequestId, params: WatchParams) -> Result<(), ErrorData> {
-        let (session, own) = (Arc::clone(self), id.clone());
+        let WatchParams { uri } = params;
+        let (own, pending) = (id.clone(), Pending::new(self, &uri));
         self.answer_later(id, async move {
-            let WatchParams { uri } = params;
+            let session = &pending.session;
             let Some((uri, Some(stamp))) = session.stamps(vec![uri.clone()]).await.pop_first() else {
                 return Err(not_found(Rules::Legacy, &uri));
             };
             let mut subscribed = session.subscribed().lock();
+            if !subscribed.pending.contains_key(&pending.number) {
+                return Ok(message::result(&own, json!({})));
+            }
             if subscribed.stamps.len() >= MOST && !subscribed.stamps.contains_key(&uri) {
                 let what = format!("this session watches {MOST} resources, which is the limit; unsubscribe from some");
                 return Err(ErrorData::invalid_params(what, Some(json!({ "uri": uri }))));
             }
             subscribed.stamps.insert(uri, Some(stamp));
             if !std::mem::replace(&mut subscribed.is_watched, true) {
-                tokio::spawn(watch(Arc::downgrade(&session)));
+                tokio::spawn(watch(Arc::downgrade(session)));
             }
             drop(subscribed);
             Ok(message::result(&own, json!({})))
@@ -98,7 +134,10 @@ impl McpSession {
 
     /// Answers `resources/unsubscribe`.
     pub(super) fn unsubscribe_from(&self, id: &RequestId, params: &WatchParams) {
-        self.subscribed().lock().stamps.remove(&params.uri);
+        let mut subscribed = self.subscribed().lock();
+        subscribed.stamps.remove(&params.uri);
+        subscribed.pending.retain(|_, uri| *uri != params.uri);
+        drop(subscribed);
         self.outbox().send(&message::result(id, json!({})));
     }
 
@@ -123,6 +162,9 @@ async fn watch(session: std::sync::Weak<McpSession>) {
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(session) = session.upgrade() else { return };
+        if session.outbox().waiting() > MAX_UNREAD {
+            continue;
+        }
         let uris: Vec<String> = {
             let mut subscribed = session.subscribed().lock();
             subscribed.is_watched = !subscribed.stamps.is_empty();

@@ -14,7 +14,7 @@ use crate::config::builtin::ALIASES;
 use crate::config::tool::LargeResult;
 use crate::config::{Config, FunctionSettings};
 use crate::discovery::{
-    FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, ToolFile, resolve_collisions,
+    FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, ToolFile, UriTemplate, resolve_collisions,
     resolve_overrides,
 };
 
@@ -59,6 +59,7 @@ pub struct Tool {
     place: usize,
     input: Compiled,
     output: Compiled,
+    template: OnceLock<Option<UriTemplate>>,
 }
 
 impl Tool {
@@ -81,6 +82,11 @@ impl Tool {
             Role::Resource { uri, .. } => Some(uri),
             _ => None,
         }
+    }
+
+    /// The address of a resource, parsed once: every read looks at those of all resources.
+    pub fn template(&self) -> Option<&UriTemplate> {
+        self.template.get_or_init(|| UriTemplate::parse(self.uri()?).ok()).as_ref()
     }
 
     /// The role of the function.
@@ -207,6 +213,7 @@ impl Catalogue {
                 place,
                 input: Compiled::default(),
                 output: Compiled::default(),
+                template: OnceLock::new(),
             }));
         }
         self.files.push(entry);

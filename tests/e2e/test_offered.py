@@ -3,11 +3,13 @@
 import base64
 import contextlib
 import json
+import select
 import shutil
+import time
 import unittest
 from pathlib import Path
 
-from harness import META, config_file, connected, run, scratch, write_tool
+from harness import META, PATIENCE, config_file, connected, run, scratch, write_tool
 from mcp import MCPError
 from wire import INLINE, OPENING, Wire, request
 
@@ -330,6 +332,54 @@ class Offered(unittest.IsolatedAsyncioTestCase):
             (docs / "a.md").write_text("once more")
             params = wire.until("notifications/resources/updated")["params"]
             self.assertEqual((params["uri"], params["_meta"]), (file, {"io.modelcontextprotocol/subscriptionId": 1}))
+
+    def subscribed(self, wire, number, uri):
+        wire.send(request(number, "resources/subscribe", uri=uri))
+        self.assertEqual(wire.answer(number)["result"], {})
+
+    def test_a_subscription_that_is_withdrawn_at_once(self):
+        docs = self.folder / "docs"
+        docs.mkdir()
+        first, second = "hostler://files/docs/a.md", "hostler://files/docs/b.md"
+        for name in ("a.md", "b.md"):
+            (docs / name).write_text("one")
+        with self.wire('[mcp]\nresources = ["docs/**"]\n') as wire:
+            wire.open()
+            wire.send(request(1, "resources/subscribe", uri=first) + request(2, "resources/unsubscribe", uri=first))
+            self.assertEqual(wire.answer(2)["result"], {})
+            self.subscribed(wire, 3, second)
+            for name in ("a.md", "b.md"):
+                (docs / name).write_text("another")
+            self.assertEqual(wire.until("notifications/resources/updated")["params"], {"uri": second})
+            self.subscribed(wire, 4, first)
+            (docs / "a.md").write_text("once more")
+            self.assertEqual(wire.until("notifications/resources/updated")["params"], {"uri": first})
+
+    def test_a_client_that_does_not_read_hears_once_of_all_changes_of_a_resource(self):
+        docs = Path("docs", *["x" * 240] * 10)  # long addresses, so that a pipe is soon full
+        (self.folder / docs).mkdir(parents=True)
+        files = [docs / f"{number:03}.md" for number in range(100)]
+
+        def change(text):
+            for path in files:
+                (self.folder / path).write_text(text)
+
+        change("one")
+        with self.wire('[mcp]\nresources = ["docs/**"]\n') as wire:
+            wire.open()
+            for number, path in enumerate(files, 1):
+                self.subscribed(wire, number, f"hostler://files/{path}")
+            change("another")
+            self.assertTrue(select.select([wire.output], [], [], PATIENCE)[0])
+            for text in ("a third", "the fourth"):
+                time.sleep(1.2)  # two looks, which are not to add anything
+                change(text)
+            self.asked(wire, "ping")
+            heard = [note for note in wire.notes if note.get("method") == "notifications/resources/updated"]
+            self.assertLessEqual(len(heard), len(files))
+            wire.notes.clear()
+            for _ in files:
+                wire.until("notifications/resources/updated")
 
     def test_they_are_listed_and_shown_on_the_command_line(self):
         shown = run("list", "--tools", self.tools)
