@@ -72,9 +72,10 @@ impl McpSession {
         self.rules(&params.meta)?;
         let GetParams { name, arguments, responses, state, meta } = params;
         let prompt = self.find_prompt(&name)?;
-        // Numbers and the like are taken too, although MCP has strings alone.
+        // Numbers and the like are taken too, although MCP has strings alone. Some clients write `null` for what they leave out.
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let given = arguments.iter().map(|(name, value)| (name.as_str(), text(value)));
+        let given = arguments.iter().filter(|(_, value)| !value.is_null());
+        let given = given.map(|(name, value)| (name.as_str(), text(value)));
         let arguments = Some(converted(prompt.input_schema(), given));
         let description = prompt.function().summary.clone();
         let params = CallParams { name: prompt.name.clone(), arguments, responses, state, meta };
@@ -82,10 +83,11 @@ impl McpSession {
     }
 
     fn find_prompt(&self, name: &str) -> Result<Arc<Tool>, ErrorData> {
-        let registry = &self.service().registry;
-        let find = || registry.catalogue().ready_prompts().find(|prompt| prompt.prompt_name() == name).cloned();
-        let found = find().or_else(|| registry.refresh_if_changed().then(find).flatten());
-        found.ok_or_else(|| {
+        let found = self.service().registry.pick(|catalogue| {
+            let found = catalogue.ready_prompts().find(|prompt| prompt.prompt_name() == name)?;
+            Some((Arc::clone(found), ()))
+        });
+        found.map(|(prompt, ())| prompt).ok_or_else(|| {
             let what = format!("there is no prompt {name}; list them with prompts/list");
             ErrorData::invalid_params(what, Some(json!({ "name": name })))
         })
@@ -96,10 +98,11 @@ impl McpSession {
         let function = match &params.reference {
             Reference::Prompt { name } => self.find_prompt(name)?,
             Reference::Resource { uri } => {
-                let catalogue = self.service().registry.catalogue();
-                let mut templates = catalogue.ready_resources();
-                let is_it = |one: &&Arc<Tool>| matches!(&one.function().role, Served::Resource { uri: template, .. } if template == uri);
-                templates.find(is_it).cloned().ok_or_else(|| {
+                let found = self.service().registry.pick(|catalogue| {
+                    let found = catalogue.ready_resources().find(|one| one.uri() == Some(uri))?;
+                    Some((Arc::clone(found), ()))
+                });
+                found.map(|(resource, ())| resource).ok_or_else(|| {
                     let what = format!("there is no resource template {uri}; list them with resources/templates/list");
                     ErrorData::invalid_params(what, Some(json!({ "uri": uri })))
                 })?

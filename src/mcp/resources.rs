@@ -214,9 +214,7 @@ impl McpSession {
 
     fn call_resource(self: &Arc<Self>, id: &RequestId, rules: Rules, params: ReadParams) -> Result<(), ErrorData> {
         let ReadParams { uri, responses, state, meta } = params;
-        let registry = &self.service().registry;
-        let find = || matching(registry.catalogue().ready_resources(), &uri);
-        let found = find().or_else(|| registry.refresh_if_changed().then(find).flatten());
+        let found = self.service().registry.pick(|catalogue| matching(catalogue.ready_resources(), &uri));
         let (resource, values) = match found {
             None => return Err(not_found(rules, &uri)),
             Some((_, Match::Refused(name, wrong))) => {

@@ -126,6 +126,17 @@ impl Registry {
         self.catalogue().resolve_as(role, name).cloned()
     }
 
+    /// Picks a function that can be called, as its file is now. If its file changed or there is none, all files are looked at.
+    pub fn pick<T>(&self, pick: impl Fn(&Catalogue) -> Option<(Arc<Tool>, T)>) -> Option<(Arc<Tool>, T)> {
+        if let Some(found) = pick(&self.catalogue())
+            && found.0.entry.is_current()
+        {
+            return Some(found);
+        }
+        self.refresh_if_changed();
+        pick(&self.catalogue())
+    }
+
     /// Reads all tool files again if one of them or a folder changed. Returns whether it did.
     pub fn refresh_if_changed(&self) -> bool {
         if self.is_current() {

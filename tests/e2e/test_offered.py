@@ -282,6 +282,32 @@ class Offered(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual((error["code"], error["data"]["code"]), (-32603, "INVALID_OUTPUT"), params)
             self.assertEqual(self.asked(wire, "resources/read", uri="notes://all")["result"]["contents"][0]["text"], "# Notes")
 
+    def test_a_file_that_was_just_saved_is_what_is_read(self):
+        body = "import hostler\n@hostler.resource('fresh://{%s}')\ndef r(%s: str): return '%s'\n@hostler.prompt\ndef p(%s: bool): return '%s'\n"
+        with self.wire() as wire:
+            wire.open()
+            for name in ("first", "second", "third", "fourth"):
+                write_tool(self.tools, "fresh", body % ((name,) * 5))
+                reference = {"type": "ref/resource", "uri": "fresh://{%s}" % name}
+                completed = self.asked(wire, "completion/complete", ref=reference, argument={"name": name, "value": ""})
+                self.assertEqual(completed["result"]["completion"]["values"], [])
+                write_tool(self.tools, "fresh", body % ((f"{name}_again",) * 5))
+                read = self.asked(wire, "resources/read", uri="fresh://x")
+                self.assertEqual(read["result"]["contents"][0]["text"], f"{name}_again")
+                write_tool(self.tools, "fresh", body % ((name,) * 5))
+                got = self.asked(wire, "prompts/get", name="fresh_p", arguments={name: "true"})
+                self.assertEqual(got["result"]["messages"][0]["content"]["text"], name)
+
+    def test_an_argument_of_null_is_left_out(self):
+        body = "import hostler\nfrom typing import Optional\n@hostler.prompt\ndef p(a: str, b: str = 'usual', c: Optional[str] = None, d: int = 7): return repr((a, b, c, d))\n"
+        write_tool(self.tools, "null", body)
+        with self.wire() as wire:
+            wire.open()
+            got = self.asked(wire, "prompts/get", name="null_p", arguments={"a": "x", "b": None, "c": None, "d": None})
+            self.assertEqual(got["result"]["messages"][0]["content"]["text"], "('x', 'usual', None, 7)")
+            refused = self.asked(wire, "prompts/get", name="null_p", arguments={"a": None})["error"]
+            self.assertEqual((refused["code"], refused["data"]["code"]), (-32602, "INVALID_PARAMS"))
+
     def test_lists_change_with_files(self):
         with self.wire() as wire:
             opened = wire.open()["result"]["capabilities"]
