@@ -159,7 +159,7 @@ pub(super) fn answer(
     });
     let (value, messages) = match made {
         Ok(made) => made,
-        Err(fault) => return message::error(id, &failed(&fault, None)),
+        Err(fault) => return message::error(id, &failed(&fault, rules, None)),
     };
     let own = value.get("description").and_then(Value::as_str).filter(|_| value.get("messages").is_some());
     let mut result = json!({ "messages": messages });

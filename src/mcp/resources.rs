@@ -16,7 +16,7 @@ use super::files::{self, FileError};
 use super::lifecycle::Rules;
 use super::message;
 use super::reading::when_read;
-use super::result::megabytes;
+use super::result::{lacking, megabytes};
 use super::rounds::Responses;
 use super::session::McpSession;
 use super::stored::Found;
@@ -118,7 +118,10 @@ pub(super) fn not_found(rules: Rules, uri: &str) -> ErrorData {
 }
 
 /// A fault of a function that answers no `tools/call`.
-pub(super) fn failed(fault: &Fault, uri: Option<&str>) -> ErrorData {
+pub(super) fn failed(fault: &Fault, rules: Rules, uri: Option<&str>) -> ErrorData {
+    if let Some(error) = lacking(fault, rules) {
+        return error;
+    }
     let code = match fault.code {
         Code::InvalidParams | Code::ToolNotFound => ErrorCode::INVALID_PARAMS,
         _ => ErrorCode::INTERNAL_ERROR,
@@ -292,7 +295,7 @@ fn template(uri: String, about: About) -> ResourceTemplate {
 pub(super) fn answer(id: &RequestId, outcome: &Outcome, rules: Rules, shape: &ResourceShape, most: usize) -> Vec<u8> {
     match &outcome.ended {
         Ok(raw) => line(id, rules, &contents(raw.get(), shape), &shape.uri, most),
-        Err(fault) => message::error(id, &failed(fault, Some(&shape.uri))),
+        Err(fault) => message::error(id, &failed(fault, rules, Some(&shape.uri))),
     }
 }
 

@@ -59,12 +59,10 @@ pub(super) fn line_of_blocks(
 }
 
 fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
+    if let Some(error) = lacking(fault, to.form.rules) {
+        return message::error(id, &error);
+    }
     match fault.code {
-        Code::NotSupported if to.form.rules == Rules::Modern && capability(fault).is_some() => {
-            let needed = json!({"requiredCapabilities": {capability(fault).unwrap_or_default(): {}}});
-            let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
-            message::error(id, &ErrorData::new(code, fault.message.clone(), Some(needed)))
-        }
         _ if to.form.envelope => message::result(id, to.failure_in_envelope(fault)),
         Code::ToolNotFound => {
             let error = ErrorData::invalid_params(fault.message.clone(), serde_json::to_value(fault).ok());
@@ -74,12 +72,15 @@ fn failed(id: &RequestId, fault: &Fault, to: &To<'_>) -> Vec<u8> {
     }
 }
 
-/// The capability that the client lacked.
-fn capability(fault: &Fault) -> Option<&str> {
-    match &fault.details.missing {
-        Some(Missing::Capability(name)) => Some(name),
-        _ => None,
-    }
+/// The error for a call that asked for what its client cannot do, which revisions since 2026-07-28 have.
+pub(super) fn lacking(fault: &Fault, rules: Rules) -> Option<ErrorData> {
+    let (Code::NotSupported, Rules::Modern, Some(Missing::Capability(capability))) =
+        (fault.code, rules, &fault.details.missing)
+    else {
+        return None;
+    };
+    let needed = json!({"requiredCapabilities": {capability: {}}});
+    Some(ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, fault.message.clone(), Some(needed)))
 }
 
 #[derive(Serialize)]

@@ -298,6 +298,17 @@ class Offered(unittest.IsolatedAsyncioTestCase):
                 got = self.asked(wire, "prompts/get", name="fresh_p", arguments={name: "true"})
                 self.assertEqual(got["result"]["messages"][0]["content"]["text"], name)
 
+    def test_what_the_client_cannot_be_asked_is_named_since_2026_07_28(self):
+        body = "import hostler\n@hostler.resource('asks://x')\ndef r(): return str(hostler.elicit('Sure?'))\n@hostler.prompt\ndef p(): return hostler.llm('x')\n"
+        write_tool(self.tools, "asks", body)
+        with self.wire() as legacy, self.wire() as modern:
+            legacy.open()
+            for method, params, capability in (("resources/read", {"uri": "asks://x"}, "elicitation"), ("prompts/get", {"name": "asks_p"}, "sampling")):
+                error = self.asked(modern, method, **params, _meta=INLINE)["error"]
+                self.assertEqual((error["code"], error["data"]), (-32021, {"requiredCapabilities": {capability: {}}}))
+                error = self.asked(legacy, method, **params)["error"]
+                self.assertEqual((error["code"], error["data"]["code"]), (-32603, "NOT_SUPPORTED"))
+
     def test_an_argument_of_null_is_left_out(self):
         body = "import hostler\nfrom typing import Optional\n@hostler.prompt\ndef p(a: str, b: str = 'usual', c: Optional[str] = None, d: int = 7): return repr((a, b, c, d))\n"
         write_tool(self.tools, "null", body)
