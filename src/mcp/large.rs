@@ -1,14 +1,18 @@
 //! Answers that exceed the limit for a line (`max_result`). A client whose buffer is full ends the whole session, so it gets links
 //! instead, if the tool file says so, or a fault.
 
+use std::sync::Arc;
+
 use rmcp::model::{ContentBlock, RequestId, ResourceContents};
 use serde_json::Value;
 
 use super::blocks::{Apart, taken_apart, uri_of};
+use super::reading::on_thread_or_here;
 use super::result::{self, Form, megabytes};
+use super::session::McpSession;
 use super::stored::{Body, Planned, StoredResults, encoded_length};
 use crate::config::tool::LargeResult;
-use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::outcome::{Code, Fault, Metadata, Outcome, may_hold_blocks};
 
 /// Room in a line for everything but the text of one part: ids, metadata, and the texts of the protocol.
 const AROUND: usize = 16 << 10;
@@ -19,36 +23,76 @@ const MAX_OUTPUT: usize = 8 << 10;
 /// What is kept of a fault's message as JSON, if the answer is too long with it.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// The limit, and what to do beyond it.
-pub(super) struct Limit<'a> {
+/// An answer that exceeds the limit.
+pub(super) struct TooLong {
+    /// Its length, or at least this.
+    pub length: usize,
+    /// The limit.
     pub most: usize,
+    /// What to do beyond it.
     pub large: LargeResult,
-    pub results: &'a StoredResults,
 }
 
-/// The answer to a call whose usual answer takes `length` bytes, more than the limit.
-pub(super) fn line(id: &RequestId, outcome: &Outcome, form: &Form<'_>, limit: &Limit<'_>, length: usize) -> Vec<u8> {
+/// What the answer to a call takes at least, without making it.
+pub(super) fn least_length(outcome: &Outcome) -> usize {
+    match &outcome.ended {
+        // Files and links are written anew, and then possibly shorter.
+        Ok(raw) if !may_hold_blocks(raw.get()) => raw.get().len(),
+        _ => 0,
+    }
+}
+
+/// Stores a result and sends the links, on a thread: tens of megabytes take a while.
+pub(super) fn send_stored(
+    session: Arc<McpSession>,
+    id: RequestId,
+    outcome: Arc<Outcome>,
+    form: &Form<'_>,
+    too_long: TooLong,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (rules, envelope, is_promised) = (form.rules, form.envelope, (form.is_promised)());
+    async move {
+        let own = Arc::clone(&session);
+        let made = on_thread_or_here(move || {
+            let form = Form { rules, envelope, is_promised: &|| is_promised };
+            line(&id, &outcome, &form, &too_long, own.results())
+        });
+        session.outbox().send(&made.await);
+    }
+}
+
+/// The answer to a call whose usual answer exceeds the limit.
+pub(super) fn line(
+    id: &RequestId,
+    outcome: &Outcome,
+    form: &Form<'_>,
+    too_long: &TooLong,
+    results: &StoredResults,
+) -> Vec<u8> {
+    let &TooLong { length, most, large } = too_long;
     let metadata = with_short_output(&outcome.metadata);
-    let line = result::line(id, outcome, &metadata, form);
-    if line.len() <= limit.most {
-        return line;
+    if least_length(outcome) <= most {
+        let line = result::line(id, outcome, &metadata, form);
+        if line.len() <= most {
+            return line;
+        }
     }
     let fault = match &outcome.ended {
         Err(fault) => short(fault),
-        Ok(raw) if limit.large == LargeResult::Link => {
+        Ok(raw) if large == LargeResult::Link => {
             let blocks = blocks_of(outcome, raw.get());
-            let (answer, planned) = linked(outcome, &blocks, limit.most);
+            let (answer, planned) = linked(outcome, &blocks, most);
             let line = result::line_of_blocks(id, outcome, &metadata, form, answer);
-            if line.len() > limit.most {
-                too_many(outcome, blocks.all.len(), limit.most)
+            if line.len() > most {
+                too_many(outcome, blocks.all.len(), most)
             } else {
-                match limit.results.keep(planned) {
+                match results.keep(planned) {
                     Ok(()) => return line,
                     Err(error) => unstored(outcome, &error),
                 }
             }
         }
-        Ok(_) => too_large(outcome, length, limit.most),
+        Ok(_) => too_large(outcome, length, most),
     };
     tracing::warn!(tool = outcome.tool, call = outcome.call_id, length, "an answer exceeds max_result");
     let failed = Outcome {
@@ -230,8 +274,8 @@ mod tests {
         let (call_id, tool) = ("c-1".to_owned(), "a.b".to_owned());
         let outcome = Outcome { call_id, tool, ended, latency: Duration::ZERO, metadata };
         let form = Form { rules: Rules::Modern, envelope: false, is_promised: &|| false };
-        let limit = Limit { most: MOST, large: LargeResult::Link, results };
-        let line = line(&RequestId::Number(1), &outcome, &form, &limit, MOST + 1);
+        let too_long = TooLong { length: MOST + 1, most: MOST, large: LargeResult::Link };
+        let line = line(&RequestId::Number(1), &outcome, &form, &too_long, results);
         assert!(line.len() <= MOST, "{} bytes", line.len());
         serde_json::from_slice::<Value>(&line).unwrap()["result"].take()
     }

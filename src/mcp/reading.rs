@@ -1,20 +1,32 @@
-//! Threads that read offered files. Reading can block, so it has threads, few at once, and clients that do not read get none.
+//! Threads that read offered files and store large results. Both can block, so they have threads, few at once, and for clients that
+//! do not read no file is read.
 
 use rmcp::ErrorData;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::MAX_UNREAD_ANSWERS;
 use crate::process::Outbox;
-use crate::threads::blocking;
+use crate::threads::{blocking, blocking_or_here};
 
-/// How many threads read at once.
+/// How many threads read at once, and how many store: a file system that hangs holds up no result.
 static FREE: Semaphore = Semaphore::const_new(4);
+static STORING: Semaphore = Semaphore::const_new(4);
 
 /// Runs work on a thread. The thread counts until the work is done, also if nothing waits for it any more.
 pub(super) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
     on_thread_with(turn().await?, work).await
+}
+
+/// The same for what must be stored in any case: here, if there is no thread.
+pub(super) async fn on_thread_or_here<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let turn = STORING.acquire().await.ok();
+    let work = move || {
+        let _turn = turn;
+        work()
+    };
+    blocking_or_here(work).await
 }
 
 /// The same for an answer, which is not made while its client leaves too much unread: lines of files are long, and requests short.

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::call::{self, CallParams, CallReply, LastTerms, Shape, Terms};
 use super::client::{McpClient, Requests};
-use super::large::{self, Limit};
+use super::large::{self, TooLong};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
@@ -305,7 +305,7 @@ impl McpSession {
     }
 
     /// Answers a call, unless the client cancelled it.
-    pub fn answer(&self, id: &RequestId, number: u64, outcome: &Outcome, rules: Rules, shape: &Shape) {
+    pub fn answer(self: &Arc<Self>, id: &RequestId, number: u64, outcome: &Arc<Outcome>, rules: Rules, shape: &Shape) {
         let (is_wanted, is_last) = {
             let mut running = self.running.lock();
             (running.remove(id, number), running.is_empty())
@@ -315,7 +315,10 @@ impl McpSession {
         }
         let most = self.service().config.mcp.max_result.0;
         let line = match shape {
-            Shape::Tool => self.answer_line(id, outcome, rules, most),
+            Shape::Tool => match self.answer_line((id, number), outcome, rules, most) {
+                Some(line) => line,
+                None => return,
+            },
             Shape::Resource(shape) => resources::answer(id, outcome, rules, shape, most),
             Shape::Prompt { description } => prompts::answer(id, outcome, rules, description.as_deref(), most),
         };
@@ -323,18 +326,33 @@ impl McpSession {
         if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
     }
 
-    fn answer_line(&self, id: &RequestId, outcome: &Outcome, rules: Rules, most: usize) -> Vec<u8> {
+    /// The answer to `tools/call`; `None` if a thread makes and sends it, because much of it is stored.
+    fn answer_line(
+        self: &Arc<Self>,
+        (id, number): (&RequestId, u64),
+        outcome: &Arc<Outcome>,
+        rules: Rules,
+        most: usize,
+    ) -> Option<Vec<u8>> {
         let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
         let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
         let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
-        let line = result::line(id, outcome, &outcome.metadata, &form);
-        if line.len() <= most {
-            return line;
+        let large = || tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
+        let mut length = large::least_length(outcome);
+        if length <= most || large() == LargeResult::Error {
+            let line = result::line(id, outcome, &outcome.metadata, &form);
+            if line.len() <= most {
+                return Some(line);
+            }
+            length = line.len();
         }
-        let length = line.len();
-        drop(line);
-        let large = tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
-        large::line(id, outcome, &form, &Limit { most, large, results: &self.results }, length)
+        let too_long = TooLong { length, most, large: large() };
+        if too_long.large == LargeResult::Link && outcome.ended.is_ok() {
+            let answer = large::send_stored(Arc::clone(self), id.clone(), Arc::clone(outcome), &form, too_long);
+            self.spawn(id, number, answer);
+            return None;
+        }
+        Some(large::line(id, outcome, &form, &too_long, &self.results))
     }
 
     /// Whether a request has neither been answered nor cancelled.

@@ -1,6 +1,7 @@
 """Results that are too large for one message: no client's session ends, and nothing is lost where the file says so."""
 
 import json
+import time
 import unittest
 
 from harness import META, config_file, connected, scratch, write_tool
@@ -109,6 +110,24 @@ class Large(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((error["code"], error["data"]["uri"]), (-32002, links[0]["uri"]))
             other.send(request(3, "resources/read", uri=links[0]["uri"], _meta=INLINE))
             self.assertEqual(other.answer(3)["error"]["code"], -32602)
+
+    def test_others_are_answered_while_a_result_is_stored(self):
+        with Wire(self.tools) as wire:
+            wire.open()
+            self.assertEqual(wire.value(1, "big_text", size=3), "xxx")
+            sized(wire, 2, "links_text", size=3)
+            wire.send(request(3, "tools/call", name="links_text", arguments={"size": 40_000_000}))
+            number, began, longest = 10, time.monotonic(), 0
+            while not any(note.get("id") == 3 for note in wire.notes):
+                number, before = number + 1, time.monotonic()
+                wire.send(request(number, "ping"))
+                wire.answer(number)
+                longest = max(longest, time.monotonic() - before)
+            whole = time.monotonic() - began
+            links = next(note for note in wire.notes if note.get("id") == 3)["result"]["content"][1:]
+            self.assertEqual(sum(link["size"] for link in links), 40_000_000)
+            # Storing takes most of the time; on the main thread a ping waited for all of it.
+            self.assertLess(longest, whole / 2)
 
     async def test_the_official_client_reads_links_in_both_eras(self):
         for mode in ("auto", "legacy"):
