@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
@@ -52,7 +53,11 @@ pub(super) fn list(offered: &ResourceFiles) -> Vec<Resource> {
     let mut walk = Walk { patterns, starts, withheld, found: Vec::new(), root: &folder };
     walk.folder(&folder, Path::new(""), 0);
     if walk.found.len() > MAX_FILES {
-        tracing::warn!(folder = %offered.folder.display(), "more than {MAX_FILES} files match [mcp] resources; the rest is not listed");
+        static WARNED: Once = Once::new();
+        WARNED.call_once(|| {
+            let folder = offered.folder.display();
+            tracing::warn!(%folder, "more than {MAX_FILES} files match [mcp] resources; the rest is not listed");
+        });
         walk.found.truncate(MAX_FILES);
     }
     walk.found.sort_by(|left, right| left.0.cmp(&right.0));

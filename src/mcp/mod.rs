@@ -15,6 +15,7 @@ mod large;
 mod lifecycle;
 mod message;
 mod notifier;
+mod offered;
 mod open_requests;
 mod polled;
 mod prompts;

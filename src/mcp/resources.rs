@@ -15,6 +15,7 @@ use super::call::{self, CallParams, Shape};
 use super::files::{self, FileError};
 use super::lifecycle::Rules;
 use super::message;
+use super::offered::digest;
 use super::reading::when_read;
 use super::result::{lacking, megabytes};
 use super::rounds::Responses;
@@ -168,11 +169,18 @@ impl McpSession {
             self.outbox().send(&line(id, resources, &params)?);
             return Ok(());
         };
-        let own = id.clone();
+        let (session, own) = (Arc::clone(self), id.clone());
         let listed = when_read(self.outbox().clone(), move || {
-            resources.extend(files::list(&offered));
-            line(&own, resources, &params)
+            let files = files::list(&offered);
+            let listed = digest(&files);
+            resources.extend(files);
+            line(&own, resources, &params).map(|line| (line, listed))
         });
+        let listed = async move {
+            let (line, listed) = listed.await?;
+            session.note_listed(listed, rules == Rules::Legacy);
+            Ok(line)
+        };
         self.answer_later(id, listed)
     }
 

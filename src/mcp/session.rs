@@ -20,6 +20,7 @@ use super::large::{self, TooLong};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
 use super::notifier::Notifier;
+use super::offered::Offered;
 use super::open_requests::{OpenRequests, Running};
 use super::result::{self, Form};
 use super::rounds::{self, Continuation, Rounds};
@@ -56,6 +57,8 @@ pub(super) struct McpSession {
     listed: [Mutex<watch::Receiver<u64>>; 3],
     /// Resources that the client watches. Locked only briefly.
     subscribed: Mutex<Subscribed>,
+    /// Offered files that the client was sent a list of. Locked only briefly.
+    offered: Mutex<Offered>,
     /// Results that were too large for their answers.
     results: StoredResults,
     /// Whether the session is over.
@@ -104,6 +107,7 @@ impl McpSession {
             rounds: Mutex::new(Rounds::new()),
             own: Weak::clone(own),
             subscribed: Mutex::default(),
+            offered: Mutex::default(),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
             running: Mutex::default(),
@@ -136,6 +140,11 @@ impl McpSession {
     /// The resources that the client watches.
     pub fn subscribed(&self) -> &Mutex<Subscribed> {
         &self.subscribed
+    }
+
+    /// What the client was sent of offered files.
+    pub fn offered(&self) -> &Mutex<Offered> {
+        &self.offered
     }
 
     /// The requests without an answer.

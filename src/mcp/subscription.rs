@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::message;
+use super::offered::FileList;
 use super::session::{LISTS, McpSession};
 use super::watched::{UPDATED, Watch};
 use crate::process::Outbox;
@@ -17,7 +18,7 @@ use crate::registry::RoleKind;
 pub(super) const MAX_UNREAD: usize = 64 << 10;
 
 /// The notification that a list has changed.
-const fn list_changed(list: RoleKind) -> &'static str {
+pub(super) const fn list_changed(list: RoleKind) -> &'static str {
     match list {
         RoleKind::Tool => "notifications/tools/list_changed",
         RoleKind::Resource => "notifications/resources/list_changed",
@@ -86,6 +87,8 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
         RoleKind::Resource => accepted.resources_list_changed,
         RoleKind::Prompt => accepted.prompts_list_changed,
     };
+    let mut files = FileList::new(&session);
+    let mut has_files = is_asked_for(RoleKind::Resource) == Some(true);
     let [mut tools, mut resources, mut prompts] = LISTS.map(|list| session.changes(list));
     loop {
         let (list, changed) = tokio::select! {
@@ -94,6 +97,13 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
                     outbox.send(&message::notification(UPDATED, json!({"uri": uri, "_meta": meta})));
                 }
                 continue;
+            }
+            changed = files.changed(), if has_files => {
+                has_files = changed.is_some();
+                if !has_files {
+                    continue;
+                }
+                (RoleKind::Resource, changed)
             }
             changed = tools.next() => (RoleKind::Tool, changed),
             changed = resources.next() => (RoleKind::Resource, changed),

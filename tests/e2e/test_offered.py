@@ -339,6 +339,32 @@ class Offered(unittest.IsolatedAsyncioTestCase):
             (self.tools / "later.py").unlink()
             wire.until("notifications/prompts/list_changed")
 
+    def test_the_list_of_files_changes(self):
+        docs = self.folder / "docs"
+        docs.mkdir()
+        (docs / "a.md").write_text("one")
+        listed = "notifications/resources/list_changed"
+        with self.wire('[mcp]\nresources = ["docs/**"]\n') as wire:
+            wire.open()
+            self.asked(wire, "resources/list")
+            (docs / "a.md").write_text("the same list")
+            (docs / "b.md").touch()
+            wire.until(listed)
+            self.assertEqual(len(self.asked(wire, "resources/list")["result"]["resources"]), 3)
+            (docs / "b.md").unlink()
+            wire.until(listed)
+            self.assertNotIn(listed, [note.get("method") for note in wire.notes])
+        with self.wire('[mcp]\nresources = ["docs/**"]\n') as wire:
+            for number, filter in enumerate(({"toolsListChanged": True}, {"resourcesListChanged": True}), 1001):
+                wire.send(request(number, "subscriptions/listen", notifications=filter, _meta=INLINE))
+                wire.until("notifications/subscriptions/acknowledged")
+            self.asked(wire, "resources/list", _meta=INLINE)
+            (docs / "c.md").touch()
+            self.assertEqual(wire.until(listed)["params"], {"_meta": {"io.modelcontextprotocol/subscriptionId": 1002}})
+            (docs / "d.md").touch()
+            wire.until(listed)
+            self.assertNotIn(listed, [note.get("method") for note in wire.notes], "who did not ask hears nothing")
+
     def test_subscriptions_to_single_resources(self):
         docs = self.folder / "docs"
         docs.mkdir()
