@@ -111,7 +111,11 @@ impl Config {
         let mut config = Self::read(&sources, options, directory).map_err(ConfigError::Problems)?;
         files.reverse();
         if let Some(offered) = &mut config.mcp.resources {
-            offered.withheld.clone_from(&files);
+            let secrets = config.secrets.values().filter_map(|secret| match &secret.value {
+                SecretSource::File(path) => Some(path),
+                SecretSource::Environment(_) | SecretSource::Command(_) => None,
+            });
+            offered.withheld = files.iter().chain(secrets).cloned().collect();
         }
         config.files = files;
         Ok(config)

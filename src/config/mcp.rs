@@ -46,7 +46,7 @@ pub struct ResourceFiles {
     pub folder: PathBuf,
     /// Patterns of paths.
     pub patterns: Vec<String>,
-    /// The files of the configuration, which are never offered.
+    /// The files of the configuration and of secrets, which are never offered.
     pub withheld: Vec<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! Files that the operator offers as resources: `[mcp] resources = ["docs/**"]`, relative to the configuration file.
 //!
 //! The folder is opened once and everything else beneath it, so links lead nowhere else. Names that begin with a dot are never
-//! offered, and neither is the configuration, whatever its name.
+//! offered, and neither are the configuration and the files of secrets, whatever their names.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
@@ -144,7 +144,7 @@ fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
-/// The files of the configuration.
+/// The files that are never offered.
 fn withheld(offered: &ResourceFiles) -> Vec<Identity> {
     use std::os::unix::fs::MetadataExt;
     let files = offered.withheld.iter().filter_map(|path| path.metadata().ok());

@@ -225,6 +225,19 @@ class Offered(unittest.IsolatedAsyncioTestCase):
             (docs / "a.md").unlink()  # between the list and the read
             self.assertEqual(self.asked(wire, "resources/read", uri=files[0])["error"]["code"], -32002)
 
+    def test_configuration_and_secrets_are_never_offered(self):
+        (self.folder / "keys").mkdir()
+        (self.folder / "keys" / "api.key").write_text("hunter2")
+        (self.folder / "readme.md").touch()
+        own = self.folder / "settings.toml"
+        own.write_text('[mcp]\nresources = ["**"]\n[secrets]\nAPI_KEY = { file = "keys/api.key" }\n')
+        with Wire(self.tools, arguments=("--config", str(own))) as wire:
+            wire.open()
+            listed = [one["uri"] for one in self.asked(wire, "resources/list")["result"]["resources"]]
+            self.assertEqual(listed, ["notes://all", "hostler://files/readme.md", "hostler://files/tools/notes.py"])
+            for path in ("settings.toml", "keys/api.key"):
+                self.assertEqual(self.asked(wire, "resources/read", uri=f"hostler://files/{path}")["error"]["code"], -32002, path)
+
     def test_a_file_that_is_deleted_and_written_while_it_is_read(self):
         docs = self.folder / "docs"
         docs.mkdir()
