@@ -99,7 +99,10 @@ class Wire:
         return json.loads(text)
 
     def answer(self, number):
-        """The answer to one request; notifications that come before it are kept."""
+        """The answer to one request, also one that came already; messages that come before it are kept."""
+        for place, note in enumerate(self.notes):
+            if note.get("id") == number and "method" not in note:
+                return self.notes.pop(place)
         while True:
             message = self.read()
             if message is None:
