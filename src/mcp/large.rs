@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rmcp::model::{ContentBlock, RequestId, ResourceContents};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::blocks::{Apart, taken_apart, uri_of};
 use super::reading::on_thread_or_here;
@@ -25,21 +26,19 @@ const MAX_MESSAGE: usize = 8 << 10;
 
 /// An answer that exceeds the limit.
 pub(super) struct TooLong {
-    /// Its length, or at least this.
-    pub length: usize,
+    /// Its length, if it was made.
+    pub length: Option<usize>,
     /// The limit.
     pub most: usize,
     /// What to do beyond it.
     pub large: LargeResult,
 }
 
-/// What the answer to a call takes at least, without making it.
-pub(super) fn least_length(outcome: &Outcome) -> usize {
-    match &outcome.ended {
-        // Files and links are written anew, and then possibly shorter.
-        Ok(raw) if !may_hold_blocks(raw.get()) => raw.get().len(),
-        _ => 0,
-    }
+/// Whether the answer to a call exceeds a limit, as far as that is certain without making it.
+pub(super) fn is_too_long(outcome: &Outcome, most: usize) -> bool {
+    let is_long = |raw: &RawValue| raw.get().len() > most;
+    // Files and links are written anew, and then possibly shorter.
+    outcome.ended.as_ref().is_ok_and(|raw| is_long(raw) && !may_hold_blocks(raw.get()))
 }
 
 /// Stores a result and sends the links, on a thread: tens of megabytes take a while.
@@ -71,7 +70,7 @@ pub(super) fn line(
 ) -> Vec<u8> {
     let &TooLong { length, most, large } = too_long;
     let metadata = with_short_output(&outcome.metadata);
-    if least_length(outcome) <= most {
+    if !is_too_long(outcome, most) {
         let line = result::line(id, outcome, &metadata, form);
         if line.len() <= most {
             return line;
@@ -92,7 +91,7 @@ pub(super) fn line(
                 }
             }
         }
-        Ok(_) => too_large(outcome, length, most),
+        Ok(raw) => too_large(outcome, length.unwrap_or(raw.get().len()), most),
     };
     tracing::warn!(tool = outcome.tool, call = outcome.call_id, length, "an answer exceeds max_result");
     let failed = Outcome {
@@ -258,7 +257,6 @@ mod tests {
     use std::time::Duration;
 
     use serde_json::json;
-    use serde_json::value::RawValue;
 
     use super::*;
     use crate::config::Environment;
@@ -274,7 +272,7 @@ mod tests {
         let (call_id, tool) = ("c-1".to_owned(), "a.b".to_owned());
         let outcome = Outcome { call_id, tool, ended, latency: Duration::ZERO, metadata };
         let form = Form { rules: Rules::Modern, envelope: false, is_promised: &|| false };
-        let too_long = TooLong { length: MOST + 1, most: MOST, large: LargeResult::Link };
+        let too_long = TooLong { length: Some(MOST + 1), most: MOST, large: LargeResult::Link };
         let line = line(&RequestId::Number(1), &outcome, &form, &too_long, results);
         assert!(line.len() <= MOST, "{} bytes", line.len());
         serde_json::from_slice::<Value>(&line).unwrap()["result"].take()

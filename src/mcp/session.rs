@@ -22,12 +22,12 @@ use super::message::{self, Incoming};
 use super::notifier::Notifier;
 use super::offered::Offered;
 use super::open_requests::{OpenRequests, Running};
+use super::resources::ListParams;
 use super::result::{self, Form};
 use super::rounds::{self, Continuation, Rounds};
-use super::resources::ListParams;
 use super::stored::StoredResults;
-use super::tools::Listing;
 use super::subscription::{self, Changes};
+use super::tools::Listing;
 use super::watched::Subscribed;
 use super::{prompts, resources, tools};
 use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
@@ -347,13 +347,13 @@ impl McpSession {
         let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
         let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
         let large = || tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
-        let mut length = large::least_length(outcome);
-        if length <= most || large() == LargeResult::Error {
+        let mut length = None;
+        if !large::is_too_long(outcome, most) || large() == LargeResult::Error {
             let line = result::line(id, outcome, &outcome.metadata, &form);
             if line.len() <= most {
                 return Some(line);
             }
-            length = line.len();
+            length = Some(line.len());
         }
         let too_long = TooLong { length, most, large: large() };
         if too_long.large == LargeResult::Link && outcome.ended.is_ok() {

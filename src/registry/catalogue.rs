@@ -14,8 +14,8 @@ use crate::config::builtin::ALIASES;
 use crate::config::tool::LargeResult;
 use crate::config::{Config, FunctionSettings};
 use crate::discovery::{
-    FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, ToolFile, UriTemplate, resolve_collisions,
-    resolve_overrides,
+    FolderProblem, Function, JsonSchema, Kind, Presented, Role, Scan, SourceId, ToolFile, UriTemplate,
+    resolve_collisions, resolve_overrides,
 };
 
 /// Completes the schemas of a version of a file with the description of live types. Returns whether the description is an
