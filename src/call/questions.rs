@@ -104,7 +104,8 @@ impl Questions {
             Ok(Err(error)) => Err(unanswered(&error)),
             Err(_) => {
                 let limit = humantime::format_duration(self.limit);
-                let message = format!("{whom} did not answer within {limit}; raise `question_timeout` if it needs longer");
+                let message =
+                    format!("{whom} did not answer within {limit}; raise `question_timeout` if it needs longer");
                 Err(coded(Code::ToolTimeout, message))
             }
         }

@@ -37,9 +37,7 @@ pub(super) fn assign(module: &mut Module<'_>, node: &StmtFunctionDef, function: 
     let line = module.lines.of_node(decorator);
     let arguments = decorator.expression.as_call_expr().map(|call| &call.arguments);
     let role = match kind {
-        _ if found.next().is_some() => {
-            Err(Diagnosis::new("it has two role decorators", "write one function for each"))
-        }
+        _ if found.next().is_some() => Err(Diagnosis::new("it has two role decorators", "write one function for each")),
         Kind::Resource => resource(arguments, function),
         Kind::Prompt => prompt(arguments).map(Role::Prompt),
     };
