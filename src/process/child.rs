@@ -55,6 +55,7 @@ impl Child {
             command.env(mark::VARIABLE, mark.to_string());
         }
         die_with_us(&mut command);
+        domain::ban_core_dumps(&mut command);
         if !launch.new_privileges {
             domain::confine(&mut command);
         }

@@ -8,26 +8,50 @@
 //! more: a domain that handles no files but scopes signals or abstract sockets breaks `kill` and X11 clients, and a
 //! program within that restricts itself by Landlock could no longer move files between folders. What it costs is
 //! mounting, which the kernel denies to every domain over files; `new_privileges = true` opts a tool out.
+//!
+//! A core dump is a way around a domain: any program of a user may raise another one's limit for core files, without
+//! tracing it, and end it with a signal that dumps its memory. So nothing that hostler starts dumps core.
 
+use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[cfg(target_os = "linux")]
 pub(super) use system::confine;
 #[cfg(target_os = "linux")]
 pub use system::is_supported;
 
+/// Too small for a core file. Where the system passes dumps to a program, Linux takes this limit, and not 0, as a ban.
+const NO_CORE: u64 = 1;
+
+/// Makes a program start without core dumps, which only root can allow again.
+pub(super) fn ban_core_dumps(command: &mut Command) {
+    let lower = || {
+        if getrlimit(Resource::Core).maximum.is_some_and(|most| most <= NO_CORE) {
+            return Ok(());
+        }
+        setrlimit(Resource::Core, Rlimit { current: Some(NO_CORE), maximum: Some(NO_CORE) }).map_err(io::Error::from)
+    };
+    // SAFETY: between fork and exec only two system calls are made, and an error from a number.
+    #[expect(unsafe_code, reason = "a call between fork and exec; argued above")]
+    unsafe {
+        command.pre_exec(lower);
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod system {
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-    use std::os::unix::process::CommandExt;
     use std::sync::LazyLock;
 
     use rustix::fs::{Mode, OFlags, open};
     use rustix::io::Errno;
     use rustix::thread::set_no_new_privs;
 
-    use super::Command;
+    use super::{Command, CommandExt};
 
     /// `LANDLOCK_ACCESS_FS_REFER`: moving and linking between folders.
     const REFER: u64 = 1 << 13;

@@ -18,7 +18,7 @@ SECRET = "s3cret-of-the-client"
 
 SPY = HEADER + '''
 import os
-import subprocess
+import resource
 import subprocess
 import sys
 
@@ -41,6 +41,15 @@ def reached_child() -> list[str]:
     finally:
         child.kill()
         child.wait()
+
+
+def ask_for_core_dumps(pid: int) -> str:
+    most = resource.RLIM_INFINITY
+    try:
+        resource.prlimit(pid, resource.RLIMIT_CORE, (most, most))
+    except PermissionError:
+        return "refused"
+    return "allowed"
 
 
 def shell(command: str) -> str:
@@ -170,6 +179,22 @@ class Walls(unittest.TestCase):
             line = "grep NoNewPrivs /proc/self/status"
             self.assertEqual(hostler.value(3, "spy_shell", command=line).split(), ["0", "NoNewPrivs:", "0"])
             self.assertEqual(hostler.value(4, "other_shell", command=line).split(), ["0", "NoNewPrivs:", "1"])
+
+    def test_no_tool_makes_another_one_dump_its_memory(self):
+        # Raising a limit of another process needs no look into it, and a signal ends it with a dump.
+        limit = "import resource; print(*resource.getrlimit(resource.RLIMIT_CORE))"
+        words = "python3 -c '" + limit + "'"
+        unlimited = ("prlimit", "--core=0:unlimited")
+        config = '[tool.free]\nnew_privileges = true\n[builtin]\nenable = ["bash"]\nroots = ["/"]\n'
+        self.account.tool("free.py", SPY.format(programs=self.account.programs))
+        with self.serve(config, before=unlimited) as hostler:
+            hostler.open()
+            for number, name in enumerate(("other", "free"), 1):
+                with self.subTest(name):
+                    pid = hostler.value(10 + number, f"{name}_pid")
+                    self.assertEqual(hostler.value(20 + number, "spy_ask_for_core_dumps", pid=pid), "refused")
+                    self.assertEqual(hostler.value(30 + number, f"{name}_shell", command=words), "0 1 1\n")
+            self.assertEqual(hostler.value(40, "bash", command=words)["stdout"], "1 1\n")
 
     def test_the_environment_is_not_in_the_block_that_the_system_shows(self):
         if os.geteuid() != 0:
