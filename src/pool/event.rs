@@ -54,6 +54,8 @@ pub enum Event {
         /// The call.
         call: CallId,
     },
+    /// A worker whose calls cannot be interrupted was asked to exit instead.
+    Ends(WorkerId),
     /// A worker's process has exited.
     Died {
         /// The worker.
@@ -185,6 +187,8 @@ pub enum WhyStop {
     Memory,
     /// One of its calls ignored the interruption.
     Stuck,
+    /// Its call was interrupted, for which it had to be stopped.
+    Interrupted,
     /// It was started while a call of another worker waited for its client, which goes on now.
     Surplus,
     /// The pool is closing.

@@ -51,7 +51,7 @@ impl Launcher for MemoryLauncher {
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
             tokio::spawn(live(frames, orders, events));
-            Ok(WorkerHandle { pid, writer, control, stack: Arc::default() })
+            Ok(WorkerHandle { pid, writer, control, stack: Arc::default(), ends_by_interruption: false })
         })
     }
 }

@@ -275,3 +275,15 @@ fn a_failure_outside_the_file_is_retried_at_every_call() {
         let _ = machine.step(at(0), Event::StartFailed { worker, by_itself: false });
     }
 }
+
+#[test]
+fn a_worker_that_was_asked_to_exit_gets_no_further_call() {
+    let mut machine = ready();
+    let _ = machine.step(at(11), Event::Cancel(A));
+    let _ = machine.step(at(11), Event::Ends(W1));
+    assert_eq!(machine.step(at(12), submit(B)), [Effect::Start(W2)]);
+    let answer = Event::Answered { worker: W1, call: A, cancelled: false };
+    let stop = Effect::Stop { worker: W1, mode: StopMode::Retire };
+    assert_eq!(machine.step(at(13), answer), [stop], "its answer changes nothing");
+    assert_eq!(machine.step(at(14), Event::Ready(W2)), [Effect::Send { worker: W2, call: B }]);
+}

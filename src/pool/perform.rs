@@ -32,6 +32,9 @@ impl Actor {
             Effect::Interrupt { worker, call } => {
                 if let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) {
                     let control = handle.control.clone();
+                    if handle.ends_by_interruption {
+                        self.follow_up.push_back(Event::Ends(worker));
+                    }
                     handle.writer.cancel_then(call.0, move || {
                         let _ = control.send(Control::Interrupt);
                     });

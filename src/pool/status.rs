@@ -89,6 +89,7 @@ fn stop_reason(why: WhyStop) -> &'static str {
         WhyStop::Lifetime => "reached max_lifetime",
         WhyStop::Memory => "exceeded max_rss",
         WhyStop::Stuck => "a call ignored its interruption",
+        WhyStop::Interrupted => "its call was interrupted",
         WhyStop::Surplus => "more workers than max_workers after a parked call went on",
         WhyStop::Closing => "the pool is closing",
     }

@@ -121,4 +121,6 @@ pub struct WorkerHandle {
     pub control: mpsc::UnboundedSender<Control>,
     /// The stack it printed on request.
     pub stack: Arc<Mutex<Stack>>,
+    /// Interrupting its call means asking it to exit.
+    pub ends_by_interruption: bool,
 }

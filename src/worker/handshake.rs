@@ -200,6 +200,7 @@ impl Handshake {
         // Without a launcher, the ends of the pipes show it.
         let held = if self.child.pid() == pid { [None; 2] } else { held };
         let is_launched = launched.is_some() || self.child.pid() != pid;
+        let ends_by_interruption = signals.interruption == Interruption::End;
         let task = WorkerTask {
             child: self.child,
             interpreter,
@@ -218,6 +219,6 @@ impl Handshake {
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());
-        WorkerHandle { pid, writer, control, stack: self.stack }
+        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption }
     }
 }

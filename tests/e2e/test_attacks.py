@@ -132,6 +132,46 @@ class Answers(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(len(set(pids)), 12)
 
 
+# A worker that cannot be interrupted and takes its leave properly: it answers, and exits a moment later.
+POLITE = r"""
+import json, os, signal, sys, time
+def stop(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, stop)
+for line in sys.stdin:
+    asked = json.loads(line)
+    kwargs, ends = (asked.get("params") or asked).get("kwargs"), False
+    if kwargs is None:
+        print(json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"protocol": 1, "pid": os.getpid()}}), flush=True)
+        continue
+    try:
+        if kwargs["waits"]:
+            time.sleep(60)
+    except KeyboardInterrupt:
+        ends = True
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 7} if "id" in asked else {"result": 7}), flush=True)
+    if ends:
+        time.sleep(0.3)
+        sys.exit()
+"""
+
+
+class Leaving(unittest.TestCase):
+    def test_a_worker_that_ends_for_an_interruption_takes_no_further_call_with_it(self):
+        for protocol in ("v1", "bare"):
+            folder = scratch(self)
+            schema = {"name": "polite", "protocol": protocol, "input_schema": {"type": "object"}}
+            program(folder / "tools", "polite", POLITE, schema)
+            config = config_file(folder, '[tool.polite]\ntimeout = "1s"\nmax_workers = 1\n')
+            with Wire(folder / "tools", arguments=("--config", str(config))) as wire:
+                wire.open()
+                self.assertEqual(wire.value(1, "polite", waits=False), 7)
+                with self.subTest(protocol):
+                    wire.send(call(2, "polite", waits=True) + call(3, "polite", waits=False))
+                    result = wire.answer(3)["result"]
+                    self.assertFalse(result["isError"], result)
+
+
 class Lines(unittest.TestCase):
     def test_a_huge_line_is_answered_and_its_memory_is_given_back(self):
         with Wire() as wire:

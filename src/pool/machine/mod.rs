@@ -154,6 +154,7 @@ impl Machine {
             Event::Park { call, is_outer } => self.park(step, call, is_outer),
             Event::Unpark(call) => self.unpark(call),
             Event::Returned { worker: id, call } => self.returned(step, id, call),
+            Event::Ends(id) => self.ends(id),
             Event::Died { worker: id, of_a_limit } => self.died(step, id, of_a_limit),
             Event::Pong(id) => self.lives(id),
             Event::Measured { worker: id, held } => self.measured(step, id, held),

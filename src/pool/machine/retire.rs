@@ -57,6 +57,15 @@ impl Machine {
         step.finish(queued.call(), verdict);
     }
 
+    /// It may still answer its call, but a further call would die with it.
+    pub(super) fn ends(&mut self, id: WorkerId) {
+        if let Some(worker) = self.workers.get_mut(&id).filter(|worker| worker.state == State::Serving)
+            && !sabotaged!(self, SendToEnding)
+        {
+            (worker.state, worker.outgoing) = (State::Draining, Some(WhyStop::Interrupted));
+        }
+    }
+
     /// Stops a worker whose running calls are already answered; the calls behind them are untouched.
     pub(super) fn kill(&mut self, step: &mut Step<'_>, id: WorkerId) {
         let Some(worker) = self.workers.get_mut(&id) else { return };

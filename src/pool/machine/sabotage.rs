@@ -27,6 +27,8 @@ pub(in crate::pool) enum Mutant {
     ForgetTimer,
     /// A stopping worker is sent calls.
     SendToLeaving,
+    /// A worker that was asked to exit is sent calls.
+    SendToEnding,
     /// An answer is accepted from any worker.
     BelieveLateNews,
     /// A non-idempotent call is repeated.
@@ -49,11 +51,12 @@ pub(in crate::pool) enum Mutant {
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
         Self::SendToLeaving,
+        Self::SendToEnding,
         Self::BelieveLateNews,
         Self::RepeatOnce,
         Self::IgnoreCap,

@@ -47,6 +47,10 @@ pub(super) struct World {
     pub(super) started: usize,
     /// Workers that have exited.
     pub(super) gone: Vec<(usize, WorkerId)>,
+    /// Workers that were asked to exit, to interrupt their calls.
+    pub(super) ending: BTreeSet<(usize, WorkerId)>,
+    /// Those of them that the driver has not yet reported.
+    pub(super) unreported: Vec<WorkerId>,
     /// Wakeups on their way to pools.
     pub(super) wakeups: VecDeque<Wakeup>,
     /// The answer being delivered.
@@ -83,6 +87,8 @@ impl World {
             workers: BTreeMap::new(),
             started: 0,
             gone: Vec::new(),
+            ending: BTreeSet::new(),
+            unreported: Vec::new(),
             wakeups: VecDeque::new(),
             answering: None,
             empty: BTreeSet::new(),
@@ -94,6 +100,9 @@ impl World {
         self.wakeups.extend(self.broker.take_wakeups());
         for effect in effects {
             self.perform(pool, effect);
+        }
+        while let Some(worker) = self.unreported.pop() {
+            self.step(pool, Event::Ends(worker));
         }
         self.check();
     }
@@ -123,7 +132,14 @@ impl World {
             Effect::TakeStack { call, .. } if self.calls[&call].asks => {
                 panic!("{call:?} is overdue while it waits for its client")
             }
-            Effect::Interrupt { worker, .. } | Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
+            Effect::Interrupt { worker, .. } => {
+                assert!(self.workers.contains_key(&(pool, worker)), "interrupted an unknown worker");
+                // Every other worker cannot be interrupted.
+                if worker.0 % 2 == 0 && self.ending.insert((pool, worker)) {
+                    self.unreported.push(worker);
+                }
+            }
+            Effect::Nudge(worker) | Effect::TakeStack { worker, .. } => {
                 assert!(self.workers.contains_key(&(pool, worker)), "interrupted an unknown worker");
             }
             Effect::Stop { worker, mode } => {
@@ -152,7 +168,8 @@ impl World {
         let held = self.workers.get_mut(&(pool, worker)).expect("sent to an exited worker");
         held.sent += 1;
         assert!(self.rules[pool].max_calls != Some(1) || held.sent == 1, "a second call");
-        assert!(held.ready && !held.stopping, "sent to a worker that takes no calls");
+        let is_ending = self.ending.contains(&(pool, worker));
+        assert!(held.ready && !held.stopping && !is_ending, "sent to a worker that takes no calls");
         held.line.push_back(call);
         self.begin(pool, worker);
     }
