@@ -55,6 +55,7 @@ impl Finish {
             settled.metadata.cancelled = self.running.cancellation.why().cloned();
         }
         if let Err(fault) = &mut settled.ended {
+            self.running.redact(fault);
             fault.shorten();
         }
         let outcome = Outcome {

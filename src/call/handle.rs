@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use super::host::AskContext;
 use super::request::CallRequest;
 use crate::config::tool::Effects;
-use crate::outcome::{Cancelled, Canceller, Outcome};
+use crate::outcome::{Cancelled, Canceller, Fault, Outcome, Redactor};
 use crate::pool::{Caller, Cancellation, Listener};
 use crate::protocol::ProgressNote;
 use crate::worker::LogLine;
@@ -114,6 +114,9 @@ pub(super) struct RunningCall {
     effects: OnceLock<Effects>,
     /// What answers its requests; `None` before it runs and once it has ended. Locked only briefly.
     pub asks: Mutex<Option<AskContext>>,
+    /// What its outcome must not hold: the secrets of the calls that wait for it, later also its own. Locked only to
+    /// replace or to copy.
+    secrets: Mutex<Option<Arc<Redactor>>>,
     /// Locked only to add or to copy.
     listeners: Mutex<Vec<Arc<dyn Listener>>>,
     /// Handles that have not cancelled.
@@ -132,6 +135,7 @@ impl RunningCall {
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),
             asks: Mutex::new(None),
+            secrets: Mutex::new(request.outer.as_ref().and_then(|outer| outer.secrets.clone())),
             listeners: Mutex::new(vec![Arc::clone(&request.listener)]),
             interest: AtomicUsize::new(0),
             outcome: OnceLock::new(),
@@ -175,6 +179,23 @@ impl RunningCall {
         };
         if let Some(outcome) = outcome {
             listener.ended(&outcome);
+        }
+    }
+
+    /// The secrets that it knows so far.
+    pub fn secrets(&self) -> Option<Arc<Redactor>> {
+        self.secrets.lock().clone()
+    }
+
+    /// Its outcome must not hold these secrets.
+    pub fn keeps(&self, secrets: &Arc<Redactor>) {
+        *self.secrets.lock() = Some(Arc::clone(secrets));
+    }
+
+    /// Removes the secrets that it knows from a fault. What is added to faults after the tool ended may name them.
+    pub fn redact(&self, fault: &mut Fault) {
+        if let Some(secrets) = self.secrets() {
+            secrets.fault(fault);
         }
     }
 

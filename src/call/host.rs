@@ -11,6 +11,7 @@ use super::handle::RunningCall;
 use super::questions::Questions;
 use super::waits::Wait;
 use super::{CallRequest, CallService};
+use crate::outcome::Redactor;
 use crate::pool::{Caller, Listener};
 use crate::protocol::{HostMethod, WireError, wire_code};
 use crate::registry::Tool;
@@ -61,12 +62,17 @@ impl AskContext {
 }
 
 impl HostAccess for RunningCall {
-    fn answer(&self, ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
+    fn answer(&self, mut ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
         Box::pin(async move {
+            ask.secrets = ask.secrets.or_else(|| self.secrets());
             let context = self.asks.lock().clone();
             let host = context.and_then(AskContext::host).ok_or_else(|| refused("the call has ended"))?;
             host.answer(ask).await
         })
+    }
+
+    fn learns(&self, secrets: &Arc<Redactor>) {
+        self.keeps(secrets);
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct OuterCall {
     arguments: Option<Box<RawValue>>,
     waits: Option<Arc<dyn Waits>>,
     outer: Option<Arc<OuterCall>>,
+    /// The secrets that it knows, and may pass to the inner call as arguments.
+    pub(super) secrets: Option<Arc<Redactor>>,
 }
 
 /// The asker of one call's questions.
@@ -50,6 +52,7 @@ impl Questions {
             arguments: ask.arguments.clone(),
             waits: ask.waits.clone(),
             outer: self.outer.clone(),
+            secrets: ask.secrets.clone(),
         })
     }
 

@@ -270,14 +270,19 @@ impl CallService {
             listener: Arc::clone(running) as Arc<dyn Listener>,
             host: Some(Arc::clone(running) as Arc<dyn HostAccess>),
             outer: request.outer.clone().map(|outer| outer as Arc<dyn Waits>),
+            secrets: running.secrets(),
             cancellation: running.cancellation.clone(),
         };
         // Boxed: the future of a warm call would be five times as large.
-        match tool.entry.serving() {
+        let mut settled = match tool.entry.serving() {
             Serving::EachCall => Box::pin(self.one_shots.call(tool, invocation)).await,
             Serving::Inside => Box::pin(self.built_ins.call(tool, invocation)).await,
             Serving::Shim | Serving::Itself | Serving::Program(_) => self.pools.call(tool, invocation).await,
+        };
+        if let Err(fault) = &mut settled.ended {
+            running.redact(fault);
         }
+        settled
     }
 
     pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {

@@ -42,6 +42,8 @@ pub struct Invocation {
     pub host: Option<Arc<dyn HostAccess>>,
     /// The call that waits for it.
     pub outer: Option<Arc<dyn Waits>>,
+    /// The secrets that this call knows, which may be among the arguments.
+    pub secrets: Option<Arc<Redactor>>,
     /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }
@@ -89,6 +91,10 @@ impl Pools {
         if let (Some(secrets), Some(outer)) = (&redactor, &invocation.outer) {
             outer.learns(secrets);
         }
+        let redactor = match (redactor, &invocation.secrets) {
+            (Some(own), Some(others)) => Some(own.and(others)),
+            (own, others) => own.or_else(|| others.clone()),
+        };
         let Some((pool, config)) = self.pool(&tool.entry) else {
             let fault =
                 Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));

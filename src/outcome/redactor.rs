@@ -98,6 +98,14 @@ impl Redactor {
         Self::finding(secrets.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), None)
     }
 
+    /// Finds the secrets of both, as those of one call.
+    #[must_use]
+    pub fn and(self: &Arc<Self>, other: &Self) -> Arc<Self> {
+        let news = other.secrets.iter().filter(|secret| !self.secrets.contains(secret));
+        let all = self.secrets.iter().chain(news).cloned().collect();
+        Self::finding(all, None).unwrap_or_else(|| Arc::clone(self))
+    }
+
     fn finding(secrets: Vec<(String, String)>, own: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let (mut patterns, mut marks) = (Vec::new(), Vec::new());
         for (name, value) in &secrets {
@@ -127,7 +135,7 @@ impl Redactor {
     /// Redacts a whole fault.
     pub fn fault(&self, fault: &mut Fault) {
         let details = &mut fault.details;
-        let texts = [&mut details.stderr, &mut details.traceback].into_iter().flatten();
+        let texts = [&mut details.stderr, &mut details.traceback, &mut details.exception].into_iter().flatten();
         for text in texts.chain([&mut fault.message]) {
             if let Cow::Owned(clean) = self.text(text) {
                 *text = clean;

@@ -54,7 +54,8 @@ impl Actor {
         let waits: Arc<dyn Waits> = Arc::new(Outer { sender: sender.clone(), call, attempt: open.attempt() });
         let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
         let arguments = Some(open.job.kwargs.clone());
-        let ask = Ask { method, params, left, arguments, waits: Some(waits) };
+        let secrets = open.job.redactor.clone();
+        let ask = Ask { method, params, left, arguments, waits: Some(waits), secrets };
         // Drop the tasks of requests that have ended.
         while open.questions.try_join_next().is_some() {}
         open.questions.spawn(async move {

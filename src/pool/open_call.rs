@@ -161,8 +161,13 @@ impl OpenCall {
         for (stream, text) in self.output.held() {
             self.tell(stream, &text);
         }
-        if let (Some(redactor), Err(fault)) = (&self.job.redactor, &mut ended) {
-            redactor.fault(fault);
+        if let Some(redactor) = &self.job.redactor {
+            if let Err(fault) = &mut ended {
+                redactor.fault(fault);
+            }
+            if let Some(host) = &self.job.host {
+                host.learns(redactor);
+            }
         }
         self.unparks();
         let began = self.began.unwrap_or_else(Instant::now);

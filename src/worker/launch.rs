@@ -45,6 +45,8 @@ pub struct Ask {
     pub left: Duration,
     /// The requesting call, if it runs in a worker.
     pub waits: Option<Arc<dyn Waits>>,
+    /// The secrets that the requesting call knows, if it runs in a worker.
+    pub secrets: Option<Arc<Redactor>>,
 }
 
 /// A call that waits for a call of its own.
@@ -67,6 +69,8 @@ impl std::fmt::Debug for dyn Waits {
 pub trait HostAccess: Send + Sync {
     /// Answers one request; the tool's author reads the error's message.
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>>;
+    /// The secrets that the call knows, before it ends: its outcome must not hold them.
+    fn learns(&self, _secrets: &Arc<Redactor>) {}
 }
 
 /// What a worker is started with.

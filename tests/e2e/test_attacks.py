@@ -49,7 +49,78 @@ for line in sys.stdin:
 """
 
 
+# Tells others its secret, as arguments, and everybody, where faults are made after the tool has ended.
+TALKER = HOLDER_HEADER + """
+import hostler, os, threading, time
+def pass_on(tool: str, name: str):
+    return hostler.call(tool, **{name: hostler.secret("KEY")})
+def pass_on_as_name(tool: str):
+    return hostler.call(tool, **{hostler.secret("KEY"): 1})
+def key() -> dict[str, int]:
+    return {hostler.secret("KEY"): "no number"}
+def undeclared():
+    return hostler.secret(hostler.secret("KEY"))
+def unset():
+    return os.environ[hostler.secret("KEY")]
+def named():
+    raise type(hostler.secret("KEY"), (Exception,), {})("no name")
+def in_pieces() -> int:
+    value = hostler.secret("KEY")
+    def write():
+        os.write(2, ("begin " + value[:7]).encode())
+        time.sleep(0.2)
+        os.write(2, (value[7:] + " end\\n").encode())
+        written.set()
+    threading.Thread(target=lambda: (answered.wait(), write())).start()
+    return 1
+answered, written = threading.Event(), threading.Event()
+def wait() -> bool:
+    answered.set()
+    return written.wait(10) and not time.sleep(0.2)
+"""
+LISTENER = """
+def loud(text: str):
+    print("printed", text, flush=True)
+    raise ValueError("raised " + text)
+def number(n: int):
+    return n
+"""
+
+
 class Secrets(unittest.IsolatedAsyncioTestCase):
+    async def test_a_secret_is_redacted_in_what_it_is_passed_to(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "talker", TALKER, header="")
+        write_tool(folder / "tools", "listener", LISTENER)
+        config = config_file(folder, "[tool.talker]\nhost_access = true\n")
+        async with connected(folder / "tools", env=environment(KEY=KEY), config=config, verbose=True) as hostler:
+            for name, code in (("loud", "TOOL_ERROR"), ("number", "INVALID_PARAMS")):
+                with self.subTest(name):
+                    parameter = {"loud": "text", "number": "n"}[name]
+                    answer = await hostler.call("talker_pass_on", tool=f"listener.{name}", name=parameter)
+                    self.quiet(answer)
+                    self.assertIn(code, hostler.stderr())
+            self.quiet(await hostler.call("talker_pass_on_as_name", tool="listener.number"))
+            log = hostler.stderr()
+        self.assertIn("ValueError: raised [secret KEY]", log)
+        self.assertNotIn("s3cret", log)
+
+    async def test_a_secret_is_redacted_in_faults_of_every_origin(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "talker", TALKER, header="")
+        async with connected(folder / "tools", env=environment(KEY=KEY), verbose=True) as hostler:
+            for name, code in (("key", "INVALID_OUTPUT"), ("undeclared", "TOOL_ERROR"), ("unset", "TOOL_ERROR"), ("named", "TOOL_ERROR")):
+                with self.subTest(name):
+                    answer = await hostler.call(f"talker_{name}")
+                    self.assertEqual(answer.code, code)
+                    self.quiet(answer)
+            self.assertNotIn("s3cret", hostler.stderr())
+
+    def quiet(self, answer):
+        said = json.dumps(answer.outcome) + answer.text
+        self.assertIn("[secret KEY]", said)
+        self.assertNotIn("s3cret", said)
+
     async def test_a_secret_of_an_inner_call_is_redacted_in_the_outer_one(self):
         folder = scratch(self)
         write_tool(folder / "tools", "holder", HOLDER, header=HOLDER_HEADER)
