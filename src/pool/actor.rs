@@ -14,7 +14,7 @@ use super::asking::HeldAnswer;
 use super::broker::PoolId;
 use super::broker_handle::BrokerHandle;
 use super::event::{CallId, CallSpec, Event, WorkerId};
-use super::job::{Job, Settled};
+use super::job::{CapturedOutput, Job, Settled};
 use super::machine::Machine;
 use super::open_call;
 use super::open_call::OpenCall;
@@ -81,6 +81,8 @@ pub(super) struct Actor {
     /// Events caused by effects.
     pub(super) follow_up: VecDeque<Event>,
     pub(super) done: bool,
+    /// Output of workers outside calls, as far as it may be the beginning of a secret.
+    loose: HashMap<WorkerId, CapturedOutput>,
     /// The redactor of the last call that had secrets.
     pub(super) redactor: Option<Arc<Redactor>>,
     /// Secrets of calls that this pool's calls made.
@@ -128,6 +130,7 @@ impl Actor {
             deaths: HashMap::new(),
             follow_up: VecDeque::new(),
             done: false,
+            loose: HashMap::new(),
             redactor: None,
             learned: Learned::default(),
             has_started,
@@ -289,12 +292,12 @@ impl Actor {
             }
             WorkerEvent::Frame(Incoming::Output(note)) => {
                 let call = self.named(worker, note.id);
-                self.printed(call, &note.stream, &note.text);
+                self.printed(worker, call, &note.stream, &note.text);
             }
             // A worker for several calls may have written it for one that has ended.
             WorkerEvent::Stderr(text) => {
                 let call = self.machine.running(worker).filter(|_| self.knows_whose());
-                self.printed(call, "stderr", &text);
+                self.printed(worker, call, "stderr", &text);
             }
             WorkerEvent::Frame(Incoming::Progress(mut note)) => {
                 let call = self.named(worker, note.id);
@@ -321,6 +324,9 @@ impl Actor {
                 tracing::debug!(method, "unknown notification from a worker");
             }
             WorkerEvent::Died(death) => {
+                for (_, text) in self.loose.remove(&worker).unwrap_or_default().held() {
+                    self.log_loose(&text);
+                }
                 let held = self.workers.remove(&worker);
                 let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
                 tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker exited");
@@ -384,11 +390,21 @@ impl Actor {
         self.machine.begun(worker).find(is_meant).or_else(running)
     }
 
-    fn printed(&mut self, call: Option<CallId>, stream: &str, text: &str) {
+    fn printed(&mut self, worker: WorkerId, call: Option<CallId>, stream: &str, text: &str) {
         if let Some(open) = call.and_then(|call| self.calls.get_mut(&call)) {
             open.print(stream, text);
         } else {
-            let text = self.redactor.as_ref().map_or(text.into(), |redactor| redactor.text(text));
+            let text = match self.redactor.as_deref() {
+                // A secret may come in pieces.
+                Some(redactor) => self.loose.entry(worker).or_default().clean(Some(redactor), stream, text),
+                None => text.into(),
+            };
+            self.log_loose(&text);
+        }
+    }
+
+    fn log_loose(&self, text: &str) {
+        if !text.is_empty() {
             tracing::info!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
         }
     }

@@ -32,7 +32,9 @@ impl Tail {
     /// Where the last kilobytes begin.
     fn cut(&self) -> usize {
         let wanted = self.0.len().saturating_sub(TAIL_BYTES);
-        (wanted..=self.0.len()).find(|at| self.0.is_char_boundary(*at)).unwrap_or(0)
+        let at = self.0.ceil_char_boundary(wanted);
+        // At the end of a word: the rest of a secret would not be recognised as one.
+        if at == 0 { 0 } else { self.0[at..].find(char::is_whitespace).map_or(at, |word| at + word) }
     }
 
     /// The tail as text; `None` if nothing was written.
@@ -194,6 +196,9 @@ mod tests {
         }
         let text = tail.text().unwrap();
         assert!(text.ends_with("line 9999") && text.len() <= TAIL_BYTES);
+        let mut words = Tail::default();
+        words.push(&format!("some secret {}", "b".repeat(TAIL_BYTES - 4)));
+        assert_eq!(words.text().unwrap(), format!(" {}", "b".repeat(TAIL_BYTES - 4)), "no half of a word");
         tail.push(&"é".repeat(TAIL_BYTES));
         assert!(tail.text().unwrap().len() <= TAIL_BYTES && tail.0.len() <= 4 * TAIL_BYTES);
     }

@@ -116,6 +116,18 @@ class Secrets(unittest.IsolatedAsyncioTestCase):
                     self.quiet(answer)
             self.assertNotIn("s3cret", hostler.stderr())
 
+    async def test_a_secret_that_is_printed_in_pieces_between_calls_is_redacted(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "talker", TALKER, header="")
+        config = config_file(folder, "[tool.talker]\nconcurrency = 2\n")  # then it belongs to no call for certain
+        async with connected(folder / "tools", env=environment(KEY=KEY), config=config, verbose=True) as hostler:
+            await hostler.value("talker_in_pieces")
+            self.assertTrue(await hostler.value("talker_wait"))
+            log = hostler.stderr()
+        self.assertIn("begin", log)
+        self.assertIn("[secret KEY] end", log)
+        self.assertNotIn("s3cret", log)
+
     def quiet(self, answer):
         said = json.dumps(answer.outcome) + answer.text
         self.assertIn("[secret KEY]", said)
