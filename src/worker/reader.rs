@@ -11,6 +11,9 @@ use crate::protocol::MAX_FRAME;
 /// The buffer's usual capacity. A longer line extends it temporarily.
 const USUAL_ROOM: usize = 16 * 1024;
 
+/// After this many lines without events, others get a turn.
+const TURN: u32 = 64;
+
 /// The reading half. Lines are parsed inside the buffer: most are short, and copies would cost more than the rest of
 /// the work.
 pub struct LinkReader<R> {
@@ -48,6 +51,7 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
 
     /// Waits for the next events; `None` at the end of the pipe. Cancel-safe: the data stays in the buffer.
     pub async fn next(&mut self) -> io::Result<Option<WorkerEvent>> {
+        let mut skipped = 0_u32;
         loop {
             while let Some(end) = self.find_end() {
                 let dropped = self.dropped.take();
@@ -56,6 +60,11 @@ impl<R: AsyncRead + Unpin> LinkReader<R> {
                 self.searched = self.start;
                 if events.is_some() {
                     return Ok(events);
+                }
+                // A flood of lines without meaning must not hold up other workers.
+                skipped += 1;
+                if skipped.is_multiple_of(TURN) {
+                    tokio::task::yield_now().await;
                 }
             }
             self.make_room();
@@ -140,6 +149,25 @@ mod tests {
     async fn noise_between_frames_costs_no_frame() {
         let seen = all(b"\nhello\n{\"id\":1,\"result\":1}\n{\"half\n{\"id\":2,\"result\":2}\n{\"id\":3", 1000).await;
         assert_eq!(seen, ["1=1", "2=2"]);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_noise_leaves_others_their_turns() {
+        const FLOOD: usize = 10_000;
+        let lines = [b"noise\n".repeat(FLOOD), b"{\"id\":1,\"result\":1}\n".to_vec()].concat();
+        let mut reader = LinkReader::new(&lines[..], Codec::V1);
+        let mut turns = 0_u32;
+        let others = async {
+            loop {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            events = reader.next() => assert!(matches!(events, Ok(Some(_))), "{events:?}"),
+            () = others => {}
+        }
+        assert!(turns as usize >= FLOOD / TURN as usize, "{turns}");
     }
 
     #[tokio::test]
