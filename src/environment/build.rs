@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::explain::{build_fault, is_about_pythons, reason, refuse_ancient, unknown_extras};
-use super::settings::{EnvironmentSettings, Progress};
+use super::settings::{EnvironmentSettings, Progress, without_password};
 use super::spec::EnvironmentSpec;
 use super::staging::Staging;
 use super::store::{MARKER, Marker};
@@ -76,7 +76,7 @@ impl Build<'_> {
             if is_progress(line) {
                 progress(&format!("{}: {}", self.spec.name, line.trim()));
             }
-            tracing::debug!(line, tool = self.spec.name, "uv");
+            tracing::debug!(line = without_password(line), tool = self.spec.name, "uv");
         });
         let done = done
             .await
