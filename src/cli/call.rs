@@ -126,7 +126,7 @@ impl Listener for Feedback {
     fn note(&self, text: &str) {
         if self.terminal {
             self.bar.enable_steady_tick(Duration::from_millis(100));
-            self.bar.set_message(text.to_owned());
+            self.bar.set_message(style::plain(text));
         } else if !text.starts_with("starting ") && !text.ends_with(" is ready") {
             style::note(text);
         }
@@ -141,7 +141,7 @@ impl Listener for Feedback {
         let text = format!("{share}{}", note.message.as_deref().unwrap_or_default());
         if self.terminal {
             self.bar.enable_steady_tick(Duration::from_millis(100));
-            self.bar.set_message(text);
+            self.bar.set_message(style::plain(&text));
         }
     }
 

@@ -35,9 +35,9 @@ fn as_text(results: &[CheckResult], colours: bool) -> String {
             State::Bad => ("bad  ", AnsiColor::Red.on_default().bold()),
         };
         let mark = style::paint(mark, style, colours);
-        let _ = writeln!(text, "{mark}  {:width$}  {}", result.about, result.found);
+        let _ = writeln!(text, "{mark}  {:width$}  {}", result.about, style::plain(&result.found));
         if let Some(fix) = &result.fix {
-            let _ = writeln!(text, "       {:width$}  → {fix}", "");
+            let _ = writeln!(text, "       {:width$}  → {}", "", style::plain(fix));
         }
     }
     let count = |state: State| results.iter().filter(|result| result.state == state).count();

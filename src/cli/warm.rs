@@ -107,7 +107,7 @@ fn as_text(warmed: &[Warmed], pruned: Option<&Pruned>) {
                 Ok(false) => "ready".to_owned(),
                 Err(_) => "failed".to_owned(),
             };
-            vec![one.pack.clone(), state]
+            vec![style::plain(&one.pack), state]
         })
         .collect();
     if rows.is_empty() && pruned.is_none() {

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import HOSTLER, config_file, connected, environment, run, scratch, write_tool
+from harness import HEADER, HOSTLER, config_file, connected, environment, run, scratch, write_tool
 from test_executables import program
 from wire import OPENING, Wire, call
 
@@ -32,8 +32,13 @@ def tell(form: str) -> str:
 HUGE = """
 def loud(megabytes: int):
     raise ValueError("begin" + "x" * (megabytes << 20) + "end")
+MARKS = "\\x1b[2J\\x1b]0;owned\\x07\\x9b31m"
 def escape():
-    raise ValueError("\\x1b[2J\\x1b]0;owned\\x07\\x9b31m")
+    raise ValueError(MARKS)
+def advance():
+    import hostler, time
+    hostler.progress(0.5, message="half " + MARKS)
+    time.sleep(0.5)
 """
 
 # A worker on protocol v1 whose answer is the argument, byte by byte.
@@ -167,27 +172,44 @@ class Texts(unittest.IsolatedAsyncioTestCase):
         self.assertLess(len(json.dumps(answer.outcome)), 160 << 10)
 
     def test_control_characters_of_a_fault_reach_no_terminal(self):
-        words = [HOSTLER, "call", "--tools", str(self.folder / "tools"), "huge.escape"]
-        piped = run(*words[1:])
+        words = ("call", "--tools", str(self.folder / "tools"), "huge.escape")
+        piped = run(*words)
         self.assertEqual(piped.returncode, 1)
-        terminal, theirs = pty.openpty()
-        shown = subprocess.Popen(words, env=environment(NO_COLOR="1"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        said = b""
-        while True:
-            try:
-                data = os.read(terminal, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not data:
-                break
-            said += data
-        shown.wait()
-        os.close(terminal)
-        for text in (said.decode(errors="replace"), piped.stdout + piped.stderr):
+        for text in (at_a_terminal(*words), piped.stdout + piped.stderr):
             self.assertIn("ValueError", text)
-            for mark in ("\x1b[2J", "\x1b]0", "\x07", "\x9b"):
-                self.assertNotIn(mark, text)
+            self.harmless(text)
+
+    def test_control_characters_of_progress_and_names_reach_no_terminal(self):
+        tools = self.folder / "tools"
+        (tools / "na\x1b]0;owned\x07me.py").write_text(HEADER + "def f(:\n")
+        for words, known in ((("call", "huge.advance"), "half"), (("doctor", "--offline"), "cannot be served"), (("warm",), "failed")):
+            with self.subTest(words):
+                text = at_a_terminal(words[0], "--tools", str(tools), *words[1:])
+                self.assertIn(known, text)
+                self.harmless(text)
+
+    def harmless(self, text):
+        for mark in ("\x1b[2J", "\x1b]0", "\x07", "\x9b"):
+            self.assertNotIn(mark, text)
+
+
+def at_a_terminal(*words):
+    """What a command shows there."""
+    terminal, theirs = pty.openpty()
+    shown = subprocess.Popen([HOSTLER, *words], env=environment(NO_COLOR="1"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not data:
+            break
+        said += data
+    shown.wait()
+    os.close(terminal)
+    return said.decode(errors="replace")
 
 
 class Answers(unittest.IsolatedAsyncioTestCase):
