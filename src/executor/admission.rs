@@ -46,7 +46,9 @@ impl Admission {
         let mut settled = match permit {
             Ok(permit) => {
                 let seat = Seat::new(self.queue(tool), permit, timeout);
-                let ended = cancellation.or(&tool.name, work(invocation, seat)).await;
+                // Held here, whatever becomes of the other reference: the permit is the call's until its end.
+                let ended = cancellation.or(&tool.name, work(invocation, Arc::clone(&seat))).await;
+                drop(seat);
                 ended.unwrap_or_else(|fault| Settled { ended: Err(fault), metadata: Metadata::default() })
             }
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata { queue_ms, ..Metadata::default() } },

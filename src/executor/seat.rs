@@ -3,10 +3,11 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::builtin::Asks;
 use crate::outcome::Redactor;
@@ -57,7 +58,7 @@ impl Seat {
             };
             match until {
                 Some(until) if Instant::now() >= until => return,
-                Some(until) => drop(tokio::time::timeout_at(until.into(), changed).await),
+                Some(until) => drop(tokio::time::timeout_at(until, changed).await),
                 None => changed.await,
             }
         }
