@@ -281,13 +281,14 @@ impl Call {
     /// Waits for an answer; without a run permit and with its clock stopped where the client gives it.
     async fn standing_still<T>(&self, method: HostMethod, answer: impl Future<Output = T>) -> Result<T, Fault> {
         let Some(asks) = &self.asks else { return Ok(answer.await) };
-        if method.asks_client() && !asks.asks() {
+        let waits_for_client = self.host.as_ref().is_some_and(|host| host.waits_for_client(method));
+        if waits_for_client && !asks.asks() {
             let most = asks.most();
             let message = format!("{most} calls already wait for their users, which is the limit; try again later");
             return Err(Fault::new(Code::Busy, message));
         }
         let answer = answer.await;
-        if method.asks_client() {
+        if waits_for_client {
             asks.answered();
         }
         asks.goes_on().await;

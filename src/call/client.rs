@@ -145,6 +145,12 @@ pub enum ClientError {
 
 /// What a client can do for the tools that it calls. Every method may be left out.
 pub trait ClientFeatures: Send + Sync {
+    /// Whether it may answer requests of this kind. A call that asks for what is not offered is refused at once.
+    fn offers(&self, feature: Feature) -> bool {
+        let _ = feature;
+        true
+    }
+
     /// Asks the client's language model.
     fn sample(&self, asking: Asking, request: LlmRequest) -> Answer<'_, String, ClientError> {
         let _ = (asking, request);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::client::Answer;
+use super::client::{Answer, Feature};
 use super::handle::RunningCall;
 use super::questions::Questions;
 use super::waits::Wait;
@@ -62,6 +62,17 @@ impl AskContext {
 }
 
 impl HostAccess for RunningCall {
+    fn waits_for_client(&self, method: HostMethod) -> bool {
+        let feature = match method {
+            HostMethod::Llm => Feature::Sampling,
+            HostMethod::Elicit => Feature::Elicitation,
+            HostMethod::Roots => Feature::Roots,
+            _ => return false,
+        };
+        let asks = self.asks.lock();
+        asks.as_ref().and_then(|context| context.request.client.as_ref()).is_some_and(|client| client.offers(feature))
+    }
+
     fn answer(&self, mut ask: Ask) -> Answer<'_, Box<RawValue>, WireError> {
         Box::pin(async move {
             ask.secrets = ask.secrets.or_else(|| self.secrets());

@@ -150,6 +150,10 @@ impl McpClient {
 }
 
 impl ClientFeatures for McpClient {
+    fn offers(&self, feature: Feature) -> bool {
+        self.abilities.has(feature)
+    }
+
     fn sample(&self, asking: Asking, request: LlmRequest) -> Answer<'_, String, ClientError> {
         Box::pin(async move {
             let answer = self.ask(Feature::Sampling, asking, "sampling/createMessage", sampling(request)).await?;

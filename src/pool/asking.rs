@@ -40,7 +40,9 @@ impl Actor {
         let writer = handle.writer.clone();
         let asking = call.and_then(|call| Some((call, self.calls.get(&call)?.job.host.clone()?)));
         let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::of_no_call())) };
-        if method.asks_client() {
+        // What the client does not offer is refused without a wait.
+        let waits_for_client = host.waits_for_client(method);
+        if waits_for_client {
             self.asks(call, false);
             if !self.machine.is_parked(call) {
                 self.goes_on(call, None);
@@ -60,7 +62,7 @@ impl Actor {
         while open.questions.try_join_next().is_some() {}
         open.questions.spawn(async move {
             let held = HeldAnswer { answer: host.answer(ask).await, writer, id };
-            if method.asks_client() {
+            if waits_for_client {
                 let _ = sender.send(Message::ClientAnswered(worker, call, held));
             } else {
                 held.deliver();

@@ -20,7 +20,7 @@ use super::job::{Job, Listener, NoopListener, Settled};
 use super::rules::Rules;
 use crate::outcome::{Code, Fault};
 use crate::process::Exit;
-use crate::protocol::{WireError, parse};
+use crate::protocol::{HostMethod, WireError, parse};
 use crate::worker::{
     Ask, Control, Death, EventSender, HostAccess, Launcher, LinkWriter, LogLine, StartNotes, Starting, WorkerEvent,
     WorkerHandle,
@@ -137,6 +137,10 @@ impl Listener for Event {
 }
 
 impl HostAccess for Event {
+    fn waits_for_client(&self, method: HostMethod) -> bool {
+        method.asks_client()
+    }
+
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>> {
         self.0.lock().push(format!("{} {}", ask.method.word(), ask.params));
         Box::pin(async { Ok(RawValue::from_string("[]".to_owned()).unwrap()) })

@@ -67,6 +67,8 @@ impl std::fmt::Debug for dyn Waits {
 
 /// Answers a call's requests.
 pub trait HostAccess: Send + Sync {
+    /// Whether the client may answer this method; the call waits for it then.
+    fn waits_for_client(&self, method: HostMethod) -> bool;
     /// Answers one request; the tool's author reads the error's message.
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>>;
     /// The secrets that the call knows, before it ends: its outcome must not hold them.

@@ -90,6 +90,16 @@ def much() -> str:
     hostler.elicit("Much?", key="much")
     return "x" * 1_100_000
 
+def insists() -> str:
+    def ask():
+        while True:
+            try:
+                hostler.elicit("Well?")
+            except hostler.NotSupported:
+                pass
+    for _ in range(4): threading.Thread(target=ask, daemon=True).start()
+    time.sleep(60)
+
 def pid() -> int:
     return os.getpid()
 '''
@@ -274,6 +284,11 @@ class Rounds(Asks):
         said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}}
         more = {"can": {"sampling": {}}, "requestState": state, "inputResponses": {"model": said}}
         self.assertEqual(self.value(wire, "asks_either", **more), "no elicitation, yes")
+
+    def test_asking_in_vain_does_not_stop_the_clock(self):
+        config = config_file(self.folder, '[tool.asks]\ntimeout = "500ms"\n')
+        wire = self.open("--config", str(config))
+        self.assertEqual(self.fault(self.result(wire, "asks_insists", can={})), "TOOL_TIMEOUT")
 
     def test_answers_of_a_wrong_shape(self):
         wire = self.open()
