@@ -43,12 +43,24 @@ impl Run {
     /// This process as a run; `None` if the system does not identify processes.
     pub(super) fn own() -> Option<&'static Self> {
         static OWN: OnceLock<Option<Run>> = OnceLock::new();
-        OWN.get_or_init(|| {
-            let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
-            let pid = rustix::process::getpid();
-            Some(Self { boot, namespace: namespace()?, pid: pid.as_raw_pid(), started: table::row(pid)?.started })
-        })
-        .as_ref()
+        OWN.get_or_init(Self::read).as_ref()
+    }
+
+    /// The same, for a process that will fork: its child is another one.
+    pub(super) fn read() -> Option<Self> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+        let pid = rustix::process::getpid();
+        Some(Self { boot, namespace: namespace()?, pid: pid.as_raw_pid(), started: table::row(pid)?.started })
+    }
+
+    #[cfg(any(target_os = "linux", test))]
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let boot = parts.next().filter(|boot| !boot.is_empty())?.to_owned();
+        let namespace = parts.next()?.parse().ok()?;
+        let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0)?;
+        let started = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(Self { boot, namespace, pid, started })
     }
 
     /// The state of another run, given the table's row for its pid.
@@ -93,20 +105,21 @@ impl Mark {
 
     #[cfg(any(target_os = "linux", test))]
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split(':');
-        let boot = parts.next().filter(|boot| !boot.is_empty())?.to_owned();
-        let namespace = parts.next()?.parse().ok()?;
-        let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0)?;
-        let started = parts.next()?.parse().ok()?;
-        let child = parts.next()?.parse().ok()?;
-        parts.next().is_none().then_some(Self { run: Run { boot, namespace, pid, started }, child })
+        let (run, child) = text.rsplit_once(':')?;
+        Some(Self { run: Run::parse(run)?, child: child.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { boot, namespace, pid, started } = self;
+        write!(f, "{boot}:{namespace}:{pid}:{started}")
     }
 }
 
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Run { boot, namespace, pid, started } = &self.run;
-        write!(f, "{boot}:{namespace}:{pid}:{started}:{}", self.child)
+        write!(f, "{}:{}", self.run, self.child)
     }
 }
 

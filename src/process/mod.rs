@@ -3,6 +3,7 @@
 //! Every process gets a group of its own, an explicit and complete environment, and pipes on all three
 //! streams. Nothing is inherited by accident. Each also gets a Landlock domain of its own, so that it cannot read another.
 
+mod cgroup;
 mod child;
 mod domain;
 mod env_filter;

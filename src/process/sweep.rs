@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid};
 
+use super::cgroup;
 use super::exit::ProcessHandle;
 use super::mark::{Mark, Run, Standing};
 use super::process_tree;
@@ -47,6 +48,10 @@ pub fn sweep() -> usize {
             break;
         }
         std::thread::sleep(DYING);
+    }
+    let groups = cgroup::end_all_of(|run| is_left_over(own, own.standing_now(run), run));
+    if groups > 0 {
+        tracing::warn!(groups, "ended processes left behind by a killed hostler in its control group");
     }
     tracing::debug!(ended = ended.len(), "searched for processes left behind by killed hostlers");
     ended.len()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from families import KILLED, below, busy, kill, kill_both, marked, names, stopped, swept, zombies
 from harness import HOSTLER, ROOT, TOOLS, alive, children, config_file, environment, eventually, gone, parent, scratch, write_tool
@@ -62,6 +63,39 @@ class Asked(unittest.TestCase):
             self.assertEqual(hostler.ended(KILLED), -signal.SIGKILL)
             self.assertEqual(names(family.left()), "")
             self.assertIn("the supervisor did not exit in time; killing it", hostler.stderr())
+
+
+HIDER = """
+import os, subprocess, sys
+
+def hide() -> int:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    code = "import os, time; os.write(%d, b'%%d' %% os.getpid()); time.sleep(600)" % writer
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve(sys.executable, [sys.executable, "-c", code], {})
+        os._exit(0)
+    return int(os.read(reader, 20))
+"""
+
+
+def may_make_groups():
+    """Whether this user may make control groups of the second version that can be ended as a whole."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    mounts = [fields[4] for fields in mounts if "cgroup2" in fields[fields.index("-"):]]
+    own = [line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]
+    if not (mounts and own):
+        return False
+    place = Path(mounts[0]) / own[0].lstrip("/") / f"hostler-test-{os.getpid()}"
+    try:
+        place.mkdir()
+    except OSError:
+        return False
+    found = (place / "cgroup.kill").exists()
+    place.rmdir()
+    return found
 
 
 class Killed(unittest.TestCase):
@@ -128,6 +162,22 @@ class Killed(unittest.TestCase):
         # Whoever else starts a hostler on this machine may have been faster, with some of them or all.
         told = [line for line in said.splitlines() if "ended a process left behind by a killed hostler" in line]
         self.assertLessEqual(sum(f"run={family.supervisor}" in line for line in told), len(family.tools), said)
+
+    @unittest.skipUnless(may_make_groups(), "no control group can be made here")
+    def test_both_at_once_and_the_next_start_finds_who_emptied_its_environment(self):
+        folder = scratch(self)
+        write_tool(folder / "tools", "hider", HIDER)
+        with Wire(folder / "tools") as hostler:
+            hostler.open()
+            pid = hostler.value(1, "hider_hide")
+            group = next(line for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines() if line.startswith("0::"))
+            self.assertIn("/hostler.", group)
+            self.assertEqual(Path(f"/proc/{pid}/environ").read_bytes(), b"")
+            kill_both(hostler.process.pid, hostler.supervisor)
+            self.assertTrue(alive(pid))
+            with Wire(TOOLS, arguments=("-vv",)) as another:
+                another.open()
+                eventually(gone(pid), "a daemon with an empty environment", KILLED)
 
     def test_both_at_once_and_the_next_start_outruns_chains_that_fork_on(self):
         for _ in range(3):

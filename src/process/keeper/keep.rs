@@ -16,6 +16,7 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use super::escalation::{Escalation, Limits};
 use super::say::{say, summary};
+use crate::process::cgroup::Group;
 use crate::process::exit::Exit;
 use crate::process::process_tree;
 use crate::process::trim::{Which, release};
@@ -30,7 +31,7 @@ const CLEAN_UP: Duration = Duration::from_millis(1500);
 type Delivery = SignalDelivery<UnixStream, SignalOnly>;
 
 /// Watches a supervisor until it and its descendants are gone, then ends as it did.
-pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[Pid]) -> ! {
+pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[Pid], group: Option<Group>) -> ! {
     // The protocol's streams belong to the supervisor alone: clients must see it close them.
     if let Ok(nothing) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdin(&nothing);
@@ -39,6 +40,10 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"hostler-keeper");
     let delivery = deliver();
+    // Here, because it may take the kernel milliseconds; the supervisor goes on meanwhile.
+    if let Some(group) = &group {
+        group.take(supervisor);
+    }
     // Last, because pages used up to here are not needed again.
     release(&Which::All);
     let exit = match delivery {
@@ -49,6 +54,9 @@ pub(super) fn keep(supervisor: Pid, words: &OwnedFd, limits: Limits, spared: &[P
         }
     };
     let ended = process_tree::end_all(spared, CLEAN_UP);
+    if let Some(group) = group {
+        group.end();
+    }
     if let Some(text) = summary(&ended) {
         say(&match exit {
             Exit::Signal(_) => format!("the supervisor was killed by {exit}; {text}"),

@@ -27,6 +27,7 @@ use rustix::process::{Pid, getpid, setpgid};
 use rustix::stdio;
 use rustix::termios::tcgetpgrp;
 
+use super::cgroup::Group;
 use super::{survive_notices, table};
 
 pub use beneath::{finish, is_kept, unless_over};
@@ -66,9 +67,10 @@ pub fn start(limits: Limits) -> Result<(), KeeperError> {
     let (reader, writer) = io::pipe()?;
     adopt_orphans();
     let keeper = getpid();
+    let group = Group::create();
     if let Some(supervisor) = fork()? {
         drop(reader);
-        keep::keep(supervisor, &writer.into(), limits, &spared);
+        keep::keep(supervisor, &writer.into(), limits, &spared, group);
     }
     drop(writer);
     adopt_orphans();
