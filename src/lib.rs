@@ -55,6 +55,8 @@
 mod cli;
 mod hostler;
 mod doctor;
+mod shared;
+mod control;
 mod runtime;
 mod mcp;
 mod call;

@@ -41,8 +41,9 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let env_filter = EnvFilter::default();
-    let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None };
-    let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))));
+    let makers =
+        Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None, session: None };
+    let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))), false);
     let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
     let built_ins =

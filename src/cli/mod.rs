@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ask;
+mod attach;
 mod builtin;
 mod call;
 mod check;
@@ -13,11 +14,13 @@ mod list;
 mod new;
 mod options;
 mod remove;
+mod shared;
 mod show;
 mod status;
 mod style;
 mod warm;
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,6 +56,18 @@ pub fn main(environment: Environment) -> ExitCode {
     if let Some(limit) = process::too_few_files() {
         return style::complain(style::SYSTEM, &limit.to_string());
     }
+    let mut record = None;
+    if let Command::Serve(args) = &options.command {
+        match attach::serve(args, &options, &environment) {
+            attach::Served::Attached(code) => return code,
+            attach::Served::Alone(left) => record = left,
+        }
+    }
+    if matches!(options.command, Command::SharedHost)
+        && let Err(refusal) = attach::become_host(&environment)
+    {
+        return refusal;
+    }
     // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
@@ -65,7 +80,7 @@ pub fn main(environment: Environment) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Refusal::system("cannot start", error).complain(),
     };
-    let done = runtime.block_on(run(options, Arc::new(environment)));
+    let done = runtime.block_on(run(options, Arc::new(environment), record));
     let code = done.unwrap_or_else(|refusal| refusal.complain());
     // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
@@ -74,9 +89,9 @@ pub fn main(environment: Environment) -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
-async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode, Refusal> {
+async fn run(options: Options, environment: Arc<Environment>, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {
     let asked = options.wanted(&environment);
-    if keeper::is_kept() {
+    if keeper::is_kept() && !matches!(options.command, Command::SharedHost) {
         Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
@@ -91,7 +106,11 @@ async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode
         Command::Dev(args) => dev::run(args, &asked, &directory).await,
         Command::Install(args) => style::unless_interrupted(install::run(args, &asked, &directory)).await,
         Command::Remove(args) => style::unless_interrupted(remove::run(args, &asked, &directory)).await,
-        Command::Serve => serve(&open()?).await,
+        Command::Serve(_) => serve(&open()?, record).await,
+        Command::SharedHost => attach::host(Arc::clone(&environment)).await,
+        Command::Status(args) => shared::status(args, &environment),
+        Command::Stop => shared::ask("stop", &environment),
+        Command::Drain => shared::ask("drain", &environment),
         Command::List(args) => Ok(list::run(&open()?, args).await),
         Command::Show(args) => show::run(&open()?, args).await,
         Command::Call(args) => call::run(&open()?, args).await,
@@ -104,17 +123,12 @@ async fn run(options: Options, environment: Arc<Environment>) -> Result<ExitCode
 fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
     let app = Workspace::open(asked, directory)?;
     telemetry::start(&options.log_level(&app.config.log.value));
-    for problem in &app.calls.registry.catalogue().problems {
-        style::warn(&format!("{}: {}", problem.folder.display(), problem.describe(&app.config.tools.origin)));
-    }
-    for (place, warning) in app.unmatched_settings() {
-        style::warn(&format!("{place}: {warning}"));
-    }
+    app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     Ok(app)
 }
 
-async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
+async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {
     let signals = style::signals()?;
     if let Some(remedy) = app.calls.registry.catalogue().remedy() {
         style::warn(&format!("no tools found: {remedy}"));
@@ -124,12 +138,13 @@ async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
     let watching = app.watch();
     let calls = Arc::clone(&app.calls);
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));
-    let ended = mcp::serve(Arc::clone(&app.calls), signals).await;
+    let record = record.map(mcp::Record::of).transpose();
+    let record = record.map_err(|error| Refusal::system("cannot continue the session", error))?;
+    let streams = mcp::Stdio::open(&app.config.environment)
+        .map_err(|error| Refusal::system("cannot open standard input and output", error))?;
+    mcp::Client::new(Arc::clone(&app.calls), streams, record).serve(signals).await;
     trimming.abort();
     drop(watching);
     app.calls.registry.saved();
-    match ended {
-        Ok(mcp::Ended::ClientGone | mcp::Ended::Signalled) => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Refusal::system("cannot open standard input and output", error)),
-    }
+    Ok(ExitCode::SUCCESS)
 }

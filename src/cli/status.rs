@@ -73,7 +73,7 @@ fn pool_row(file: &FileStatus) -> Vec<String> {
     }
     remarks.extend(pool.resting.clone());
     if let Some(exit) = &pool.last_exit {
-        let why = exit.why.map(|why| format!(": {why}")).unwrap_or_default();
+        let why = exit.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         remarks.push(format!("{} ended {} s ago by {}{why}", exit.pid, exit.ago_s, exit.how));
     }
     let time = |time: Option<f64>| time.map(|time| format!("{time:.1} ms")).unwrap_or_default();
@@ -90,7 +90,7 @@ fn worker_row(worker: &WorkerStatus) -> Vec<String> {
     let cpu = worker.cpu_s.map(|time| format!("{time:.1} s")).unwrap_or_default();
     let (up, calls, running) =
         (format!("{} s", worker.uptime_s), worker.calls.to_string(), running.unwrap_or_default());
-    row(["  worker", worker.state, &pid, &up, &calls, "", "", "", &cpu, &memory, &running])
+    row(["  worker", &worker.state, &pid, &up, &calls, "", "", "", &cpu, &memory, &running])
 }
 
 fn row(cells: [&str; 11]) -> Vec<String> {

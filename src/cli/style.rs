@@ -101,6 +101,13 @@ pub(super) fn answer(text: &str) {
     answer_bytes(format!("{text}{end}").as_bytes());
 }
 
+/// Clears the terminal before the next answer; in a pipe, answers follow each other.
+pub(super) fn clear() {
+    if std::io::stdout().is_terminal() {
+        answer_bytes(b"\x1b[H\x1b[2J");
+    }
+}
+
 /// Prints an answer for programs.
 pub(super) fn answer_json(value: &impl Serialize) {
     answer(&serde_json::to_string_pretty(value).unwrap_or_default());

@@ -101,6 +101,18 @@ pub fn uv_cache_without_home(environment: &Environment) -> Option<PathBuf> {
     is_needed.then(|| cache(environment).join("uv-cache"))
 }
 
+/// Where a shared hostler and its clients meet. It goes with the person's last login; without one, a folder beneath the
+/// temporary one has to do.
+pub fn runtime_folder(environment: &Environment) -> PathBuf {
+    let of_login = environment.absolute_path("XDG_RUNTIME_DIR").filter(|folder| folder.is_dir());
+    of_login.unwrap_or_else(|| homeless(environment)).join(NAME)
+}
+
+/// What outlives hostler and may not be deleted without loss: logs.
+pub fn state(environment: &Environment) -> PathBuf {
+    xdg(environment, "XDG_STATE_HOME", ".local/state")
+}
+
 /// The person's own configuration file.
 pub fn user_config(environment: &Environment) -> PathBuf {
     xdg(environment, "XDG_CONFIG_HOME", ".config").join("hostler.toml")

@@ -13,6 +13,7 @@ use super::environment::Environment;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
+use super::shared::Shared;
 use super::tables::{Executables, Limits, SecretSource, read_secrets};
 use super::tool::{ToolLayer, variables_of};
 use super::{environment, value};
@@ -64,6 +65,8 @@ pub struct Config {
     pub executables: Executables,
     /// How hostler presents itself to MCP clients.
     pub mcp: Mcp,
+    /// Whether `serve` attaches to the person's shared hostler.
+    pub shared: Shared,
     /// Which built-in tools are on.
     pub builtin: BuiltinSettings,
     /// The rules that `check` ignores.
@@ -121,6 +124,13 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads the person's own configuration alone.
+    pub fn of_person(options: &ConfigOptions) -> Result<Self, ConfigError> {
+        let user = environment::user_config(&options.environment);
+        let sources: Vec<Source> = if user.is_file() { vec![source(&user)?] } else { Vec::new() };
+        Self::read(&sources, options, Path::new("/")).map_err(ConfigError::Problems)
+    }
+
     /// Reads these files, weakest first, and reports every problem in them.
     pub(super) fn read(sources: &[Source], options: &ConfigOptions, directory: &Path) -> Result<Self, Vec<Problem>> {
         let parsed = sources.iter().map(|source| Ok((source, source.parse()?)));
@@ -174,6 +184,7 @@ impl Config {
             limits: Limits::read(top.section("limits")),
             executables: Executables::read(top.section("executables")),
             mcp: Mcp::read(top.section("mcp"), variables),
+            shared: Shared::read(top.section("shared")),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),

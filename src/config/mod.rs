@@ -8,6 +8,7 @@ pub mod load;
 pub mod mcp;
 pub mod origin;
 pub mod section;
+pub mod shared;
 pub mod tables;
 pub mod tool;
 pub mod value;

@@ -34,37 +34,43 @@ pub struct Makers {
     pub env_filter: EnvFilter,
     /// The working directory of workers, if it is not hostler's own.
     pub directory: Option<PathBuf>,
+    /// The session that all of this belongs to, where each client has its own.
+    pub session: Option<u64>,
 }
 
 impl Makers {
-    /// A hash of everything but the version that a file's workers are made of.
-    pub(super) fn identity(&self, entry: &FileEntry, config: &Config) -> [u8; 32] {
+    /// Everything but the version that a file's workers are made of.
+    pub(super) fn identity(&self, entry: &FileEntry, config: &Config) -> Identity {
         let (settings, spec) = (&entry.settings, worker_spec(entry));
         let mut identity = Identity::default();
-        identity.add("rules", format!("{:?} {:?}", rules(entry), entry.serving()));
+        identity.add("settings", format!("{:?} {:?}", rules(entry), entry.serving()));
         identity.add("pack", &spec.pack);
-        identity.add("host", format!("{:?}", spec.host));
-        identity.add("start", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
-        identity.add("privileges", format!("{:?}", spec.new_privileges));
+        identity.add("host_access", format!("{:?}", spec.host));
+        identity.add("settings", format!("{:?} {:?} {:?}", spec.concurrency, spec.startup_timeout, spec.max_memory));
+        identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("launcher", format!("{:?}", settings.launcher.value));
-        identity.add("environment", self.environments.identity());
+        identity.add("[environment]", self.environments.identity());
         identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
         for (name, value) in self.variables(entry) {
-            identity.add("variable", name.as_encoded_bytes());
-            identity.add("value", value.as_encoded_bytes());
+            identity.add(&name.to_string_lossy(), value.as_encoded_bytes());
         }
         for name in &settings.secrets.value {
             let source = config.secrets.get(name).map(|setting| &setting.value);
-            identity.add("secret", name);
-            identity.add("from", format!("{source:?}"));
+            let part = format!("secret {name}");
+            identity.add(&part, format!("{source:?}"));
             let variable = match source {
                 None => Some(name.as_str()),
                 Some(SecretSource::Environment(variable)) => Some(variable.as_str()),
                 Some(SecretSource::File(_) | SecretSource::Command(_)) => None,
             };
-            identity.add("value", variable.and_then(|name| config.environment.text(name)).unwrap_or_default());
+            match (variable.and_then(|name| config.environment.text(name)), self.session) {
+                (None, _) => {}
+                // Not the value: what a worker keeps of it must not outlive a change, nor reach another session.
+                (Some(_), Some(session)) => identity.add_of_session(&part, session),
+                (Some(value), None) => identity.add(&part, value),
+            }
         }
-        identity.finish()
+        identity
     }
 
     /// The variables that a file's workers get.

@@ -17,4 +17,4 @@ pub use one_shot::OneShots;
 pub use pooled::{FileStatus, Status};
 pub use pooled::{Invocation, Pools, caps};
 pub use secrets::{named_itself, trouble_of_secret};
-pub use store::PoolStore;
+pub use store::{PoolStore, SharedStatus};

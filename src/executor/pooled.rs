@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::advice;
 use super::makers::{Makers, describe, environment_spec, rules};
 use super::secrets::{Unreadable, look_up};
-use super::store::{Current, Open, PoolKey, PoolLease, PoolStore};
+use super::store::{Current, Open, PoolKey, PoolLease, PoolStore, User};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
@@ -161,14 +161,22 @@ impl Pools {
         &self.makers.environments
     }
 
-    /// Finishes all calls, then stops the workers.
+    /// Finishes all calls, then stops the workers that nobody else uses or may use.
     pub fn close(&self) {
-        self.each(PoolLease::close);
+        self.each(|pool| {
+            if !pool.leave() {
+                pool.close();
+            }
+        });
     }
 
-    /// Answers all calls with `SHUTTING_DOWN` and kills the workers.
+    /// Answers all calls with `SHUTTING_DOWN` and kills the workers that nobody else uses or may use.
     pub fn end(&self) {
-        self.each(PoolLease::end);
+        self.each(|pool| {
+            if !pool.leave() {
+                pool.end();
+            }
+        });
     }
 
     /// Waits until closed or ended pools are empty. They stay registered so that they can still be ended.
@@ -215,13 +223,14 @@ impl Pools {
 
     fn start(&self, entry: &FileEntry) -> Current {
         let source = entry.file.source();
-        let effective = self.makers.identity(entry, &self.config);
+        let (effective, parts) = self.makers.identity(entry, &self.config).finish();
         let key = PoolKey { source, version: entry.version, effective };
+        let user = User { session: self.makers.session, describe: describe(entry, &self.registry) };
         let start = |describe| {
             let launcher = self.makers.launcher(entry, describe);
             Pool::start(entry.file.path.clone(), &rules(entry), launcher, Arc::clone(&self.store.broker))
         };
-        let pool = Arc::new(self.store.lease(key, describe(entry, &self.registry), start));
+        let pool = Arc::new(self.store.lease(key, parts, user, start));
         let config = as_json(&toml::Value::Table(entry.settings.config.value.clone()));
         let config = to_raw_value(&config).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }

@@ -1,16 +1,19 @@
 //! The pools of a process, keyed by identity: callers that would start the same workers share a pool.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
 
 use crate::discovery::SourceId;
-use crate::pool::{BrokerHandle, Pool};
+use crate::pool::{BrokerHandle, Pool, PoolStatus};
 use crate::registry::FileEntry;
 
 /// The identity that callers must have in common to share a pool.
@@ -25,20 +28,52 @@ pub struct PoolKey {
     pub effective: [u8; 32],
 }
 
-/// Hashes named parts; order and boundaries are part of the hash.
+/// What workers are made of, in named parts. Names, values, their order and boundaries are part of the hash.
 #[derive(Default)]
-pub(super) struct Identity(Sha256);
+pub(super) struct Identity {
+    whole: Sha256,
+    parts: Parts,
+}
+
+/// What may explain why two pools are not one.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// The name of each part, with a hash of its value.
+    named: Vec<(String, [u8; 32])>,
+    /// Whether one belongs to a single session.
+    pub is_of_one_session: bool,
+}
 
 impl Identity {
     pub fn add(&mut self, name: &str, value: impl AsRef<[u8]>) {
         for part in [name.as_bytes(), value.as_ref()] {
-            self.0.update((part.len() as u64).to_le_bytes());
-            self.0.update(part);
+            self.whole.update((part.len() as u64).to_le_bytes());
+            self.whole.update(part);
         }
+        self.parts.named.push((name.to_owned(), Sha256::digest(value).into()));
     }
 
-    pub fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
+    /// A part that no other session has.
+    pub fn add_of_session(&mut self, name: &str, session: u64) {
+        self.add(name, session.to_le_bytes());
+        self.parts.is_of_one_session = true;
+    }
+
+    pub fn finish(self) -> ([u8; 32], Parts) {
+        (self.whole.finalize().into(), self.parts)
+    }
+}
+
+impl Parts {
+    /// The names of the parts in which they differ.
+    fn differing(&self, other: &Self) -> Vec<String> {
+        let lacks = |one: &Self, part| !one.named.contains(part);
+        let own = self.named.iter().filter(|part| lacks(other, part));
+        let others = other.named.iter().filter(|part| lacks(self, part));
+        let mut names: Vec<String> = own.chain(others).map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 }
 
@@ -48,66 +83,162 @@ pub struct PoolStore {
     pub broker: Arc<BrokerHandle>,
     /// Locked only to look up or to add a pool.
     pools: Mutex<HashMap<PoolKey, Weak<SharedPool>>>,
+    /// Whether workers outlive their last user, until they are idle for their time.
+    outlives_users: bool,
 }
 
 /// A pool and its users.
 struct SharedPool {
     pool: Pool,
-    users: AtomicUsize,
-    /// Receivers of type descriptions. Locked only to add or to copy.
-    catalogues: Mutex<Vec<Describe>>,
-    /// The type descriptions of a worker, for receivers added later.
+    parts: Parts,
+    outlives_users: bool,
+    /// Locked only to add, to remove or to copy.
+    users: Mutex<Users>,
+    /// The type descriptions of a worker, for users added later.
     described: OnceLock<Box<RawValue>>,
+}
+
+#[derive(Default)]
+struct Users {
+    last: u64,
+    present: BTreeMap<u64, User>,
+}
+
+/// A workspace that uses a pool.
+pub(super) struct User {
+    /// The session that it belongs to, if each belongs to one.
+    pub session: Option<u64>,
+    /// Receives type descriptions.
+    pub describe: Describe,
 }
 
 /// Receives a worker's type descriptions as JSON text.
 pub(super) type Describe = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
+impl Users {
+    fn add(&mut self, user: User) -> u64 {
+        self.last += 1;
+        self.present.insert(self.last, user);
+        self.last
+    }
+}
+
 impl PoolStore {
     /// An empty store.
-    pub fn new(broker: Arc<BrokerHandle>) -> Arc<Self> {
-        Arc::new(Self { broker, pools: Mutex::default() })
+    pub fn new(broker: Arc<BrokerHandle>, outlives_users: bool) -> Arc<Self> {
+        Arc::new(Self { broker, pools: Mutex::default(), outlives_users })
     }
 
     /// The pool of a key, created if needed. `start` receives the callback for type descriptions.
-    pub(super) fn lease(&self, key: PoolKey, describe: Describe, start: impl FnOnce(Describe) -> Pool) -> PoolLease {
+    pub(super) fn lease(
+        &self,
+        key: PoolKey,
+        parts: Parts,
+        user: User,
+        start: impl FnOnce(Describe) -> Pool,
+    ) -> PoolLease {
         let mut pools = self.pools.lock();
         pools.retain(|_, pool| pool.strong_count() > 0);
         let is_usable = |shared: &Arc<SharedPool>| !shared.pool.is_closing() && !shared.pool.is_empty();
         if let Some(shared) = pools.get(&key).and_then(Weak::upgrade).filter(is_usable) {
-            shared.users.fetch_add(1, Ordering::AcqRel);
             if let Some(types) = shared.described.get() {
-                describe(types);
+                (user.describe)(types);
             }
-            shared.catalogues.lock().push(describe);
-            return PoolLease { shared, is_released: AtomicBool::new(false) };
+            let user = shared.users.lock().add(user);
+            return PoolLease { shared, user, is_released: AtomicBool::new(false) };
         }
+        let mut users = Users::default();
+        let user = users.add(user);
         let shared = Arc::new_cyclic(|shared: &Weak<SharedPool>| {
             let shared = shared.clone();
             let tell: Describe = Arc::new(move |types| {
                 let Some(shared) = shared.upgrade() else { return };
                 let _ = shared.described.set(types.to_owned());
-                for describe in shared.catalogues.lock().clone() {
+                let users: Vec<Describe> =
+                    shared.users.lock().present.values().map(|user| Arc::clone(&user.describe)).collect();
+                for describe in users {
                     describe(types);
                 }
             });
+            // What is one session's own ends with it.
+            let outlives_users = self.outlives_users && !parts.is_of_one_session;
             SharedPool {
                 pool: start(tell),
-                users: AtomicUsize::new(1),
-                catalogues: Mutex::new(vec![describe]),
+                parts,
+                outlives_users,
+                users: Mutex::new(users),
                 described: OnceLock::new(),
             }
         });
         pools.insert(key, Arc::downgrade(&shared));
-        PoolLease { shared, is_released: AtomicBool::new(false) }
+        PoolLease { shared, user, is_released: AtomicBool::new(false) }
     }
+
+    /// Ends every pool, also those without users, and waits until their workers are gone.
+    pub async fn end(&self) {
+        let all: Vec<Arc<SharedPool>> = self.pools.lock().values().filter_map(Weak::upgrade).collect();
+        for shared in &all {
+            shared.pool.end();
+        }
+        for shared in all {
+            shared.pool.emptied().await;
+        }
+    }
+
+    /// The status of every pool, with its users.
+    pub async fn shared(&self) -> Vec<SharedStatus> {
+        let known: Vec<(PoolKey, Arc<SharedPool>)> = {
+            let pools = self.pools.lock();
+            pools.iter().filter_map(|(key, pool)| Some((key.clone(), pool.upgrade()?))).collect()
+        };
+        let mut found = Vec::new();
+        for (key, shared) in &known {
+            let Some(pool) = shared.pool.status().await else { continue };
+            let mut sessions: Vec<u64> = shared.users.lock().present.values().filter_map(|user| user.session).collect();
+            sessions.sort_unstable();
+            sessions.dedup();
+            let others = known.iter().filter(|(other, _)| other.source == key.source && other != key);
+            let mut apart: Vec<String> = others
+                .flat_map(|(other, pool)| {
+                    if other.version == key.version {
+                        shared.parts.differing(&pool.parts)
+                    } else {
+                        vec!["version".to_owned()]
+                    }
+                })
+                .collect();
+            apart.sort();
+            apart.dedup();
+            found.push(SharedStatus { source: key.source.to_string(), sessions, apart, pool });
+        }
+        found.sort_by(|left, right| (&left.source, &left.sessions).cmp(&(&right.source, &right.sessions)));
+        found
+    }
+}
+
+/// A pool of a process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SharedStatus {
+    /// What it serves.
+    pub source: String,
+    /// The sessions that use it.
+    pub sessions: Vec<u64>,
+    /// In what it differs from other pools of the same source, which is why they are not one.
+    pub apart: Vec<String>,
+    /// Its status.
+    #[serde(flatten)]
+    pub pool: PoolStatus,
 }
 
 /// One workspace's use of a pool. The last user ends the pool.
 pub(super) struct PoolLease {
     shared: Arc<SharedPool>,
+    user: u64,
     is_released: AtomicBool,
 }
+
+/// How often a pool without users is looked at, whether its workers are gone.
+const LOOK: Duration = Duration::from_secs(30);
 
 impl PoolLease {
     /// Releases the pool. After the last user, its calls are finished and its workers stop.
@@ -124,31 +255,65 @@ impl PoolLease {
         }
     }
 
+    /// Releases the pool at the end of a workspace: its workers may stay for the next one. Whether they do.
+    pub fn leave(&self) -> bool {
+        let shared = &self.shared;
+        let Ok(runtime) = Handle::try_current() else { return false };
+        if !shared.outlives_users || shared.pool.is_closing() {
+            return false;
+        }
+        if self.is_last() {
+            runtime.spawn(close_when_unused(Arc::clone(shared)));
+        }
+        true
+    }
+
     /// Whether this lease is released.
     pub fn is_closing(&self) -> bool {
         self.is_released.load(Ordering::Acquire) || self.shared.pool.is_closing()
     }
 
-    /// Waits until a pool without users is empty.
+    /// Waits until a closed or ended pool without users is empty.
     pub async fn emptied(&self) {
-        if self.shared.users.load(Ordering::Acquire) == 0 {
+        if self.shared.pool.is_closing() && self.has_no_users() {
             self.shared.pool.emptied().await;
         }
     }
 
     /// Whether this user has nothing left to wait for.
     pub fn is_empty(&self) -> bool {
-        self.shared.pool.is_empty()
-            || self.is_released.load(Ordering::Acquire) && self.shared.users.load(Ordering::Acquire) > 0
+        self.shared.pool.is_empty() || self.is_released.load(Ordering::Acquire) && !self.has_no_users()
+    }
+
+    fn has_no_users(&self) -> bool {
+        self.shared.users.lock().present.is_empty()
     }
 
     /// Whether this was, or now is, the last user. A second release of one lease still counts, so that the user who
     /// closed a pool can end it.
     fn is_last(&self) -> bool {
-        if self.is_released.swap(true, Ordering::AcqRel) {
-            return self.shared.users.load(Ordering::Acquire) == 0;
+        self.is_released.store(true, Ordering::Release);
+        let mut users = self.shared.users.lock();
+        users.present.remove(&self.user);
+        users.present.is_empty()
+    }
+}
+
+/// Keeps a pool for later users until its workers have been idle for their time.
+async fn close_when_unused(shared: Arc<SharedPool>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let is_used = !shared.users.lock().present.is_empty();
+        if is_used || shared.pool.is_closing() {
+            return;
         }
-        self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1
+        let workers = shared.pool.status().await.map_or(0, |status| status.workers.len());
+        // Somebody may have come in the meantime.
+        let users = shared.users.lock();
+        if workers == 0 && users.present.is_empty() {
+            shared.pool.close();
+            return;
+        }
     }
 }
 
@@ -162,7 +327,9 @@ impl Deref for PoolLease {
 
 impl Drop for PoolLease {
     fn drop(&mut self) {
-        self.close();
+        if !self.is_released.load(Ordering::Acquire) && !self.leave() {
+            self.close();
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub async fn serve_connection(
 ) -> io::Result<()> {
     let outbox = Outbox::new(Box::new(output));
     let broken = outbox.broken();
-    let session = McpSession::new(service, outbox);
+    let session = McpSession::new(service, outbox, None);
     let ended = tokio::select! {
         ended = read(input, &session, || false) => ended,
         () = broken.notified() => Ok(()),
@@ -51,7 +51,12 @@ pub(super) async fn read(
     session: &Arc<McpSession>,
     is_gone: impl Fn() -> bool,
 ) -> io::Result<()> {
-    let mut lines = Lines::default();
+    // Of a process that was killed, if there was one.
+    let mut lines = Lines { bytes: session.restore(), ..Lines::default() };
+    lines.each(session);
+    if let Some(recorder) = session.recorder() {
+        recorder.processed(usize::MAX, &lines.bytes);
+    }
     loop {
         while session.outbox().waiting() > MAX_UNREAD_ANSWERS {
             tokio::select! {
@@ -63,9 +68,17 @@ pub(super) async fn read(
             }
         }
         lines.bytes.reserve(CHUNK);
-        let read = input.read_buf(&mut lines.bytes).await;
+        let read = match session.recorder() {
+            None => input.read_buf(&mut lines.bytes).await,
+            Some(recorder) => recorder.read(&mut input, &mut lines.bytes).await,
+        };
         match read {
-            Ok(1..) => lines.each(session),
+            Ok(count @ 1..) => {
+                lines.each(session);
+                if let Some(recorder) = session.recorder() {
+                    recorder.processed(count, &lines.bytes);
+                }
+            }
             // The last line may lack its newline.
             Ok(0) => {
                 lines.bytes.push(b'\n');

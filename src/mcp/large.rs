@@ -51,12 +51,12 @@ pub(super) fn send_stored(
 ) -> impl Future<Output = ()> + Send + 'static {
     let (rules, envelope, is_promised) = (form.rules, form.envelope, (form.is_promised)());
     async move {
-        let own = Arc::clone(&session);
+        let (own, request) = (Arc::clone(&session), id.clone());
         let made = on_thread_or_here(move || {
             let form = Form { rules, envelope, is_promised: &|| is_promised };
-            line(&id, &outcome, &form, &too_long, own.results())
+            line(&request, &outcome, &form, &too_long, own.results())
         });
-        session.outbox().send(&made.await);
+        session.reply(&id, &made.await);
     }
 }
 

@@ -5,6 +5,7 @@
 //! and one write.
 #![expect(deprecated, reason = "logging and sampling: later revisions drop them, clients in the field still use them")]
 
+mod answering;
 mod arguments;
 mod blocks;
 mod call;
@@ -17,10 +18,13 @@ mod message;
 mod notifier;
 mod offered;
 mod open_requests;
+mod params;
 mod polled;
 mod prompts;
 mod reading;
 mod resources;
+mod record;
+mod recorder;
 mod result;
 mod rounds;
 mod serve;
@@ -32,4 +36,6 @@ mod tools;
 mod watched;
 
 pub use connection::serve_connection;
-pub use serve::{Ended, serve};
+pub use record::Record;
+pub use serve::{Client, ClientView};
+pub use stdio::{Stdio, can_be_passed};

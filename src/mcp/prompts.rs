@@ -63,7 +63,7 @@ impl McpSession {
         let mut prompts: Vec<Prompt> = catalogue.ready_prompts().map(|prompt| described(prompt)).collect();
         prompts.sort_by(|left, right| left.name.cmp(&right.name));
         let listed = page("prompts", &prompts, params, self.service().config.mcp.max_result.0)?;
-        self.outbox().send(&message::result(id, Cacheable::new(rules, listed)));
+        self.reply(id, &message::result(id, Cacheable::new(rules, listed)));
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl McpSession {
         if let (Some(kind), Some(result)) = (result_type, result.as_object_mut()) {
             result.insert("resultType".to_owned(), kind.into());
         }
-        self.outbox().send(&message::result(id, result));
+        self.reply(id, &message::result(id, result));
         Ok(())
     }
 }

@@ -166,7 +166,7 @@ impl McpSession {
             Ok(message::result(id, Cacheable::new(rules, listed)))
         };
         let Some(offered) = config.mcp.resources.clone() else {
-            self.outbox().send(&line(id, resources, &params)?);
+            self.reply(id, &line(id, resources, &params)?);
             return Ok(());
         };
         let (session, own) = (Arc::clone(self), id.clone());
@@ -190,7 +190,7 @@ impl McpSession {
         let templates = catalogue.ready_resources().filter_map(|resource| described(resource, true));
         let templates: Vec<ResourceTemplate> = templates.map(|(uri, about)| template(uri, about)).collect();
         let listed = page("resourceTemplates", &templates, params, self.service().config.mcp.max_result.0)?;
-        self.outbox().send(&message::result(id, Cacheable::new(rules, listed)));
+        self.reply(id, &message::result(id, Cacheable::new(rules, listed)));
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl McpSession {
             None if files::is_one(&uri) => return self.read_file(id, rules, uri, most),
             None => return self.call_resource(id, rules, params),
         };
-        self.outbox().send(&line(id, rules, &[contents], &uri, most));
+        self.reply(id, &line(id, rules, &[contents], &uri, most));
         Ok(())
     }
 

@@ -243,7 +243,7 @@ impl McpSession {
                 Some(_) => handle.release(),
                 None => round.handle = Some(handle),
             }
-            self.outbox().send(&message::result(&id, &result));
+            self.reply(&id, &message::result(&id, &result));
         }
     }
 

@@ -1,16 +1,19 @@
-//! `hostler serve` on standard input and output: from the first byte to the last worker gone.
+//! One client of `hostler serve`: from its first byte to the last worker that only it used.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::connection::read;
+use super::record::Record;
+use super::recorder::Recorder;
 use super::session::McpSession;
-use super::stdio::{self, Stdio};
+use super::stdio::{Reader, Stdio};
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::{Outbox, Signals};
@@ -31,32 +34,87 @@ pub enum Ended {
     Signalled,
 }
 
-/// Serves one client until it is gone or a signal arrives. When this returns, every worker is gone. Fails if standard
-/// input or output cannot be opened.
-pub async fn serve(service: Arc<CallService>, signals: Signals) -> io::Result<Ended> {
-    let Stdio { input, output, input_fd } = stdio::open(&service.config.environment)?;
-    let outbox = Outbox::new(output);
-    let broken = outbox.broken();
-    let session = McpSession::new(Arc::clone(&service), outbox);
-    let ended = tokio::select! {
-        read = read(input, &session, || input_fd.as_ref().is_some_and(is_closed)) => {
-            if let Err(error) = read {
-                tracing::warn!(%error, "standard input cannot be read");
+/// A client whose requests can be served.
+pub struct Client {
+    session: Arc<McpSession>,
+    input: Stdin,
+    broken: Arc<Notify>,
+}
+
+struct Stdin {
+    stream: Reader,
+    fd: Option<OwnedFd>,
+}
+
+/// What is known of a client.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClientInfo {
+    /// Its name and version, once it has said them.
+    pub client: Option<String>,
+    /// Its calls without an outcome.
+    pub running: usize,
+}
+
+/// Tells what is known of a client, as long as it is served.
+pub struct ClientView(Weak<McpSession>);
+
+impl ClientView {
+    /// What is known now; `None` after the end.
+    pub fn info(&self) -> Option<ClientInfo> {
+        self.0.upgrade().map(|session| session.info())
+    }
+}
+
+impl Client {
+    /// A client on these streams. Nothing is read of it yet. With a record, another process may continue the session, or this
+    /// one continues another's.
+    pub fn new(service: Arc<CallService>, streams: Stdio, record: Option<Record>) -> Self {
+        let Stdio { input, output, input_fd } = streams;
+        let recorder = record.map(Recorder::new);
+        let outbox = Outbox::new(match &recorder {
+            Some(recorder) => recorder.output(output),
+            None => output,
+        });
+        let broken = outbox.broken();
+        let session = McpSession::new(service, outbox, recorder);
+        Self { session, input: Stdin { stream: input, fd: input_fd }, broken }
+    }
+
+    /// A view of it for reports.
+    pub fn view(&self) -> ClientView {
+        ClientView(Arc::downgrade(&self.session))
+    }
+
+    /// Serves it until it is gone or a signal arrives. When this returns, every worker is gone that no other client uses.
+    pub async fn serve(self, signals: Signals) -> Ended {
+        let Self { session, input, broken } = self;
+        let ended = tokio::select! {
+            read = read(input.stream, &session, || input.fd.as_ref().is_some_and(is_closed)) => {
+                if let Err(error) = read {
+                    tracing::warn!(%error, "standard input cannot be read");
+                }
+                Ended::ClientGone
             }
-            Ended::ClientGone
-        }
-        () = broken.notified() => {
-            tracing::info!("the client no longer reads its answers");
-            Ended::ClientGone
-        }
-        name = signals.first() => {
-            let limit = DRAIN.as_millis();
-            tracing::warn!("{name}: ending; running calls have {limit} ms, or until a second signal");
-            Ended::Signalled
-        }
-    };
+            () = broken.notified() => {
+                tracing::info!("the client no longer reads its answers");
+                Ended::ClientGone
+            }
+            name = signals.first() => {
+                let limit = DRAIN.as_millis();
+                tracing::warn!("{name}: ending; running calls have {limit} ms, or until a second signal");
+                Ended::Signalled
+            }
+        };
+        finish(&session, ended, &signals).await;
+        ended
+    }
+}
+
+/// Gives running calls a moment, then ends them, and the workers that no other client uses.
+async fn finish(session: &Arc<McpSession>, ended: Ended, signals: &Signals) {
     session.end_subscriptions();
     let is_drained = tokio::select! {
+        biased;
         drained = timeout(DRAIN, session.drained()) => drained.is_ok(),
         name = signals.second() => {
             tracing::warn!("{name}: the second signal; running calls end now");
@@ -70,18 +128,18 @@ pub async fn serve(service: Arc<CallService>, signals: Signals) -> io::Result<En
         let by = if ended == Ended::ClientGone { Canceller::ClientGone } else { Canceller::Shutdown };
         session.cancel_all(&Cancelled::by(by));
     }
-    service.pools.end();
+    let pools = &session.service().pools;
+    pools.end();
     let farewell = async {
-        service.pools.emptied().await;
+        pools.emptied().await;
         // Unfinished calls are answered, if the client reads.
         if !is_drained && timeout(LAST_WORDS, session.drained()).await.is_err() {
             tracing::warn!("the client left answers unread");
         }
     };
     if timeout(KILL, farewell).await.is_err() {
-        tracing::warn!("workers were still dying when hostler ended");
+        tracing::warn!("workers were still dying when serving ended");
     }
-    Ok(ended)
 }
 
 /// Whether the other end of a pipe or socket is closed, even if unread bytes remain.

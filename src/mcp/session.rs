@@ -4,36 +4,31 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
-use rmcp::model::{
-    ErrorCode, InitializeRequestParams, InitializeResult, LoggingLevel, RequestId, RequestMetaObject,
-    SubscriptionFilter,
-};
-use serde::Deserialize;
+use rmcp::model::{ErrorCode, InitializeRequestParams, InitializeResult, LoggingLevel, RequestId, RequestMetaObject};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::call::{self, CallParams, CallReply, LastTerms, Shape, Terms};
+use super::call::{self, LastTerms, Shape, Terms};
 use super::client::{McpClient, Requests};
-use super::large::{self, TooLong};
 use super::lifecycle::{self, Era, Rules};
 use super::message::{self, Incoming};
-use super::notifier::Notifier;
 use super::offered::Offered;
 use super::open_requests::{OpenRequests, Running};
+use super::params::{Cancel, Level, Listen, Meta, is_modern, read};
+use super::recorder::Recorder;
 use super::resources::ListParams;
-use super::result::{self, Form};
-use super::rounds::{self, Continuation, Rounds};
+use super::rounds::Rounds;
+use super::serve::ClientInfo;
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
+use super::tools;
 use super::tools::Listing;
 use super::watched::Subscribed;
-use super::{prompts, resources, tools};
-use crate::call::{CallRequest, CallService, Caller, ClientFeatures, Session};
+use crate::call::{CallService, Caller, ClientFeatures, Session};
 use crate::config::mcp::Envelope;
-use crate::config::tool::LargeResult;
-use crate::outcome::{Cancelled, Canceller, Outcome};
+use crate::outcome::{Cancelled, Canceller};
 use crate::process::Outbox;
 use crate::registry::{Catalogue, RoleKind};
 
@@ -61,6 +56,8 @@ pub(super) struct McpSession {
     offered: Mutex<Offered>,
     /// Results that were too large for their answers.
     results: StoredResults,
+    /// Records the session, if another process may continue it.
+    recorder: Option<Recorder>,
     /// Whether the session is over.
     over: watch::Sender<bool>,
 }
@@ -97,7 +94,7 @@ pub(super) const LISTS: [RoleKind; 3] = [RoleKind::Tool, RoleKind::Resource, Rol
 pub(super) type Refused = ErrorData;
 
 impl McpSession {
-    pub fn new(service: Arc<CallService>, outbox: Outbox) -> Arc<Self> {
+    pub fn new(service: Arc<CallService>, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
         let announcements = LISTS.map(|list| Mutex::new(service.registry.announcements(list)));
         let results = StoredResults::new(&service.config.environment);
         let session = Session::open(service);
@@ -114,6 +111,7 @@ impl McpSession {
             tasks: Mutex::default(),
             listed: announcements,
             results,
+            recorder,
             over: watch::Sender::new(false),
             session,
         })
@@ -152,6 +150,21 @@ impl McpSession {
         &self.running
     }
 
+    /// What applies to a call with this metadata.
+    pub fn terms(&self, meta: RequestMetaObject) -> Result<Terms, Refused> {
+        self.state.lock().terms(&self.own, meta)
+    }
+
+    /// The session as calls know it.
+    pub fn call_session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Open subscriptions, and answers that are being made.
+    pub fn tasks(&self) -> &Mutex<JoinSet<()>> {
+        &self.tasks
+    }
+
     /// The session's stored results.
     pub fn results(&self) -> &StoredResults {
         &self.results
@@ -172,12 +185,51 @@ impl McpSession {
         service.registry.catalogue()
     }
 
+    /// Answers a request.
+    pub fn reply(&self, id: &RequestId, line: &[u8]) {
+        self.reply_by(id, line, Outbox::send);
+    }
+
+    /// Answers a request at once: probably nothing else follows.
+    pub fn reply_now(&self, id: &RequestId, line: &[u8]) {
+        self.reply_by(id, line, Outbox::send_now);
+    }
+
+    fn reply_by(&self, id: &RequestId, line: &[u8], send: impl Fn(&Outbox, &[u8])) {
+        match &self.recorder {
+            None => send(&self.outbox, line),
+            Some(recorder) if recorder.is_awaited(id) => {
+                send(&self.outbox, line);
+                recorder.answered(id, &self.outbox);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Records the session, if somebody may continue it.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// How the session began.
+    pub fn era(&self) -> Era {
+        self.state.lock().era.clone()
+    }
+
+    /// The session's number.
+    pub fn id(&self) -> u64 {
+        self.session.id().0
+    }
+
     /// Processes a line.
     pub fn take(self: &Arc<Self>, line: &[u8]) {
         match message::parse(line) {
             Incoming::Request { id, method, params } => {
+                if let Some(recorder) = &self.recorder {
+                    recorder.begin(&id, &method, line);
+                }
                 if let Err(error) = self.request(&id, &method, params, line) {
-                    self.outbox.send(&message::error(&id, &error));
+                    self.reply(&id, &message::error(&id, &error));
                 }
             }
             Incoming::Notification { method, params } => self.notified(&method, params),
@@ -203,12 +255,12 @@ impl McpSession {
             "prompts/get" => return self.get_prompt(id, read(method, params, line)?),
             "initialize" if !is_modern(method, params, line)? => {
                 let result = self.initialize(read(method, params, line)?);
-                self.outbox.send(&message::result(id, result));
+                self.reply(id, &message::result(id, result));
                 return Ok(());
             }
             // Allowed before a session is open.
             "ping" if !matches!(self.state.lock().era, Era::Inline) => {
-                self.outbox.send_now(&message::result(id, json!({})));
+                self.reply_now(id, &message::result(id, json!({})));
                 return Ok(());
             }
             _ => {}
@@ -216,7 +268,7 @@ impl McpSession {
         let Meta { meta } = read(method, params, line)?;
         let rules = self.state.lock().era.admit(method, &meta)?;
         match (method, rules) {
-            ("server/discover", _) => self.outbox.send(&message::result(id, lifecycle::discover(self.about()))),
+            ("server/discover", _) => self.reply(id, &message::result(id, lifecycle::discover(self.about()))),
             ("tools/list", _) => self.list(id, rules, &read(method, params, line)?),
             ("resources/list", _) => self.list_resources(id, rules, read(method, params, line)?)?,
             ("resources/templates/list", _) => self.list_templates(id, rules, &read(method, params, line)?)?,
@@ -229,7 +281,7 @@ impl McpSession {
                 let mut state = self.state.lock();
                 (state.level, state.last) = (Some(level), LastTerms::default());
                 drop(state);
-                self.outbox.send(&message::result(id, json!({})));
+                self.reply(id, &message::result(id, json!({})));
             }
             ("subscriptions/listen", Rules::Modern) => {
                 let Listen { notifications } = read(method, params, line)?;
@@ -260,7 +312,7 @@ impl McpSession {
     fn list(&self, id: &RequestId, rules: Rules, params: &ListParams) {
         let most = self.service().config.mcp.max_result.0;
         let listing = Listing { rules, envelope: self.has_envelope(), cursor: params.cursor.as_deref(), most };
-        self.outbox.send(&tools::line(id, &self.catalogue_for(RoleKind::Tool), &listing));
+        self.reply(id, &tools::line(id, &self.catalogue_for(RoleKind::Tool), &listing));
     }
 
     /// The rules for a request with this metadata.
@@ -268,148 +320,16 @@ impl McpSession {
         self.state.lock().terms(&self.own, meta.clone()).map(|terms| terms.rules)
     }
 
-    /// Starts a call, which is answered in this shape.
-    pub fn call(self: &Arc<Self>, id: &RequestId, params: CallParams, shape: Shape) -> Result<(), Refused> {
-        let CallParams { name, arguments, responses, state, meta } = params;
-        let (key, progress) = (call::key(&meta), meta.get_progress_token());
-        let Terms { rules, caller, client, level } = self.state.lock().terms(&self.own, meta)?;
-        let responses = responses.filter(|_| rules == Rules::Modern);
-        responses.as_ref().map_or(Ok(()), rounds::check)?;
-        let number = self.running.lock().accept(id)?;
-        let notifier = Notifier::new(self.outbox.clone(), progress, level, &name);
-        let role = shape.role();
-        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
-        if let Some(state) = state.filter(|_| rules == Rules::Modern) {
-            let given = arguments.unwrap_or_default();
-            let (tool, arguments) = match self.service().prepared(role, &name, given.clone()) {
-                Ok((tool, arguments)) => (tool, serde_json::from_str(arguments.get()).unwrap_or_default()),
-                Err(_) => (name, serde_json::Value::Object(given)),
-            };
-            let request = Continuation { tool, arguments };
-            let continued = self.continue_call(&request, &state, responses.unwrap_or_default(), reply);
-            return continued.inspect_err(|_| {
-                self.running.lock().remove(id, number);
-            });
-        }
-        // Every field is named: the defaults would allocate.
-        let request = CallRequest {
-            tool: name,
-            arguments: arguments.unwrap_or_default(),
-            timeout: None,
-            caller,
-            key,
-            role,
-            listener: Arc::new(reply),
-            client,
-            at_most: None,
-            chain: Vec::new(),
-            outer: None,
-        };
-        let handle = self.session.start(request);
-        if rules == Rules::Modern {
-            self.begun(&handle, responses);
-        }
-        self.running.lock().set(id, number, Running::Call(handle));
-        Ok(())
-    }
-
-    /// Answers a call, unless the client cancelled it.
-    pub fn answer(self: &Arc<Self>, id: &RequestId, number: u64, outcome: &Arc<Outcome>, rules: Rules, shape: &Shape) {
-        let (is_wanted, is_last) = {
-            let mut running = self.running.lock();
-            (running.remove(id, number), running.is_empty())
-        };
-        if !is_wanted {
-            return;
-        }
-        let most = self.service().config.mcp.max_result.0;
-        let line = match shape {
-            Shape::Tool => match self.answer_line((id, number), outcome, rules, most) {
-                Some(line) => line,
-                None => return,
-            },
-            Shape::Resource(shape) => resources::answer(id, outcome, rules, shape, most),
-            Shape::Prompt { description } => prompts::answer(id, outcome, rules, description.as_deref(), most),
-        };
-        // While other calls run, answers are likely to be written together.
-        if is_last { self.outbox.send_now(&line) } else { self.outbox.send(&line) }
-    }
-
-    /// The answer to `tools/call`; `None` if a thread makes and sends it, because much of it is stored.
-    fn answer_line(
-        self: &Arc<Self>,
-        (id, number): (&RequestId, u64),
-        outcome: &Arc<Outcome>,
-        rules: Rules,
-        most: usize,
-    ) -> Option<Vec<u8>> {
-        let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
-        let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
-        let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
-        let large = || tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
-        let mut length = None;
-        if !large::is_too_long(outcome, most) || large() == LargeResult::Error {
-            let line = result::line(id, outcome, &outcome.metadata, &form);
-            if line.len() <= most {
-                return Some(line);
-            }
-            length = Some(line.len());
-        }
-        let too_long = TooLong { length, most, large: large() };
-        if too_long.large == LargeResult::Link && outcome.ended.is_ok() {
-            let answer = large::send_stored(Arc::clone(self), id.clone(), Arc::clone(outcome), &form, too_long);
-            self.spawn(id, number, answer);
-            return None;
-        }
-        Some(large::line(id, outcome, &form, &too_long, &self.results))
-    }
-
-    /// Whether a request has neither been answered nor cancelled.
-    pub fn is_wanted(&self, id: &RequestId, number: u64) -> bool {
-        self.running.lock().has(id, number)
-    }
-
-    fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) -> Result<(), Refused> {
-        let number = self.running.lock().accept(id)?;
-        let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
-        self.spawn(id, number, listen);
-        Ok(())
-    }
-
-    /// Answers a request with a line that takes a while, unless the client cancels it.
-    pub fn answer_later(
-        self: &Arc<Self>,
-        id: &RequestId,
-        line: impl Future<Output = Result<Vec<u8>, Refused>> + Send + 'static,
-    ) -> Result<(), Refused> {
-        let number = self.running.lock().accept(id)?;
-        let (session, own) = (Arc::clone(self), id.clone());
-        let answer = async move {
-            let line = line.await.unwrap_or_else(|error| message::error(&own, &error));
-            if session.running.lock().remove(&own, number) {
-                session.outbox.send(&line);
-            }
-        };
-        self.spawn(id, number, answer);
-        Ok(())
-    }
-
-    fn spawn(&self, id: &RequestId, number: u64, task: impl Future<Output = ()> + Send + 'static) {
-        let running = {
-            let mut open = self.tasks.lock();
-            // Cancelled ones would stay in the set until the session ends.
-            while open.try_join_next().is_some() {}
-            open.spawn(task)
-        };
-        self.running.lock().set(id, number, Running::Task(running));
-    }
-
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         if method != "notifications/cancelled" {
             return;
         }
         let Ok(Cancel { request_id, reason }) = message::params(params) else { return };
-        match self.running.lock().cancel(&request_id) {
+        let cancelled = self.running.lock().cancel(&request_id);
+        if let (Some(recorder), Some(_)) = (&self.recorder, &cancelled) {
+            recorder.answered(&request_id, &self.outbox);
+        }
+        match cancelled {
             Some(Running::Call(handle)) => handle.cancel(Cancelled { by: Canceller::Client, reason }),
             Some(Running::Task(task)) => task.abort(),
             Some(Running::Accepted) | None => {}
@@ -421,7 +341,12 @@ impl McpSession {
         lifecycle::about(&self.service().config.mcp)
     }
 
-    fn has_envelope(&self) -> bool {
+    /// What is known of the client.
+    pub fn info(&self) -> ClientInfo {
+        ClientInfo { client: self.state.lock().caller.client.clone(), running: self.session.running() }
+    }
+
+    pub fn has_envelope(&self) -> bool {
         self.service().config.mcp.envelope == Envelope::ToolSuccess
     }
 
@@ -442,58 +367,4 @@ impl McpSession {
     pub fn cancel_all(&self, why: &Cancelled) {
         self.session.cancel_all(why);
     }
-}
-
-/// Whether the metadata of a request names a revision without a handshake.
-fn is_modern(method: &str, params: Option<&RawValue>, line: &[u8]) -> Result<bool, Refused> {
-    let Meta { meta } = read(method, params, line)?;
-    Ok(meta.protocol_version().is_some_and(|version| !version.has_initialize()))
-}
-
-#[derive(Deserialize)]
-struct Meta {
-    #[serde(rename = "_meta", default, deserialize_with = "call::or_default")]
-    meta: RequestMetaObject,
-}
-
-#[derive(Deserialize)]
-struct Level {
-    level: LoggingLevel,
-}
-
-#[derive(Deserialize)]
-struct Listen {
-    notifications: SubscriptionFilter,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Cancel {
-    request_id: RequestId,
-    #[serde(default)]
-    reason: Option<String>,
-}
-
-/// The parameters of a request, or an error: invalid JSON, or the wrong shape.
-fn read<'a, T: Deserialize<'a>>(method: &str, params: Option<&'a RawValue>, line: &[u8]) -> Result<T, Refused> {
-    message::params(params).map_err(|error| {
-        if crate::call::is_too_deep(&error) {
-            return ErrorData::parse_error(message::too_deep(line), None);
-        }
-        if error.is_syntax() || error.is_eof() {
-            let text =
-                format!("this message is not valid JSON: {error}; use whole characters and numbers that fit a double");
-            return ErrorData::parse_error(text, None);
-        }
-        let shape = match method {
-            "tools/call" => "{\"name\": string, \"arguments\"?: object, \"_meta\"?: object}",
-            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => "{\"cursor\"?: string}",
-            "resources/read" => "{\"uri\": string}",
-            "prompts/get" => "{\"name\": string, \"arguments\"?: {name: string}}",
-            "completion/complete" => "{\"ref\": {\"type\": \"ref/prompt\", \"name\"} or {\"type\": \"ref/resource\", \"uri\"}, \"argument\": {\"name\", \"value\"}}",
-            "logging/setLevel" => "{\"level\": \"debug\", \"info\", \"warning\", \"error\" …}",
-            _ => return ErrorData::invalid_params(format!("the params of {method} do not fit: {error}"), None),
-        };
-        ErrorData::invalid_params(format!("the params of {method} must be {shape}"), None)
-    })
 }

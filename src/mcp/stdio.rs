@@ -1,9 +1,11 @@
-//! Standard input and output, without blocking threads where possible.
+//! Standard input and output, hostler's own or those of an attached process, without blocking threads where possible.
 //!
 //! Python clients use pipes, Node clients sockets; hostler's end of both stops blocking. Files, terminals and pipes of
 //! another user keep their mode, and are read and written when that does not block.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags, fstat};
@@ -19,14 +21,14 @@ use crate::config::Environment;
 use crate::process::Writer;
 
 /// Any stream that can be read.
-type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Both streams.
-pub(super) struct Stdio {
-    pub input: Reader,
-    pub output: Writer,
+/// Both streams of a client.
+pub struct Stdio {
+    pub(super) input: Reader,
+    pub(super) output: Writer,
     /// A separate descriptor for standard input, to check whether the client is there.
-    pub input_fd: Option<OwnedFd>,
+    pub(super) input_fd: Option<OwnedFd>,
 }
 
 /// The kind of a stream.
@@ -50,20 +52,33 @@ fn kind(fd: BorrowedFd<'_>) -> Kind {
     }
 }
 
-/// Opens both streams.
-pub(super) fn open(environment: &Environment) -> io::Result<Stdio> {
-    let (stdin, stdout) = (io::stdin(), io::stdout());
-    let input_fd = stdin.as_fd().try_clone_to_owned().ok();
-    if environment.text(FORCED) == Some("blocking") {
-        return Ok(Stdio { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), input_fd });
+/// Whether a stream can be passed to another process: pipes and Unix sockets share nothing with other processes but their bytes.
+pub fn can_be_passed(fd: BorrowedFd<'_>) -> bool {
+    !matches!(kind(fd), Kind::Other)
+}
+
+impl Stdio {
+    /// This process's standard input and output.
+    pub fn open(environment: &Environment) -> io::Result<Self> {
+        let (stdin, stdout) = (io::stdin(), io::stdout());
+        if environment.text(FORCED) == Some("blocking") {
+            let input_fd = stdin.as_fd().try_clone_to_owned().ok();
+            return Ok(Self { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), input_fd });
+        }
+        Self::of(stdin.as_fd(), stdout.as_fd())
     }
-    Ok(Stdio { input: open_input(stdin.as_fd())?, output: open_output(stdout.as_fd())?, input_fd })
+
+    /// These streams. They are duplicated.
+    pub fn of(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
+        let input_fd = input.try_clone_to_owned().ok();
+        Ok(Self { input: open_input(input)?, output: open_output(output)?, input_fd })
+    }
 }
 
 fn open_input(fd: BorrowedFd<'_>) -> io::Result<Reader> {
     match kind(fd) {
         Kind::Pipe => {
-            if let Ok(own) = reopen(fd, "0", OFlags::RDONLY) {
+            if let Ok(own) = reopen(fd, OFlags::RDONLY) {
                 return Ok(Box::new(pipe::Receiver::from_owned_fd(own)?));
             }
         }
@@ -76,7 +91,7 @@ fn open_input(fd: BorrowedFd<'_>) -> io::Result<Reader> {
 fn open_output(fd: BorrowedFd<'_>) -> io::Result<Writer> {
     match kind(fd) {
         Kind::Pipe => {
-            if let Ok(own) = reopen(fd, "1", OFlags::WRONLY) {
+            if let Ok(own) = reopen(fd, OFlags::WRONLY) {
                 return Ok(Box::new(pipe::Sender::from_owned_fd(own)?));
             }
         }
@@ -89,13 +104,13 @@ fn open_output(fd: BorrowedFd<'_>) -> io::Result<Writer> {
 /// Opens the pipe again: the non-blocking mode of the original would affect every process that shares it. A pipe of
 /// another user cannot be opened again.
 #[cfg(target_os = "linux")]
-fn reopen(_: BorrowedFd<'_>, number: &str, access: OFlags) -> io::Result<OwnedFd> {
-    let path = format!("/proc/self/fd/{number}");
+fn reopen(fd: BorrowedFd<'_>, access: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     Ok(open_path(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn reopen(fd: BorrowedFd<'_>, _: &str, _: OFlags) -> io::Result<OwnedFd> {
+fn reopen(fd: BorrowedFd<'_>, _: OFlags) -> io::Result<OwnedFd> {
     fd.try_clone_to_owned()
 }
 

@@ -117,7 +117,7 @@ pub(super) async fn listen(session: Arc<McpSession>, id: RequestId, requested: S
         }
     }
     let meta = json!({ID_KEY: id, "io.modelcontextprotocol/serverInfo": session.about().server_info});
-    outbox.send(&message::result(&id, json!({"resultType": "complete", "_meta": meta})));
+    session.reply(&id, &message::result(&id, json!({"resultType": "complete", "_meta": meta})));
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl McpSession {
         subscribed.stamps.remove(&params.uri);
         subscribed.pending.retain(|_, uri| *uri != params.uri);
         drop(subscribed);
-        self.outbox().send(&message::result(id, json!({})));
+        self.reply(id, &message::result(id, json!({})));
     }
 
     /// The state of resources, by address.

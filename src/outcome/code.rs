@@ -42,11 +42,13 @@ pub enum Code {
     ShuttingDown,
     /// A failure of hostler or of the machine.
     SystemError,
+    /// hostler was killed while the call ran, so it is not known what the call did.
+    OutcomeUnknown,
 }
 
 /// In the order of the variants: a code, its word in envelopes, the exit status of `hostler call`, and whether the same call may
 /// succeed when retried unchanged. Programs rely on all three.
-const TABLE: [(Code, &str, u8, bool); 18] = [
+const TABLE: [(Code, &str, u8, bool); 19] = [
     (Code::ToolNotFound, "TOOL_NOT_FOUND", 3, false),
     (Code::InvalidParams, "INVALID_PARAMS", 2, false),
     (Code::PermissionDenied, "PERMISSION_DENIED", 4, false),
@@ -65,6 +67,7 @@ const TABLE: [(Code, &str, u8, bool); 18] = [
     (Code::MissingCredentials, "MISSING_CREDENTIALS", 1, false),
     (Code::ShuttingDown, "SHUTTING_DOWN", 130, true),
     (Code::SystemError, "SYSTEM_ERROR", 70, false),
+    (Code::OutcomeUnknown, "OUTCOME_UNKNOWN", 1, false),
 ];
 
 /// An unknown code, from a newer hostler, reads as [`Code::SystemError`]; the message stays.
@@ -129,6 +132,7 @@ mod tests {
             ("MISSING_CREDENTIALS", 1, false),
             ("SHUTTING_DOWN", 130, true),
             ("SYSTEM_ERROR", 70, false),
+            ("OUTCOME_UNKNOWN", 1, false),
         ];
         let found = TABLE.map(|(code, ..)| (code.word(), code.exit_status(), code.retryable()));
         assert_eq!(found, promised);

@@ -22,7 +22,7 @@ pub struct BrokerHandle {
 }
 
 /// The use of the shared resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// Running calls.
     pub running: usize,

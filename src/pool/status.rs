@@ -1,9 +1,10 @@
 //! The actor's reports: decisions to the log, status to callers.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::actor::{Actor, WorkerProcess};
@@ -25,7 +26,7 @@ impl Actor {
         let running = self.machine.begun(view.worker).filter_map(|call| self.calls.get(&call));
         let running: Vec<&str> = running.map(|open| open.job.function.as_str()).collect();
         WorkerStatus {
-            state: view.state.word(),
+            state: view.state.word().into(),
             pid,
             uptime_s: view.uptime.as_secs(),
             calls: view.calls,
@@ -126,7 +127,7 @@ impl WorkerProcess {
 const RECENT: usize = 256;
 
 /// The status of a pool.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PoolStatus {
     /// Its workers, oldest first.
     pub workers: Vec<WorkerStatus>,
@@ -147,10 +148,10 @@ pub struct PoolStatus {
 }
 
 /// The status of one worker.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// `starting`, `idle`, `busy`, `draining` or `leaving`.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// The process id of its interpreter, once it has said hello.
     pub pid: Option<u32>,
     /// Seconds since its hello.
@@ -168,14 +169,14 @@ pub struct WorkerStatus {
 }
 
 /// How a worker exited.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastExit {
     /// Its process id.
     pub pid: u32,
     /// Its exit code or signal.
     pub how: String,
     /// Why hostler stopped it; `None` if it died by itself.
-    pub why: Option<&'static str>,
+    pub why: Option<Cow<'static, str>>,
     /// Seconds since then.
     pub ago_s: u64,
 }
@@ -201,7 +202,7 @@ impl Tally {
     }
 
     pub fn exited(&mut self, pid: u32, how: String, why: Option<&'static str>) {
-        self.last_exit = Some((LastExit { pid, how, why, ago_s: 0 }, Instant::now()));
+        self.last_exit = Some((LastExit { pid, how, why: why.map(Cow::Borrowed), ago_s: 0 }, Instant::now()));
     }
 
     pub fn status(&self, workers: Vec<WorkerStatus>, waiting: usize, resting: Option<String>) -> PoolStatus {

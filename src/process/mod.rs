@@ -5,6 +5,8 @@
 
 mod cgroup;
 mod child;
+mod confinement;
+mod detached;
 mod domain;
 mod env_filter;
 mod exit;
@@ -18,12 +20,15 @@ mod outbox;
 mod once;
 mod process_tree;
 mod run;
+mod shared_memory;
 mod signals;
 mod sweep;
 mod table;
 mod trim;
 
 pub use child::{Child, Tracked};
+pub use confinement::{differs_from, is_below_us, is_marked, own_confinement};
+pub use detached::{detach, start_detached};
 pub use domain::is_supported as has_domains;
 pub use env_filter::EnvFilter;
 pub use exit::{Exit, PipeEnd};
@@ -35,7 +40,8 @@ pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use outbox::{Outbox, Writer};
 pub use process_tree::reap_orphans;
 pub use run::{Finished, last_word, run, shell_word};
-pub use signals::{Signals, survive_notices};
+pub use shared_memory::SharedMemory;
+pub use signals::{SignalRelay, Signals, signal_name, survive_notices};
 pub use sweep::sweep;
-pub use table::{processor_time, resident};
-pub use trim::keep_trimmed;
+pub use table::{processor_time, resident, resident_alone};
+pub use trim::{keep_trimmed, release_text};

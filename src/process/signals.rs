@@ -97,6 +97,12 @@ impl Signals {
         Ok(Self { asked })
     }
 
+    /// Requests that another process received and passed on.
+    pub fn relayed() -> (SignalRelay, Self) {
+        let (sender, asked) = watch::channel(Asked::default());
+        (SignalRelay(Arc::new(sender)), Self { asked })
+    }
+
     /// Waits for the first request; returns the signal's name.
     pub async fn first(&self) -> String {
         self.times(1).await
@@ -109,12 +115,34 @@ impl Signals {
 
     async fn times(&self, times: u32) -> String {
         let mut asked = self.asked.clone();
-        match asked.wait_for(|asked| asked.times >= times).await {
-            Ok(asked) => asked.last.clone(),
+        let name = asked.wait_for(|asked| asked.times >= times).await.map(|asked| asked.last.clone());
+        match name {
+            Ok(name) => name,
             // The counting task has ended, so no request will follow.
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// Passes requests on to whoever waits for its [`Signals`].
+#[derive(Debug, Clone)]
+pub struct SignalRelay(Arc<watch::Sender<Asked>>);
+
+impl SignalRelay {
+    /// A termination request.
+    pub fn end(&self, why: impl Into<String>) {
+        self.0.send_modify(|asked| *asked = Asked { times: asked.times + 1, last: why.into() });
+    }
+
+    /// A request that leaves no time to running calls.
+    pub fn end_now(&self, why: impl Into<String>) {
+        self.0.send_modify(|asked| *asked = Asked { times: asked.times.max(1) + 1, last: why.into() });
+    }
+}
+
+/// The name of a signal.
+pub fn signal_name(number: i32) -> String {
+    exit::Exit::Signal(number).to_string()
 }
 
 #[cfg(test)]

@@ -222,8 +222,15 @@ pub fn resident(_: u32) -> Option<usize> {
     None
 }
 
+/// Its resident memory without its descendants'.
+#[cfg(not(target_os = "linux"))]
+pub fn resident_alone(_: u32) -> Option<usize> {
+    None
+}
+
+/// The same without its descendants.
 #[cfg(target_os = "linux")]
-fn resident_alone(pid: u32) -> Option<usize> {
+pub fn resident_alone(pid: u32) -> Option<usize> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: usize = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size())

@@ -33,6 +33,11 @@ pub async fn keep_trimmed<F: Future<Output = ()>>(active: impl Fn() -> F) {
     }
 }
 
+/// Releases the pages of this process's files: for a process with one thread that waits from here on.
+pub fn release_text() {
+    release(&Which::All);
+}
+
 /// The resident file pages that calls need anyway, in bytes: measured at the first look after a release.
 struct Usual(Option<usize>);
 

@@ -4,10 +4,14 @@
 //! catalogue. A runtime has any number of workspaces; their sessions share a worker only if both would start an
 //! identical one (`executor::PoolKey`).
 
+mod sessions;
 mod workspace;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+pub use sessions::{OpenSession, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
 use crate::config::Config;
@@ -17,11 +21,41 @@ use crate::pool::BrokerHandle;
 /// The workers of a process, and the limits on all of them together.
 pub struct Runtime {
     pub(crate) pools: Arc<PoolStore>,
+    pub(crate) sessions: Arc<Sessions>,
+    /// The last number that was given, if every workspace belongs to one session.
+    last_session: Option<AtomicU64>,
 }
 
 impl Runtime {
     /// A runtime with the `[limits]` of this configuration; those of its workspaces are ignored.
     pub fn new(config: &Config) -> Arc<Self> {
-        Arc::new(Self { pools: PoolStore::new(Arc::new(BrokerHandle::new(caps(config)))) })
+        Self::with(config, None)
+    }
+
+    /// A runtime for clients of one person: each workspace belongs to one session, whose secrets no other one's worker gets, and
+    /// workers outlive the sessions that started them.
+    pub(crate) fn shared(config: &Config) -> Arc<Self> {
+        Self::with(config, Some(AtomicU64::default()))
+    }
+
+    fn with(config: &Config, last_session: Option<AtomicU64>) -> Arc<Self> {
+        let broker = Arc::new(BrokerHandle::new(caps(config)));
+        let pools = PoolStore::new(broker, last_session.is_some());
+        Arc::new(Self { pools, sessions: Arc::default(), last_session })
+    }
+
+    /// Waits until some call of some session ends.
+    pub(crate) async fn next_end(self: Arc<Self>) {
+        self.sessions.next_end().await;
+    }
+
+    /// Kills every worker, and waits for that at most this long.
+    pub(crate) async fn end(&self, limit: Duration) {
+        let _ = tokio::time::timeout(limit, self.pools.end()).await;
+    }
+
+    /// The number of the session that a new workspace belongs to.
+    pub(crate) fn next_session(&self) -> Option<u64> {
+        self.last_session.as_ref().map(|last| last.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }

@@ -33,6 +33,8 @@ pub struct Workspace {
     pub config: Arc<Config>,
     /// Accepts calls.
     pub calls: Arc<CallService>,
+    /// The session that it belongs to, in a runtime where each belongs to one.
+    pub session: Option<u64>,
     runtime: Arc<Runtime>,
 }
 
@@ -62,14 +64,21 @@ impl Workspace {
         let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
         let (env_filter, directory) = (registry.env_filter.clone(), own_directory(&config));
-        let makers =
-            Makers { environments, shims, sources, env_filter: env_filter.clone(), directory: directory.clone() };
+        let session = runtime.next_session();
+        let makers = Makers {
+            environments,
+            shims,
+            sources,
+            env_filter: env_filter.clone(),
+            directory: directory.clone(),
+            session,
+        };
         let broker = Arc::clone(&runtime.pools.broker);
         let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), env_filter.clone(), directory);
         let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, env_filter);
         let calls = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins, layers);
-        Self { config, calls, runtime }
+        Self { config, calls, session, runtime }
     }
 
     /// The runtime that it shares with other workspaces.
@@ -129,6 +138,16 @@ impl Workspace {
             good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
         };
         Watching::start(&self.calls.registry, Box::new(keep))
+    }
+
+    /// What is wrong with the tools folders and with tables of the configuration.
+    pub fn warnings(&self) -> Vec<String> {
+        let catalogue = self.calls.registry.catalogue();
+        let folders = catalogue.problems.iter();
+        let folders = folders
+            .map(|problem| format!("{}: {}", problem.folder.display(), problem.describe(&self.config.tools.origin)));
+        let tables = self.unmatched_settings().into_iter().map(|(place, warning)| format!("{place}: {warning}"));
+        folders.chain(tables).collect()
     }
 
     /// Tables of the configuration that match no tool.

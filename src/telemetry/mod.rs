@@ -1,8 +1,12 @@
 //! Logs. They always go to standard error: standard output belongs to answers and protocols. A thread of its own writes them, so
 //! that a slow reader blocks no caller.
 
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::mem;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -62,6 +66,31 @@ fn quiet(filter: EnvFilter) -> EnvFilter {
 /// The most bytes that are buffered. Further lines are dropped and counted.
 const MOST: usize = 1 << 20;
 
+/// The most bytes of a log in a file before it begins anew; the one before is kept beside it.
+const LARGEST_LOG: u64 = 1 << 20;
+
+/// The file that standard error goes to, if it is to be kept small.
+static LOG_FILE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Keeps the file that standard error goes to small.
+pub fn keep_small(log: &Path) {
+    let _ = LOG_FILE.set(log.to_owned());
+    begin_anew_if_large();
+}
+
+/// Puts a large log aside and goes on in a new one. Where that fails, the log grows.
+fn begin_anew_if_large() {
+    let Some(log) = LOG_FILE.get() else { return };
+    let is_large =
+        rustix::fs::fstat(rustix::stdio::stderr()).is_ok_and(|stat| stat.st_size.cast_unsigned() > LARGEST_LOG);
+    if !is_large || std::fs::rename(log, log.with_extension("log.old")).is_err() {
+        return;
+    }
+    if let Ok(file) = OpenOptions::new().create(true).append(true).mode(0o600).open(log) {
+        let _ = rustix::stdio::dup2_stderr(&file);
+    }
+}
+
 /// The buffer of the writing thread.
 static STDERR: StderrWriter = StderrWriter::new();
 /// Whether the thread runs.
@@ -92,6 +121,7 @@ fn start_thread() {
     let started = thread.spawn(|| {
         loop {
             write(&STDERR.next());
+            begin_anew_if_large();
         }
     });
     HAS_THREAD.store(started.is_ok(), Ordering::Relaxed);

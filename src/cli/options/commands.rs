@@ -12,6 +12,28 @@ use crate::config::declared_policy::Mode;
 use crate::config::value::{Word, parse_duration};
 use crate::registry::KIND_WORDS;
 
+/// `hostler serve`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Serve {
+    /// Attach to your shared hostler, which is started if none runs: all your agents use its workers
+    #[arg(long, conflicts_with = "standalone")]
+    pub shared: bool,
+    /// Serve this client alone, whatever hostler.toml says
+    #[arg(long)]
+    pub standalone: bool,
+}
+
+/// `hostler status`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Status {
+    /// Show it again every second
+    #[arg(long)]
+    pub watch: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `hostler check`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Check {

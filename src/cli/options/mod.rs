@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub(super) use self::commands::{
-    Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Show, Warm,
+    Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Serve, Show, Status, Warm,
 };
 use super::arguments;
 use crate::config::ConfigOptions;
@@ -43,7 +43,7 @@ pub(super) struct Options {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Serve MCP on standard input and output (started by an MCP client)
-    Serve,
+    Serve(Serve),
     /// List all tools
     List(List),
     /// Show one tool: its arguments, its file, its settings and their origin
@@ -72,6 +72,15 @@ pub(super) enum Command {
     Completions(Completions),
     /// Check what tools need on this machine, and how to fix it
     Doctor(Doctor),
+    /// Show the shared hostler: its sessions, workers and memory, and why workers are not shared
+    Status(Status),
+    /// End the shared hostler and its sessions
+    Stop,
+    /// Let the shared hostler accept no new session and end with the last one
+    Drain,
+    /// The shared hostler itself; `serve --shared` starts it
+    #[command(hide = true, name = crate::shared::COMMAND)]
+    SharedHost,
     /// Build environments before the first call
     Warm(Warm),
     /// Run one of hostler's built-in tools, or list them
@@ -82,7 +91,8 @@ pub(super) enum Command {
 impl Command {
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
-        !matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_))
+        let none = matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_));
+        !none && !matches!(self, Self::Status(_) | Self::Stop | Self::Drain)
     }
 }
 
@@ -173,6 +183,9 @@ mod tests {
             &["init"],
             &["completions"],
             &["doctor"],
+            &["status"],
+            &["stop"],
+            &["drain"],
             &["warm"],
             &["builtin"],
         ] {

@@ -102,7 +102,7 @@ fn is_alone() -> bool {
 }
 
 /// Forks: returns the child's pid in the parent, and `None` in the child.
-fn fork() -> io::Result<Option<Pid>> {
+pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: there is a single thread, so no lock is held and no allocation is in progress that the child would
     // inherit half-done.
     #[expect(unsafe_code, reason = "fork; argued above, and looked at by `start`")]

@@ -1,0 +1,78 @@
+//! `hostler serve` at a shared hostler, and the shared hostler itself.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::options::{Options, Serve};
+use super::style::{self, Refusal};
+use crate::config::{Config, Environment};
+use crate::process::detach;
+use crate::shared::{self, Alone, Wanted};
+
+/// Serves the client by the shared hostler, if that is wanted and possible. Otherwise one line says why not.
+pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) -> Served {
+    let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    if args.standalone || !(args.shared || is_enabled(options, environment, &directory)) {
+        return Served::Alone(None);
+    }
+    let wanted = Wanted {
+        streams: [rustix::stdio::stdin(), rustix::stdio::stdout()],
+        environment,
+        directory: &directory,
+        config: options.config.as_deref(),
+        tools: &options.tools,
+        verbose: options.verbose,
+    };
+    match shared::attach(&wanted) {
+        Ok(status) => Served::Attached(ExitCode::from(status)),
+        Err(Alone { why, record }) => {
+            style::warn(&format!("this client gets a hostler of its own: {why}"));
+            Served::Alone(record)
+        }
+    }
+}
+
+/// By what a client is served.
+pub(super) enum Served {
+    /// A shared hostler, until the session was over.
+    Attached(ExitCode),
+    /// This process, which goes on with a session if a shared hostler left one.
+    Alone(Option<OwnedFd>),
+}
+
+/// Whether the configuration says so. An invalid one is reported where the client is served alone.
+fn is_enabled(options: &Options, environment: &Environment, directory: &std::path::Path) -> bool {
+    let wanted = options.wanted(&Arc::new(environment.clone()));
+    Config::load(&wanted, directory).is_ok_and(|config| config.shared.enabled.value)
+}
+
+/// Turns this process into one that outlives its client. What goes wrong is read by the process that started it.
+pub(super) fn become_host(environment: &Environment) -> Result<(), ExitCode> {
+    let failed = |error: &dyn std::fmt::Display| {
+        style::answer(&error.to_string());
+        ExitCode::from(style::SYSTEM)
+    };
+    detach().map_err(|error| failed(&error))?;
+    shared::open_log(environment).map_err(|error| failed(&error))
+}
+
+/// Runs the shared hostler.
+pub(super) async fn host(environment: Arc<Environment>) -> Result<ExitCode, Refusal> {
+    match shared::run(environment, say_ready).await {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            style::answer(&error.to_string());
+            Err(Refusal::system("the shared hostler cannot run", std::io::Error::other(error)))
+        }
+    }
+}
+
+/// The process that started this one waits for these words, and closes its end then.
+fn say_ready() {
+    style::answer(shared::READY);
+    if let Ok(nothing) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+    }
+}

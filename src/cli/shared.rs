@@ -1,0 +1,184 @@
+//! `hostler status`, `stop` and `drain`: the person's shared hostler. None of them starts one.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::options::Status as StatusArgs;
+use super::style::{self, Refusal};
+use crate::config::Environment;
+use crate::control::{Connection, ControlError, Status};
+use crate::runtime::SessionInfo;
+use crate::shared::{Place, find, own_key};
+
+/// How often `--watch` looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// `hostler status`
+pub(super) fn status(args: &StatusArgs, environment: &Environment) -> Result<ExitCode, Refusal> {
+    loop {
+        let found = own(environment)?;
+        let status = found.map(|mut connection| connection.call::<Value>("status", &json!({}))).transpose();
+        let status = status.map_err(refusal)?;
+        if args.watch && !args.json {
+            style::clear();
+        }
+        let code = report(args, status, environment);
+        if !args.watch {
+            return Ok(code);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn report(args: &StatusArgs, status: Option<Value>, environment: &Environment) -> ExitCode {
+    let others = others(environment, status.as_ref());
+    match status {
+        Some(status) if args.json => {
+            style::answer_json(&status);
+            ExitCode::SUCCESS
+        }
+        None if args.json => {
+            style::answer_json(&json!({"running": false}));
+            ExitCode::FAILURE
+        }
+        Some(status) => {
+            match serde_json::from_value::<Status>(status) {
+                Ok(status) => style::answer(&as_text(&status, &others)),
+                Err(error) => style::error(&format!("the answer cannot be read: {error}")),
+            }
+            ExitCode::SUCCESS
+        }
+        None => {
+            style::note("no shared hostler is running; `hostler serve --shared` starts one");
+            for other in others {
+                style::note(&other);
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `hostler stop` and `hostler drain`
+pub(super) fn ask(method: &str, environment: &Environment) -> Result<ExitCode, Refusal> {
+    let Some(mut connection) = own(environment)? else {
+        style::note("no shared hostler is running");
+        return Ok(ExitCode::FAILURE);
+    };
+    connection.call::<bool>(method, &json!({})).map_err(refusal)?;
+    if method == "stop" {
+        style::note("the shared hostler ends");
+    } else {
+        style::note("the shared hostler accepts no new session and ends with the last one");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The one that this process would attach to.
+fn own(environment: &Environment) -> Result<Option<Connection>, Refusal> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Refusal::system("the shared hostler cannot be reached", io::Error::other(error.to_string()))
+    };
+    let key = own_key().map_err(|error| failed(&error))?;
+    let place = Place::of(environment, &key).map_err(|error| failed(&error))?;
+    let Some(stream) = find(&place).map_err(|error| failed(&error))? else { return Ok(None) };
+    Connection::over(stream).map(Some).map_err(|error| failed(&error))
+}
+
+fn refusal(error: ControlError) -> Refusal {
+    Refusal::system("the shared hostler did not answer", io::Error::other(error))
+}
+
+/// Others that run: of another build, or in another sandbox.
+fn others(environment: &Environment, own: Option<&Value>) -> Vec<String> {
+    let own = own.and_then(|status| status["key"].as_str());
+    let other = |path: std::path::PathBuf| {
+        let key = path.file_stem()?.to_string_lossy().into_owned();
+        let stream = UnixStream::connect(&path).ok().filter(|_| Some(key.as_str()) != own)?;
+        let version = Connection::over(stream).ok()?.call::<Value>("version", &json!({}));
+        Some(match version {
+            Ok(version) => format!("another runs as process {}: build {}", version["pid"], version["build"]),
+            Err(error) => format!("another runs at {}: {error}", path.display()),
+        })
+    };
+    Place::sockets(environment).into_iter().filter_map(other).collect()
+}
+
+fn as_text(status: &Status, others: &[String]) -> String {
+    let usage = &status.usage;
+    let megabytes = |bytes: Option<usize>| bytes.map_or("?".to_owned(), |bytes| format!("{} MB", bytes / 1_000_000));
+    let mut text = format!(
+        "process {}, up {}, {}{}\nrunning {} of {}, waiting {} of {}, workers {} of {}\nlog: {}\n",
+        status.version.pid,
+        time(status.up_s),
+        megabytes(status.rss),
+        if status.draining { "; it accepts no new session" } else { "" },
+        usage.running,
+        usage.max_concurrent_calls,
+        usage.waiting,
+        usage.max_queue,
+        usage.workers,
+        usage.max_workers,
+        status.log.display(),
+    );
+    text.push('\n');
+    text.push_str(&style::table(&sessions(&status.sessions), None));
+    if !status.pools.is_empty() {
+        text.push('\n');
+        text.push_str(&style::table(&pools(status), None));
+    }
+    for other in others {
+        text.push('\n');
+        text.push_str(other);
+    }
+    text
+}
+
+fn time(seconds: u64) -> String {
+    humantime::format_duration(Duration::from_secs(seconds)).to_string()
+}
+
+fn sessions(sessions: &[SessionInfo]) -> Vec<Vec<String>> {
+    let head = ["session", "client", "pid", "up", "tools", "running", "calls", "failed", "folder"].map(str::to_owned);
+    let row = |session: &SessionInfo| {
+        vec![
+            session.session.to_string(),
+            session.client.clone().unwrap_or_else(|| "-".to_owned()),
+            session.pid.to_string(),
+            time(session.up_s),
+            session.tools.to_string(),
+            session.running.to_string(),
+            session.calls.ended.to_string(),
+            session.calls.failed.to_string(),
+            session.directory.display().to_string(),
+        ]
+    };
+    if sessions.is_empty() {
+        return vec![vec!["no session is attached".to_owned()]];
+    }
+    std::iter::once(head.into()).chain(sessions.iter().map(row)).collect()
+}
+
+fn pools(status: &Status) -> Vec<Vec<String>> {
+    let head = ["tool file", "sessions", "workers", "waiting", "calls", "memory", ""].map(str::to_owned);
+    let row = |pool: &crate::executor::SharedStatus| {
+        let workers = &pool.pool.workers;
+        let memory: usize = workers.iter().filter_map(|worker| worker.rss).sum();
+        let pids: Vec<String> = workers.iter().filter_map(|worker| Some(worker.pid?.to_string())).collect();
+        let users: Vec<String> = pool.sessions.iter().map(u64::to_string).collect();
+        let apart = pool.apart.join(", ");
+        vec![
+            pool.source.clone(),
+            users.join(", "),
+            pids.join(", "),
+            pool.pool.waiting.to_string(),
+            pool.pool.calls.to_string(),
+            format!("{} MB", memory / 1_000_000),
+            if apart.is_empty() { String::new() } else { format!("not shared: other {apart}") },
+        ]
+    };
+    std::iter::once(head.into()).chain(status.pools.iter().map(row)).collect()
+}

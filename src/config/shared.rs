@@ -1,0 +1,27 @@
+//! `[shared]`: whether `hostler serve` attaches to the person's shared hostler.
+
+use std::time::Duration;
+
+use super::origin::Setting;
+use super::section::Section;
+use super::value::limit;
+
+/// `[shared]`.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// Whether `hostler serve` attaches.
+    pub enabled: Setting<bool>,
+    /// When a shared hostler ends to which nobody is attached.
+    pub idle_exit: Setting<Duration>,
+}
+
+impl Shared {
+    pub(super) fn read(section: Section<'_>) -> Self {
+        let shared = Self {
+            enabled: section.take("enabled").unwrap_or(Setting::default_value(false)),
+            idle_exit: section.take_as("idle_exit", limit).unwrap_or(Setting::default_value(Duration::from_mins(10))),
+        };
+        section.finish(false);
+        shared
+    }
+}

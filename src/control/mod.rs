@@ -1,0 +1,9 @@
+//! The control face: JSON-RPC 2.0 for whoever steers hostler, a message a line.
+
+mod client;
+mod face;
+mod status;
+
+pub use client::{Connection, ControlError};
+pub use face::{About, Control};
+pub use status::Status;

@@ -1,0 +1,157 @@
+//! Requests that are answered later: calls, subscriptions, and answers that take a while.
+
+use std::sync::Arc;
+
+use rmcp::model::{RequestId, SubscriptionFilter};
+
+use super::call::{self, CallParams, CallReply, Shape, Terms};
+use super::large::{self, TooLong};
+use super::lifecycle::Rules;
+use super::message;
+use super::notifier::Notifier;
+use super::open_requests::Running;
+use super::result::{self, Form};
+use super::rounds::{self, Continuation};
+use super::session::{McpSession, Refused};
+use super::{prompts, resources, subscription};
+use crate::call::CallRequest;
+use crate::config::tool::LargeResult;
+use crate::outcome::Outcome;
+
+impl McpSession {
+    /// Starts a call, which is answered in this shape.
+    pub fn call(self: &Arc<Self>, id: &RequestId, params: CallParams, shape: Shape) -> Result<(), Refused> {
+        let CallParams { name, arguments, responses, state, meta } = params;
+        let (key, progress) = (call::key(&meta), meta.get_progress_token());
+        let Terms { rules, caller, client, level } = self.terms(meta)?;
+        let responses = responses.filter(|_| rules == Rules::Modern);
+        responses.as_ref().map_or(Ok(()), rounds::check)?;
+        let number = self.open_requests().lock().accept(id)?;
+        let notifier = Notifier::new(self.outbox().clone(), progress, level, &name);
+        let role = shape.role();
+        let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
+        if let Some(state) = state.filter(|_| rules == Rules::Modern) {
+            let given = arguments.unwrap_or_default();
+            let (tool, arguments) = match self.service().prepared(role, &name, given.clone()) {
+                Ok((tool, arguments)) => (tool, serde_json::from_str(arguments.get()).unwrap_or_default()),
+                Err(_) => (name, serde_json::Value::Object(given)),
+            };
+            let request = Continuation { tool, arguments };
+            let continued = self.continue_call(&request, &state, responses.unwrap_or_default(), reply);
+            return continued.inspect_err(|_| {
+                self.open_requests().lock().remove(id, number);
+            });
+        }
+        // Every field is named: the defaults would allocate.
+        let request = CallRequest {
+            tool: name,
+            arguments: arguments.unwrap_or_default(),
+            timeout: None,
+            caller,
+            key,
+            role,
+            listener: Arc::new(reply),
+            client,
+            at_most: None,
+            chain: Vec::new(),
+            outer: None,
+        };
+        let handle = self.call_session().start(request);
+        if rules == Rules::Modern {
+            self.begun(&handle, responses);
+        }
+        self.open_requests().lock().set(id, number, Running::Call(handle));
+        Ok(())
+    }
+
+    /// Answers a call, unless the client cancelled it.
+    pub fn answer(self: &Arc<Self>, id: &RequestId, number: u64, outcome: &Arc<Outcome>, rules: Rules, shape: &Shape) {
+        let (is_wanted, is_last) = {
+            let mut running = self.open_requests().lock();
+            (running.remove(id, number), running.is_empty())
+        };
+        if !is_wanted {
+            return;
+        }
+        let most = self.service().config.mcp.max_result.0;
+        let line = match shape {
+            Shape::Tool => match self.answer_line((id, number), outcome, rules, most) {
+                Some(line) => line,
+                None => return,
+            },
+            Shape::Resource(shape) => resources::answer(id, outcome, rules, shape, most),
+            Shape::Prompt { description } => prompts::answer(id, outcome, rules, description.as_deref(), most),
+        };
+        // While other calls run, answers are likely to be written together.
+        if is_last { self.reply_now(id, &line) } else { self.reply(id, &line) }
+    }
+
+    /// The answer to `tools/call`; `None` if a thread makes and sends it, because much of it is stored.
+    fn answer_line(
+        self: &Arc<Self>,
+        (id, number): (&RequestId, u64),
+        outcome: &Arc<Outcome>,
+        rules: Rules,
+        most: usize,
+    ) -> Option<Vec<u8>> {
+        let tool = || self.service().registry.catalogue().resolve(&outcome.tool).ok().cloned();
+        let is_promised = || tool().is_some_and(|tool| tool.advertised().is_some());
+        let form = Form { rules, envelope: self.has_envelope(), is_promised: &is_promised };
+        let large = || tool().map_or(LargeResult::Error, |tool| tool.entry.settings.large.value);
+        let mut length = None;
+        if !large::is_too_long(outcome, most) || large() == LargeResult::Error {
+            let line = result::line(id, outcome, &outcome.metadata, &form);
+            if line.len() <= most {
+                return Some(line);
+            }
+            length = Some(line.len());
+        }
+        let too_long = TooLong { length, most, large: large() };
+        if too_long.large == LargeResult::Link && outcome.ended.is_ok() {
+            let answer = large::send_stored(Arc::clone(self), id.clone(), Arc::clone(outcome), &form, too_long);
+            self.spawn(id, number, answer);
+            return None;
+        }
+        Some(large::line(id, outcome, &form, &too_long, self.results()))
+    }
+
+    /// Whether a request has neither been answered nor cancelled.
+    pub fn is_wanted(&self, id: &RequestId, number: u64) -> bool {
+        self.open_requests().lock().has(id, number)
+    }
+
+    pub fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) -> Result<(), Refused> {
+        let number = self.open_requests().lock().accept(id)?;
+        let listen = subscription::listen(Arc::clone(self), id.clone(), requested);
+        self.spawn(id, number, listen);
+        Ok(())
+    }
+
+    /// Answers a request with a line that takes a while, unless the client cancels it.
+    pub fn answer_later(
+        self: &Arc<Self>,
+        id: &RequestId,
+        line: impl Future<Output = Result<Vec<u8>, Refused>> + Send + 'static,
+    ) -> Result<(), Refused> {
+        let number = self.open_requests().lock().accept(id)?;
+        let (session, own) = (Arc::clone(self), id.clone());
+        let answer = async move {
+            let line = line.await.unwrap_or_else(|error| message::error(&own, &error));
+            if session.open_requests().lock().remove(&own, number) {
+                session.reply(&own, &line);
+            }
+        };
+        self.spawn(id, number, answer);
+        Ok(())
+    }
+
+    pub fn spawn(&self, id: &RequestId, number: u64, task: impl Future<Output = ()> + Send + 'static) {
+        let running = {
+            let mut open = self.tasks().lock();
+            // Cancelled ones would stay in the set until the session ends.
+            while open.try_join_next().is_some() {}
+            open.spawn(task)
+        };
+        self.open_requests().lock().set(id, number, Running::Task(running));
+    }
+}

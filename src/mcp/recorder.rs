@@ -1,0 +1,206 @@
+//! Keeps the record of a session as it goes, and restores a session from what a killed process left.
+
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rmcp::ErrorData;
+use rmcp::model::RequestId;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::lifecycle::{Era, Rules};
+use super::message::{self, Incoming};
+use super::record::{Left, Record, Slot};
+use super::result::{self, Form};
+use super::session::{LISTS, McpSession};
+use super::subscription::list_changed;
+use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::process::{Outbox, Writer};
+
+/// Requests whose lines make a session what it is.
+const KEPT: [&str; 5] =
+    ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"];
+
+/// What a session records of itself.
+pub(super) struct Recorder {
+    record: Arc<Mutex<Record>>,
+    /// Locked only briefly.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    slots: HashMap<RequestId, Slot>,
+    /// Requests that were answered before this process served the session.
+    repeated: HashSet<RequestId>,
+}
+
+impl Recorder {
+    pub fn new(record: Record) -> Self {
+        Self { record: Arc::new(Mutex::new(record)), state: Mutex::default() }
+    }
+
+    /// A stream that records what is written to it.
+    pub fn output(&self, stream: Writer) -> Writer {
+        Box::new(Recorded { stream, record: Arc::clone(&self.record) })
+    }
+
+    /// A request is about to be processed.
+    pub fn begin(&self, id: &RequestId, method: &str, line: &[u8]) {
+        let mut state = self.state.lock();
+        // It is repeated from the record.
+        if state.slots.contains_key(id) || state.repeated.contains(id) {
+            return;
+        }
+        let mut record = self.record.lock();
+        let slot = record.begin(&format!("{}\t{method}", json!(id)));
+        if KEPT.contains(&method) {
+            record.keep(line);
+        }
+        state.slots.extend(slot.map(|slot| (id.clone(), slot)));
+    }
+
+    /// Whether the answer to a request goes out: an answered one that is repeated has its answer.
+    pub fn is_awaited(&self, id: &RequestId) -> bool {
+        !self.state.lock().repeated.remove(id)
+    }
+
+    /// The answer to a request is queued, or none is awaited.
+    pub fn answered(&self, id: &RequestId, outbox: &Outbox) {
+        let Some(slot) = self.state.lock().slots.remove(id) else { return };
+        let position = outbox.queued();
+        self.record.lock().answered(slot, position);
+    }
+
+    /// What was read was processed up to this beginning of a line.
+    pub fn processed(&self, read: usize, tail: &[u8]) {
+        self.record.lock().processed(read, tail);
+    }
+
+    /// Reads bytes of the client to where they survive this process.
+    pub async fn read(&self, mut input: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> std::io::Result<usize> {
+        std::future::poll_fn(|context| {
+            let mut record = self.record.lock();
+            let mut buffer = tokio::io::ReadBuf::new(record.input());
+            ready!(Pin::new(&mut input).poll_read(context, &mut buffer))?;
+            into.extend_from_slice(buffer.filled());
+            Poll::Ready(Ok(buffer.filled().len()))
+        })
+        .await
+    }
+}
+
+/// A stream whose written bytes are counted.
+struct Recorded {
+    stream: Writer,
+    record: Arc<Mutex<Record>>,
+}
+
+impl AsyncWrite for Recorded {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+        self.record.lock().wrote(&bytes[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl McpSession {
+    /// Continues the session of a process that was killed. Returns bytes that it had read and not begun to process.
+    pub fn restore(self: &Arc<Self>) -> Vec<u8> {
+        let Some(recorder) = self.recorder() else { return Vec::new() };
+        let (left, open) = recorder.record.lock().take_over();
+        let Left { state, begun, unread, is_mid_line, is_new } = left;
+        if is_new {
+            return unread;
+        }
+        if is_mid_line {
+            // The client reads one line that it cannot use, and all others.
+            self.outbox().send(b"\n");
+        }
+        let mut unanswered = Vec::new();
+        for (slot, text) in open {
+            let Some((id, method)) = text.split_once('\t') else { continue };
+            let Ok(id) = serde_json::from_str::<RequestId>(id) else { continue };
+            recorder.state.lock().slots.insert(id.clone(), slot);
+            unanswered.push((id, method.to_owned()));
+        }
+        self.repeat(recorder, &state, &mut unanswered);
+        for (id, method) in &unanswered {
+            self.reply(id, &self.lost(id, method));
+        }
+        if self.is_by_handshake() {
+            // Files may have changed while nobody looked.
+            for list in LISTS {
+                self.outbox().send(&message::notification(list_changed(list), json!({})));
+            }
+        }
+        tracing::info!(session = self.id(), lost = unanswered.len(), "a session goes on after its shared hostler died");
+        unbegun(&unread, &begun)
+    }
+
+    /// Processes the lines again that made the session; what was answered is not answered again.
+    fn repeat(self: &Arc<Self>, recorder: &Recorder, lines: &[Vec<u8>], unanswered: &mut Vec<(RequestId, String)>) {
+        for line in lines {
+            let Incoming::Request { id, method, .. } = message::parse(line) else { continue };
+            let is_open = unanswered.iter().any(|(open, _)| *open == id);
+            if method == "subscriptions/listen" {
+                if is_open {
+                    unanswered.retain(|(open, _)| *open != id);
+                    self.take(line);
+                }
+                continue;
+            }
+            if !is_open {
+                recorder.state.lock().repeated.insert(id.clone());
+            }
+            unanswered.retain(|(open, _)| *open != id);
+            self.take(line);
+        }
+    }
+
+    /// The answer to a request whose process was killed.
+    fn lost(&self, id: &RequestId, method: &str) -> Vec<u8> {
+        if method != "tools/call" {
+            let text = "hostler was killed before it answered; repeat the request";
+            return message::error(id, &ErrorData::internal_error(text, None));
+        }
+        let rules = if self.is_by_handshake() { Rules::Legacy } else { Rules::Modern };
+        let text = "hostler was killed while this call ran, so it is not known what the call did; call it again only if it \
+                    may run twice";
+        let outcome = Outcome {
+            call_id: String::new(),
+            tool: String::new(),
+            ended: Err(Fault::new(Code::OutcomeUnknown, text)),
+            latency: Duration::ZERO,
+            metadata: Metadata::default(),
+        };
+        let form = Form { rules, envelope: self.has_envelope(), is_promised: &|| false };
+        result::line(id, &outcome, &outcome.metadata, &form)
+    }
+
+    fn is_by_handshake(&self) -> bool {
+        matches!(self.era(), Era::Handshake { .. })
+    }
+}
+
+/// Whole lines whose requests were begun are left out.
+fn unbegun(bytes: &[u8], begun: &HashSet<String>) -> Vec<u8> {
+    let is_begun = |line: &[u8]| match message::parse(line) {
+        Incoming::Request { id, method, .. } => begun.contains(&format!("{}\t{method}", json!(id))),
+        // Notifications may have been processed; none of them is missed.
+        _ => line.ends_with(b"\n"),
+    };
+    bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_begun(line)).flatten().copied().collect()
+}

@@ -1,0 +1,148 @@
+//! The clients that one process serves, for reports and for ending one of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::call::{CallCounts, CallService};
+use crate::mcp::ClientView;
+use crate::process::SignalRelay;
+
+/// A session, as `hostler status` shows it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionInfo {
+    /// Unique within the process.
+    pub session: u64,
+    /// The client's name and version, once it has said them.
+    pub client: Option<String>,
+    /// The attached process.
+    pub pid: u32,
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// The configuration files in force, strongest first.
+    pub configuration: Vec<PathBuf>,
+    /// Tools that can be called.
+    pub tools: usize,
+    /// Tool files that cannot be served.
+    pub broken: usize,
+    /// Seconds since it was attached.
+    pub up_s: u64,
+    /// Its calls without an outcome.
+    pub running: usize,
+    /// Its calls with one.
+    pub calls: CallCounts,
+}
+
+/// A client that is being served.
+pub struct OpenSession {
+    /// The attached process.
+    pub pid: u32,
+    /// What serves it.
+    pub service: Arc<CallService>,
+    /// What it says of itself.
+    pub view: ClientView,
+    /// Ends it.
+    pub relay: SignalRelay,
+    /// When it was attached.
+    pub since: Instant,
+}
+
+impl OpenSession {
+    fn info(&self, session: u64) -> SessionInfo {
+        let catalogue = self.service.registry.catalogue();
+        let client = self.view.info();
+        SessionInfo {
+            session,
+            running: client.as_ref().map_or(0, |client| client.running),
+            client: client.and_then(|client| client.client),
+            pid: self.pid,
+            directory: self.service.config.directory.clone(),
+            configuration: self.service.config.files.clone(),
+            tools: catalogue.ready().count(),
+            broken: catalogue.files.iter().filter(|entry| entry.broken().is_some()).count(),
+            up_s: self.since.elapsed().as_secs(),
+            calls: self.service.counts(),
+        }
+    }
+}
+
+/// The sessions of a process.
+pub struct Sessions {
+    /// Locked only to look up, to add or to remove one.
+    open: Mutex<BTreeMap<u64, OpenSession>>,
+    /// How many there are.
+    count: watch::Sender<usize>,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { open: Mutex::default(), count: watch::Sender::new(0) }
+    }
+}
+
+impl Sessions {
+    /// Adds one until the guard is dropped.
+    pub fn enter(self: &Arc<Self>, number: u64, session: OpenSession) -> Present {
+        let mut open = self.open.lock();
+        open.insert(number, session);
+        self.count.send_replace(open.len());
+        Present { sessions: Arc::clone(self), number }
+    }
+
+    /// What is known of each.
+    pub fn list(&self) -> Vec<SessionInfo> {
+        self.open.lock().iter().map(|(number, session)| session.info(*number)).collect()
+    }
+
+    /// Ends one as a signal to its process would. Whether it is there.
+    pub fn end(&self, number: u64, why: &str) -> bool {
+        self.open.lock().get(&number).is_some_and(|session| {
+            session.relay.end(why);
+            true
+        })
+    }
+
+    /// Ends all of them.
+    pub fn end_all(&self, why: &str) {
+        self.open.lock().values().for_each(|session| session.relay.end(why));
+    }
+
+    /// Waits until some call of some session ends, or a session begins or ends.
+    pub async fn next_end(&self) {
+        let mut count = self.count.subscribe();
+        let services: Vec<Arc<CallService>> =
+            self.open.lock().values().map(|session| Arc::clone(&session.service)).collect();
+        let mut ends = tokio::task::JoinSet::new();
+        for service in services {
+            ends.spawn(service.next_end());
+        }
+        tokio::select! {
+            _ = count.changed() => {}
+            Some(_) = ends.join_next() => {}
+        }
+    }
+
+    /// How many there are, now and whenever that changes.
+    pub fn counted(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
+    }
+}
+
+/// The presence of a session.
+pub struct Present {
+    sessions: Arc<Sessions>,
+    number: u64,
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        let mut open = self.sessions.open.lock();
+        open.remove(&self.number);
+        self.sessions.count.send_replace(open.len());
+    }
+}

@@ -1,0 +1,184 @@
+//! The shared hostler: listens, serves sessions and control connections, and leaves when nobody is attached.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+
+use super::key::{build, own_key};
+use super::place::{Lock, Place, PlaceError};
+use super::session;
+use crate::config::{Config, ConfigError, ConfigOptions, Environment};
+use crate::control::{About, Control};
+use crate::process::{Signals, keep_trimmed};
+use crate::runtime::{Runtime, Workspace};
+use crate::telemetry;
+
+/// How long a predecessor may take to end.
+const PREDECESSOR: Duration = Duration::from_secs(3);
+/// How long sessions may take to end when the shared hostler does: each has 500 ms for running calls.
+const FAREWELL: Duration = Duration::from_millis(1500);
+/// Connections that may wait for being accepted.
+const QUEUE: i32 = 128;
+/// The least limit of the log.
+const LOG: &str = "warn,hostler::shared=info,hostler::mcp=info,hostler::control=info";
+
+/// Why a shared hostler cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// What this process may reach is not shown.
+    #[error("what this process may reach cannot be seen: {0}")]
+    Unknown(#[source] io::Error),
+    /// The folder of its socket cannot be used.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Another one lives and does not listen.
+    #[error("another shared hostler is alive and does not end")]
+    Taken,
+    /// The person's configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A file cannot be opened, or no socket created.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl HostError {
+    fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}
+
+/// Sends standard error to the log of the shared hostler, which is kept small. Call it before the keeper starts, so that its
+/// words go there too.
+pub fn open_log(environment: &Environment) -> Result<(), HostError> {
+    let key = own_key().map_err(HostError::Unknown)?;
+    let log = Place::of(environment, &key)?.log;
+    let failed = |error| HostError::system(log.display().to_string())(error);
+    if let Some(folder) = log.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    }
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(failed)?;
+    rustix::stdio::dup2_stderr(&file).map_err(io::Error::from).map_err(failed)?;
+    telemetry::keep_small(&log);
+    Ok(())
+}
+
+/// Runs it until nobody needs it. `ready` is called once it listens.
+pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<(), HostError> {
+    telemetry::start(LOG);
+    raise_limits();
+    let key = own_key().map_err(HostError::Unknown)?;
+    let place = Place::of(&environment, &key)?;
+    let lock = place.live_lock(PREDECESSOR).map_err(HostError::system("cannot lock its place"))?;
+    let lock = lock.ok_or(HostError::Taken)?;
+    // The person's own settings: what a project sets is in force for its sessions alone.
+    let options = ConfigOptions { environment, ..ConfigOptions::default() };
+    let config = Config::of_person(&options)?;
+    let listener = listen(&place.socket()).map_err(HostError::system(place.socket().display().to_string()))?;
+    let signals = Signals::listen().map_err(HostError::system("cannot listen for signals"))?;
+    let runtime = Runtime::shared(&config);
+    let about = About { build: build().map_err(HostError::Unknown)?, key, log: place.log.clone() };
+    let control = Control::new(Arc::clone(&runtime), about);
+    Workspace::tidy();
+    ready();
+    tracing::info!(pid = std::process::id(), socket = %place.socket().display(), "the shared hostler listens");
+    let trimming = tokio::spawn(keep_trimmed({
+        let runtime = Arc::clone(&runtime);
+        move || Arc::clone(&runtime).next_end()
+    }));
+    let why = tokio::select! {
+        () = accept(&listener, &control) => "it cannot accept connections".to_owned(),
+        () = unused(&runtime, config.shared.idle_exit.value) => "nobody is attached".to_owned(),
+        name = signals.first() => name,
+        why = control.wished() => why.to_owned(),
+    };
+    tracing::info!(why, "the shared hostler ends");
+    trimming.abort();
+    leave(&place, listener, lock);
+    runtime.sessions.end_all(&why);
+    let gone = runtime.sessions.counted();
+    let _ = timeout(FAREWELL, emptied(gone)).await;
+    runtime.end(FAREWELL).await;
+    Ok(())
+}
+
+/// From here on the next one may start. The socket goes first: it is this one's as long as the lock is held.
+fn leave(place: &Place, listener: UnixListener, lock: Lock) {
+    let _ = std::fs::remove_file(place.socket());
+    drop(listener);
+    drop(lock);
+}
+
+/// A socket that only this user may reach. What is there is a dead one's: the lock says so.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Under another name first: who finds it must be able to connect.
+    let draft = path.with_extension("draft");
+    let _ = std::fs::remove_file(&draft);
+    let listener = std::os::unix::net::UnixListener::bind(&draft)?;
+    rustix::net::listen(&listener, QUEUE)?;
+    std::fs::set_permissions(&draft, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    std::fs::rename(&draft, path)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+/// Each session has several open files, each worker too.
+fn raise_limits() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+async fn accept(listener: &UnixListener, control: &Arc<Control>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let control = Arc::clone(control);
+                tokio::spawn(async move { serve(stream, &control).await });
+            }
+            // Too many open files: some will be closed.
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, control: &Arc<Control>) {
+    if let Err(error) = session::serve(stream, control).await {
+        tracing::info!(%error, "a connection ended");
+    }
+}
+
+/// Waits until nobody has been attached for this long.
+async fn unused(runtime: &Runtime, limit: Duration) {
+    let mut count = runtime.sessions.counted();
+    loop {
+        emptied(count.clone()).await;
+        count.mark_unchanged();
+        if timeout(limit, count.wait_for(|count| *count > 0)).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn emptied(mut count: tokio::sync::watch::Receiver<usize>) {
+    let _ = count.wait_for(|count| *count == 0).await;
+}

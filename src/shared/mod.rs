@@ -1,0 +1,24 @@
+//! One hostler for all clients of a person.
+//!
+//! ```text
+//! client ── hostler serve (attached) ─┐ control socket
+//!    └── stdin, stdout ───────────────┴─ shared hostler ── workers
+//! ```
+//!
+//! [`attach`] is what a client starts: it passes its streams to the shared hostler ([`host`]) and stays. [`start`] finds or
+//! starts one, at the [`place`] of its [`key`].
+
+mod attach;
+mod descriptors;
+mod host;
+mod key;
+mod message;
+mod place;
+mod session;
+mod start;
+
+pub use attach::{Alone, Wanted, attach};
+pub use host::{open_log, run};
+pub use key::own_key;
+pub use place::Place;
+pub use start::{COMMAND, READY, find};

@@ -1,0 +1,531 @@
+"""One hostler for all clients of a person: attaching, sharing, and what is never shared."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from harness import HOSTLER, PATIENCE, config_file, environment, scratch, write_tool
+from wire import INLINE, Wire, call, line
+
+TOOL = """
+import os, sys, time, hostler
+
+calls = 0
+
+def pid() -> list[int]:
+    global calls
+    calls += 1
+    return [os.getpid(), calls]
+
+def where() -> str:
+    return os.getcwd()
+
+def wait(seconds: float) -> float:
+    hostler.progress(0, message="began")
+    time.sleep(seconds)
+    return seconds
+
+def connect(path: str) -> str:
+    import json, socket
+    link = socket.socket(socket.AF_UNIX)
+    link.connect(path)
+    link.sendall(b'{"jsonrpc":"2.0","id":1,"method":"stop"}\\n')
+    return json.loads(link.makefile().readline())["error"]["message"]
+"""
+SECRET = """
+import os, hostler
+
+def key() -> list:
+    return [hostler.secret("KEY"), os.getpid()]
+"""
+NOTES = """
+import hostler
+
+@hostler.resource("notes://{id}")
+def note(id: str) -> str:
+    return id
+
+def say() -> str:
+    hostler.log("heard", level="warning")
+    return "said"
+"""
+SECRETIVE = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n# secrets = ["KEY"]\n# ///\n'
+PROGRAM = """#!/bin/sh
+[ "$1" = --schema ] && echo '{"name": "env", "input_schema": {"type": "object"}}' && exit
+printf '["%s", "%s"]' "$MARK" "$PWD"
+"""
+
+
+def until(what):
+    """Waits until something holds, and returns it."""
+    late = time.monotonic() + PATIENCE
+    while not (found := what()):
+        assert time.monotonic() < late, "it did not happen"
+        time.sleep(0.01)
+    return found
+
+
+class Shared(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        write_tool(self.tools, "a", TOOL)
+        (self.folder / "run").mkdir(0o700)
+        self.env = environment(XDG_RUNTIME_DIR=self.folder / "run", XDG_STATE_HOME=self.folder / "state")
+        self.addCleanup(self.stop)
+
+    def open(self, *arguments, cwd=None, **variables):
+        env = {**self.env, **{name: str(value) for name, value in variables.items()}}
+        wire = Wire(self.tools, env=env, arguments=("--shared", *arguments), cwd=cwd or self.folder)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        return wire
+
+    def run_hostler(self, *words):
+        return subprocess.run([HOSTLER, *words], env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE)
+
+    def status(self):
+        """The status of the shared hostler, or None."""
+        done = self.run_hostler("status", "--json")
+        status = json.loads(done.stdout or "{}")  # nothing where it cannot be looked for
+        return status if "pid" in status else None
+
+    def sessions(self):
+        return [session["pid"] for session in self.status()["sessions"]]
+
+    def stop(self):
+        found = self.status()
+        if found:
+            self.run_hostler("stop")
+            until(lambda: not Path(f"/proc/{found['pid']}").exists())
+
+    def attached(self, wire):
+        """Asserts that a client is served by the shared hostler."""
+        self.assertIn(wire.process.pid, self.sessions())
+        return wire
+
+    def all_attached(self, wires):
+        """Asserts that these clients, and no others, are served by one shared hostler."""
+        pids = sorted(wire.process.pid for wire in wires)
+        until(lambda: (status := self.status()) and sorted(session["pid"] for session in status["sessions"]) == pids)
+
+    def alone(self, wire, *words):
+        """Asserts that a client has a hostler of its own, and why."""
+        status = self.status()
+        self.assertNotIn(wire.process.pid, [session["pid"] for session in status["sessions"]] if status else [])
+        wire.value(1, "a_pid")
+        wire.end_input()
+        self.assertEqual(wire.ended(10), 0)
+        said = wire.stderr()
+        for word in ("a hostler of its own", *words):
+            self.assertIn(word, said)
+
+
+class Attaching(Shared):
+    def test_clients_share_a_worker_and_their_ends_are_their_own(self):
+        first, second = self.attached(self.open()), self.attached(self.open())
+        pid, _ = first.value(1, "a_pid")
+        self.assertEqual(second.value(1, "a_pid"), [pid, 2])
+        third = self.attached(self.open())
+        self.assertEqual(len(self.sessions()), 3)
+        first.end_input()
+        self.assertEqual(first.ended(1), 0)
+        self.assertIsNone(first.read(), "the client's output is closed")
+        second.process.terminate()
+        self.assertEqual(second.ended(1), 0)
+        self.assertIsNone(second.read())
+        third.process.kill()
+        third.ended(1)
+        self.assertIsNone(third.read())
+        until(lambda: not self.sessions())
+        # The worker stays for whoever comes next.
+        self.assertEqual(self.open().value(1, "a_pid"), [pid, 3])
+
+    def test_sockets_are_passed_too(self):
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder, sockets=True)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        self.attached(wire)
+        self.assertEqual(wire.value(1, "a_wait", seconds=0), 0)
+        wire.end_input()
+        self.assertEqual(wire.ended(1), 0)
+
+    def test_the_configuration_switches_it_on_and_a_flag_off(self):
+        config = config_file(self.folder, "[shared]\nenabled = true\n")
+        wires = []
+        for flags in ((), ("--standalone",)):
+            wire = Wire(self.tools, env=self.env, arguments=("--config", str(config), *flags), cwd=self.folder)
+            self.addCleanup(wire.__exit__)
+            wire.open()
+            wires.append(wire.process.pid)
+        self.assertEqual(self.sessions(), wires[:1])
+
+    def test_a_call_ends_with_its_client_and_a_neighbours_does_not(self):
+        write_tool(self.tools, "b", TOOL)
+        for end in ("input", "term", "kill"):
+            with self.subTest(end):
+                going, staying = self.open(), self.open()
+                going.send(call(1, "a_wait", 7, seconds=60))
+                going.until("notifications/progress")
+                staying.send(call(1, "b_wait", 7, seconds=1.2))
+                staying.until("notifications/progress")
+                before = len(self.sessions())
+                if end == "input":
+                    going.end_input()
+                else:
+                    going.process.send_signal(signal.SIGTERM if end == "term" else signal.SIGKILL)
+                going.ended(1)
+                until(lambda: len(self.sessions()) < before)
+                self.assertEqual(staying.answer(1)["result"]["structuredContent"]["result"], 1.2)
+                self.assertIsInstance(staying.value(2, "a_pid")[0], int)
+
+    def test_twelve_clients_start_one(self):
+        wires = [Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder) for _ in range(12)]
+        for wire in wires:
+            self.addCleanup(wire.__exit__)
+        self.assertEqual(len({wire.open() and wire.value(1, "a_pid")[0] for wire in wires}), 1)
+        self.assertEqual(sorted(self.sessions()), sorted(wire.process.pid for wire in wires))
+
+    def test_the_small_process_that_stays(self):
+        wire = self.open()
+        size = lambda: int(Path(f"/proc/{wire.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        until(lambda: size() < 10_000_000)  # a debug build; the bench has the budget
+        self.assertEqual(Path(f"/proc/{wire.process.pid}/task/{wire.process.pid}/children").read_text(), "")
+        self.assertEqual(len(os.listdir(f"/proc/{wire.process.pid}/task")), 1)
+
+    def test_it_leaves_when_nobody_is_attached(self):
+        (self.folder / "config" / "hostler").mkdir(parents=True)
+        (self.folder / "config" / "hostler" / "hostler.toml").write_text('[shared]\nidle_exit = "300ms"\n')
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        wire = self.open()
+        worker, _ = wire.value(1, "a_pid")
+        pid = self.status()["pid"]
+        wire.end_input()
+        wire.ended(1)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+        self.assertFalse(Path(f"/proc/{worker}").exists())
+        self.assertEqual([path.suffix for path in (self.folder / "run" / "hostler").iterdir() if path.suffix == ".sock"], [])
+        self.assertIsNone(self.status())
+        self.assertEqual(self.open().value(1, "a_pid")[1], 1)
+
+
+class Control(Shared):
+    def test_no_command_starts_one(self):
+        for words in (("status",), ("stop",), ("drain",)):
+            done = self.run_hostler(*words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("no shared hostler is running", done.stderr)
+        self.assertEqual(json.loads(self.run_hostler("status", "--json").stdout), {"running": False})
+        self.assertFalse((self.folder / "state").exists())
+
+    def test_the_status_says_who_shares_what_and_why_not(self):
+        first, second = self.open(), self.open(PATH=f"{self.env['PATH']}:/nowhere")
+        pids = [first.value(1, "a_pid")[0], second.value(1, "a_pid")[0]]
+        self.assertNotEqual(*pids)
+        status = self.status()
+        self.assertEqual([session["directory"] for session in status["sessions"]], [str(self.folder)] * 2)
+        pools = {tuple(pool["sessions"]): pool for pool in status["pools"]}
+        self.assertEqual([pools[number]["workers"][0]["pid"] for number in ((1,), (2,))], pids)
+        self.assertEqual([pool["apart"] for pool in pools.values()], [["PATH"], ["PATH"]])
+        text = self.run_hostler("status").stdout
+        self.assertIn("not shared: other PATH", text)
+
+    def test_a_drained_one_ends_with_its_last_session(self):
+        wire = self.open()
+        pid = self.status()["pid"]
+        self.assertEqual(self.run_hostler("drain").returncode, 0)
+        self.assertIsInstance(wire.value(1, "a_pid")[0], int)
+        self.assertTrue(self.status()["draining"])
+        refused = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(refused.__exit__)
+        refused.open()
+        self.alone(refused, "ends")
+        wire.end_input()
+        wire.ended(1)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def test_a_stopped_one_says_farewell(self):
+        wire = self.open()
+        wire.send(call(1, "a_wait", 7, seconds=60))
+        wire.until("notifications/progress")
+        pid = self.status()["pid"]
+        self.assertEqual(self.run_hostler("stop").returncode, 0)
+        self.assertEqual(wire.answer(1)["result"]["_meta"]["hostler/outcome"]["error"]["code"], "SHUTTING_DOWN")
+        self.assertEqual(wire.ended(2), 0)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def socket(self):
+        path, = (self.folder / "run" / "hostler").glob("*.sock")
+        return path
+
+    def test_a_tool_cannot_steer_its_supervisor(self):
+        wire = self.open()
+        self.assertIn("started by this hostler", wire.value(1, "a_connect", path=str(self.socket())))
+        self.assertIsNotNone(self.status())
+
+    def test_lines_that_are_no_requests(self):
+        self.open()
+        for text in (b"no json\n", b'{"jsonrpc":"2.0","id":1,"method":"nothing"}\n', b'{"jsonrpc":"2.0","method":"stop"}\n',
+                     b'{"jsonrpc":"2.0","id":1,"method":"sessions.end","params":{"session":99}}\n',
+                     b'{"jsonrpc":"2.0","id":1,"method":"session.attach","params":{}}\n', b"x" * 5_000_000):
+            with socket.socket(socket.AF_UNIX) as link, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                link.settimeout(PATIENCE)
+                link.connect(str(self.socket()))
+                link.sendall(text)
+                link.shutdown(socket.SHUT_WR)
+                for answer in link.makefile().read().splitlines():
+                    self.assertIn("error", json.loads(answer))
+        self.assertEqual(len(self.sessions()), 1)
+
+    def test_a_session_is_ended_by_its_number(self):
+        first, second = self.open(), self.open()
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(str(self.socket()))
+            link.sendall(b'{"jsonrpc":"2.0","id":1,"method":"sessions.end","params":{"session":1}}\n')
+            self.assertTrue(json.loads(link.makefile().readline())["result"])
+        self.assertEqual(first.ended(1), 0)
+        self.assertIsInstance(second.value(1, "a_pid")[0], int)
+
+
+class Apart(Shared):
+    """What one session never gets of another."""
+
+    def test_secrets_of_the_environment(self):
+        write_tool(self.tools, "secret", SECRET, header=SECRETIVE)
+        first, second, third = self.open(KEY="k-one"), self.open(KEY="k-two"), self.open(KEY="k-one")
+        (one, pid), (two, other) = first.value(1, "secret_key"), second.value(1, "secret_key")
+        self.assertEqual((one, two), ("k-one", "k-two"))
+        # The identity of a secret is its session, not its value.
+        self.assertEqual(len({pid, other, third.value(1, "secret_key")[1]}), 3)
+        first.end_input()
+        first.ended(1)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def test_the_environment_and_folder_of_programs(self):
+        path = self.tools / "env"
+        path.write_text(PROGRAM)
+        path.chmod(0o755)
+        others = self.folder / "other"
+        others.mkdir()
+        first, second = self.open(MARK="one"), self.open(MARK="two", cwd=others)
+        self.assertEqual(first.value(1, "env"), ["one", str(self.folder)])
+        self.assertEqual(second.value(1, "env"), ["two", str(others)])
+
+    def test_folders(self):
+        others = self.folder / "other"
+        others.mkdir()
+        first, second = self.open(), self.open(cwd=others)
+        self.assertEqual((first.value(1, "a_where"), second.value(1, "a_where")), (str(self.folder), str(others)))
+
+    def test_warnings_go_to_the_session_they_concern(self):
+        config = config_file(scratch(self), "[tool.nobody]\ntimeout = \"1s\"\n")
+        first, second = self.open(), self.open("--config", str(config))
+        for wire in (first, second):
+            wire.end_input()
+            wire.ended(1)
+        self.assertNotIn("nobody", first.stderr())
+        self.assertIn("nobody", second.stderr())
+
+    def test_an_invalid_configuration_is_its_clients_own(self):
+        self.open()
+        config = config_file(scratch(self), "tools = 7\n")
+        done = subprocess.run([HOSTLER, "serve", "--shared", "--config", str(config)], env=self.env, cwd=self.folder,
+                              capture_output=True, text=True, timeout=PATIENCE, input="")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(str(config), done.stderr)
+        self.assertEqual(len(self.sessions()), 1)
+
+
+class Alone(Shared):
+    """Where a client cannot be attached, it has a hostler of its own, and one line says why."""
+
+    def start(self, before=(), stdin=None, **variables):
+        env = {**self.env, **variables}
+        wire = Wire(self.tools, env=env, arguments=("--shared",), cwd=self.folder, before=before)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        return wire
+
+    def test_an_open_folder(self):
+        place = self.folder / "run" / "hostler"
+        place.mkdir(0o755)
+        place.chmod(0o755)
+        self.alone(self.start(), "chmod 700")
+        self.assertEqual(stat.S_IMODE(place.stat().st_mode), 0o755)
+        place.chmod(0o700)
+
+    def test_a_path_too_long_for_a_socket(self):
+        deep = self.folder / ("x" * 120)
+        deep.mkdir()
+        self.alone(self.start(XDG_RUNTIME_DIR=str(deep)), "too long")
+
+    def test_a_folder_that_cannot_be_made(self):
+        (self.folder / "run" / "hostler").write_text("a file")
+        self.alone(self.start(), "hostler")
+        (self.folder / "run" / "hostler").unlink()
+
+    def test_below_another_hostler(self):
+        self.alone(self.start(HOSTLER_RUN="b:1:2:3:4"), "another hostler started this one")
+
+    def test_files_are_not_passed(self):
+        source, target = self.folder / "in", self.folder / "out"
+        source.write_bytes(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        with source.open("rb") as stdin, target.open("wb") as stdout:
+            done = subprocess.run([HOSTLER, "serve", "--shared", "--tools", str(self.tools)], env=self.env, cwd=self.folder,
+                                  stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, json.loads(target.read_text())["id"]), (0, 1))
+        self.assertIn("not both pipes or sockets", done.stderr)
+        self.assertIsNone(self.status())
+
+    def test_another_umask_is_another_hostler(self):
+        first = self.open()
+        second = self.start(before=("sh", "-c", 'umask 0077; exec "$@"', "sh"))
+        self.assertEqual(self.sessions(), [first.process.pid])
+        self.assertNotEqual(first.value(1, "a_pid")[0], second.value(1, "a_pid")[0])
+        self.assertEqual(len(list((self.folder / "run" / "hostler").glob("*.sock"))), 2)
+        self.assertIn("another runs", self.run_hostler("status").stdout)
+        stop = ["sh", "-c", f'umask 0077; exec "{HOSTLER}" stop']
+        self.assertEqual(subprocess.run(stop, env=self.env, timeout=PATIENCE, capture_output=True).returncode, 0)
+        second.ended(2)
+
+    def test_what_is_left_of_a_dead_one_is_replaced(self):
+        first = self.open()
+        pid, path = self.status()["pid"], next((self.folder / "run" / "hostler").glob("*.sock"))
+        first.end_input()
+        first.ended(1)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+        self.assertTrue(path.exists(), "nobody removed it")
+        self.attached(self.open())
+        self.assertNotEqual(self.status()["pid"], pid)
+
+    def test_one_that_does_not_answer(self):
+        self.open()
+        pid = self.status()["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            second = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+            self.addCleanup(second.__exit__)
+            second.open()
+            worker = second.value(1, "a_pid")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        self.assertEqual(second.value(2, "a_pid"), [worker[0], 2])
+        self.assertEqual(len(self.sessions()), 1)
+        second.end_input()
+        second.ended(2)
+        self.assertIn("does not answer", second.stderr())
+
+
+class Killed(Shared):
+    """The shared hostler is killed: the sessions go on with the next one."""
+
+    def kill(self):
+        pid = self.status()["pid"]
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def code(self, answer):
+        return answer["result"]["_meta"]["hostler/outcome"]["error"]["code"]
+
+    def test_sessions_go_on_and_open_calls_are_answered(self):
+        wires = [self.open() for _ in range(3)]
+        busy = wires[0]
+        busy.send(call(5, "a_wait", 7, seconds=60) + call(6, "a_pid"))
+        busy.until("notifications/progress")
+        worker, _ = self.status()["pools"][0]["workers"][0]["pid"], self.kill()
+        self.assertEqual([self.code(busy.answer(number)) for number in (5, 6)], ["OUTCOME_UNKNOWN"] * 2)
+        for number, wire in enumerate(wires, 10):
+            self.assertIsInstance(wire.value(number, "a_pid")[0], int)
+        self.all_attached(wires)
+        self.assertFalse(Path(f"/proc/{worker}").exists())
+        self.assertEqual({session["client"] for session in self.status()["sessions"]}, {"wire 1"})
+        for wire in wires:
+            self.assertEqual(len([note for note in wire.notes if "list_changed" in note["method"]]), 3)
+            wire.end_input()
+            self.assertEqual(wire.ended(1), 0)
+            self.assertIn("the shared hostler was killed", wire.stderr())
+
+    def test_it_is_killed_again_and_again(self):
+        wire = self.open()
+        for number in range(1, 6):
+            wire.send(call(number, "a_wait", seconds=0))
+            os.kill(until(self.status)["pid"], signal.SIGKILL)
+            answer = wire.answer(number)["result"]
+            if answer.get("isError"):
+                self.assertEqual(answer["_meta"]["hostler/outcome"]["error"]["code"], "OUTCOME_UNKNOWN")
+        self.assertEqual(wire.value(9, "a_wait", seconds=0), 0)
+
+    def test_a_line_that_was_read_in_part(self):
+        wire = self.open()
+        text = call(1, "a_wait", seconds=0)
+        wire.send(text[:20])
+        wire.value  # nothing is answered yet
+        time.sleep(0.1)
+        self.kill()
+        self.all_attached([wire])
+        wire.send(text[20:])
+        self.assertEqual(wire.answer(1)["result"]["structuredContent"]["result"], 0)
+
+    def test_subscriptions_and_the_log_level_go_on(self):
+        write_tool(self.tools, "notes", NOTES)
+        wire = self.open()
+        wire.send(line(id=1, method="resources/subscribe", params={"uri": "notes://a"})
+                  + line(id=2, method="logging/setLevel", params={"level": "info"}))
+        wire.answer(1), wire.answer(2)
+        self.kill()
+        wire.send(call(3, "notes_say"))
+        wire.answer(3)
+        until(lambda: any(note.get("method") == "notifications/message" for note in wire.notes))
+        write_tool(self.tools, "notes", NOTES + "# edited\n")
+        self.assertEqual(wire.until("notifications/resources/updated")["params"]["uri"], "notes://a")
+
+    def test_a_session_of_the_later_era(self):
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(wire.__exit__)
+        meta = {"_meta": INLINE}
+        wire.send(line(id=1, method="subscriptions/listen", params={"notifications": {"toolsListChanged": True}, **meta}))
+        wire.until("notifications/subscriptions/acknowledged")
+        wire.send(line(id=2, method="tools/call", params={"name": "a_wait", "arguments": {"seconds": 60}, **meta}))
+        until(lambda: self.status()["usage"]["running"])
+        self.kill()
+        answer = wire.answer(2)
+        self.assertEqual((self.code(answer), answer["result"]["resultType"]), ("OUTCOME_UNKNOWN", "complete"))
+        wire.until("notifications/subscriptions/acknowledged")
+        write_tool(self.tools, "more", TOOL)
+        wire.until("notifications/tools/list_changed")
+
+    def test_its_starter_and_its_keeper_are_killed_too(self):
+        first, second = self.open(), self.open()
+        pid = self.status()["pid"]
+        keeper = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        for process in (first.process.pid, keeper, pid):
+            os.kill(process, signal.SIGKILL)
+        self.assertIsInstance(second.value(1, "a_pid")[0], int)
+        self.all_attached([second])
+        first.ended(1)
+        self.assertIsNone(first.read())
+
+    def test_twelve_clients_race_while_it_is_killed(self):
+        wires = [Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder) for _ in range(12)]
+        for wire in wires:
+            self.addCleanup(wire.__exit__)
+        for _ in range(3):
+            found = until(self.status)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found["pid"], signal.SIGKILL)
+        for number, wire in enumerate(wires):
+            wire.open()
+            self.assertEqual(wire.value(number + 1, "a_wait", seconds=0), 0)
+        self.all_attached(wires)
+
+
+if __name__ == "__main__":
+    unittest.main()
