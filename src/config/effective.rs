@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, LargeResult, Launcher, Protocol, ToolLayer};
+use super::tool::{Effects, LargeResult, Launcher, Protocol, Share, ToolLayer};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -42,6 +42,8 @@ pub struct EffectiveTool {
     pub effects: Setting<Effects>,
     /// The secrets it may receive.
     pub secrets: Setting<Vec<String>>,
+    /// Who shares its workers where one hostler serves several clients.
+    pub share: Setting<Share>,
     /// What happens to results that are too large for an MCP client.
     pub large: Setting<LargeResult>,
     /// How the interpreter is started.
@@ -105,6 +107,7 @@ impl Config {
             effects: or(layer.effects, Effects::Once),
             secrets: or(layer.secrets, Vec::new()),
             large: or(layer.large, LargeResult::Error),
+            share: or(layer.share, Share::User),
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
             host_access: or(layer.host_access, internal),
@@ -202,6 +205,9 @@ impl EffectiveTool {
             row("pass_env", &self.pass_env, names(&self.pass_env.value)),
             row("config", &self.config, names(&keys)),
         ];
+        if self.share.origin != Origin::Default {
+            rows.push(row("share", &self.share, self.share.value.word().to_owned()));
+        }
         if self.new_privileges.origin != Origin::Default {
             rows.push(row("new_privileges", &self.new_privileges, self.new_privileges.value.to_string()));
         }

@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 15] = [
+const TOOL_KEYS: [&str; 16] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -230,6 +230,7 @@ const TOOL_KEYS: [&str; 15] = [
     "secrets",
     "protocol",
     "large",
+    "share",
 ];
 
 /// Keys of a tool that only hostler.toml may set.

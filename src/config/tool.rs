@@ -43,6 +43,20 @@ impl Word for LargeResult {
     const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("link", Self::Link)];
 }
 
+/// Who shares a worker where one hostler serves several clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Share {
+    /// All sessions that would start the same one.
+    #[default]
+    User,
+    /// Nobody: each session has its own.
+    Session,
+}
+
+impl Word for Share {
+    const WORDS: &'static [(&'static str, Self)] = &[("user", Self::User), ("session", Self::Session)];
+}
+
 /// How a worker's interpreter is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Launcher {
@@ -124,6 +138,9 @@ pub struct ToolLayer {
     /// The most memory a worker may use.
     #[serde(skip)]
     pub max_memory: Option<Setting<ByteCount>>,
+    /// Who shares its workers.
+    #[serde(skip)]
+    pub share: Option<Setting<Share>>,
     /// What happens to results that are too large for an MCP client.
     #[serde(skip)]
     pub large: Option<Setting<LargeResult>>,
@@ -214,6 +231,7 @@ impl ToolLayer {
             max_rss: section.take_as("max_rss", memory),
             max_memory: section.take_as("max_memory", memory),
             large: section.take("large"),
+            share: section.take("share"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
             policy: DeclaredPolicy::read(section),
@@ -243,6 +261,7 @@ impl ToolLayer {
             secrets: over.secrets.or(self.secrets),
             protocol: over.protocol.or(self.protocol),
             large: over.large.or(self.large),
+            share: over.share.or(self.share),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
             host_access: over.host_access.or(self.host_access),

@@ -11,7 +11,7 @@ use super::advice;
 use super::store::{Describe, Identity};
 use crate::config::Config;
 use crate::config::tables::SecretSource;
-use crate::config::tool::Protocol;
+use crate::config::tool::{Protocol, Share};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -53,6 +53,9 @@ impl Makers {
         identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
         for (name, value) in self.variables(entry) {
             identity.add(&name.to_string_lossy(), value.as_encoded_bytes());
+        }
+        if let (Share::Session, Some(session)) = (settings.share.value, self.session) {
+            identity.add_of_session("session", session);
         }
         for name in &settings.secrets.value {
             let source = config.secrets.get(name).map(|setting| &setting.value);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid};
+use signal_hook::consts::SIGUSR1;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
@@ -144,7 +145,7 @@ async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<C
         since: Instant::now(),
     };
     let present = control.runtime().sessions.enter(number, session);
-    let hearing = tokio::spawn(hear(reader, bytes, relay));
+    let hearing = tokio::spawn(hear(reader, bytes, relay, (number, outbox.clone())));
     for text in warnings(&app) {
         outbox.send(&message::notification(LOG, Said { text }));
     }
@@ -220,7 +221,12 @@ async fn run(app: &Workspace, client: mcp::Client, signals: Signals) {
 }
 
 /// Passes on what the attached process says. When it is gone, so is its client.
-async fn hear(reader: tokio::net::unix::OwnedReadHalf, bytes: Vec<u8>, relay: SignalRelay) {
+async fn hear(
+    reader: tokio::net::unix::OwnedReadHalf,
+    bytes: Vec<u8>,
+    relay: SignalRelay,
+    (session, outbox): (u64, Outbox),
+) {
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
     let mut lines = BufReader::new(std::io::Cursor::new(bytes).chain(reader)).take(LONGEST as u64);
@@ -234,7 +240,12 @@ async fn hear(reader: tokio::net::unix::OwnedReadHalf, bytes: Vec<u8>, relay: Si
         let read: Result<Line<'_>, _> = serde_json::from_slice(&line);
         let signal = read.ok().filter(|line| line.method.as_deref() == Some(SIGNAL)).and_then(|line| line.params);
         if let Some(Signalled { number }) = signal.and_then(|params| serde_json::from_str(params.get()).ok()) {
-            relay.end(signal_name(number));
+            if number == SIGUSR1 {
+                let text = format!("session {session} of a shared hostler; `hostler status` shows it\n");
+                outbox.send(&message::notification(LOG, Said { text }));
+            } else {
+                relay.end(signal_name(number));
+            }
         }
     }
     relay.end_now("the attached process is gone");

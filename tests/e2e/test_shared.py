@@ -193,6 +193,14 @@ class Attaching(Shared):
         self.assertEqual(len({wire.open() and wire.value(1, "a_pid")[0] for wire in wires}), 1)
         self.assertEqual(sorted(self.sessions()), sorted(wire.process.pid for wire in wires))
 
+    def test_a_request_for_the_status_ends_nothing(self):
+        wire = self.open()
+        wire.process.send_signal(signal.SIGUSR1)
+        self.assertIsInstance(wire.value(1, "a_pid")[0], int)
+        wire.end_input()
+        wire.ended(1)
+        self.assertIn("hostler status", wire.stderr())
+
     def test_the_small_process_that_stays(self):
         wire = self.open()
         size = lambda: int(Path(f"/proc/{wire.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -304,6 +312,17 @@ class Apart(Shared):
         self.assertEqual((one, two), ("k-one", "k-two"))
         # The identity of a secret is its session, not its value.
         self.assertEqual(len({pid, other, third.value(1, "secret_key")[1]}), 3)
+        first.end_input()
+        first.ended(1)
+        until(lambda: not Path(f"/proc/{pid}").exists())
+
+    def test_a_file_may_ask_for_workers_of_its_own(self):
+        header = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n# share = "session"\n# ///\n'
+        write_tool(self.tools, "own", TOOL, header=header)
+        first, second = self.open(), self.open()
+        pid, _ = first.value(1, "own_pid")
+        self.assertNotEqual(second.value(1, "own_pid")[0], pid)
+        self.assertEqual([pool["apart"] for pool in self.status()["pools"]], [["session"]] * 2)
         first.end_input()
         first.ended(1)
         until(lambda: not Path(f"/proc/{pid}").exists())
