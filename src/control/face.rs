@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jsonrpsee::types::{ErrorObjectOwned, Params};
@@ -45,6 +46,8 @@ pub struct Control {
     about: About,
     since: Instant,
     wishes: watch::Sender<Option<Wish>>,
+    /// It ends: whoever comes now finds the next one.
+    is_over: AtomicBool,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +60,13 @@ type Answer<T> = Result<T, ErrorObjectOwned>;
 impl Control {
     /// The face of a runtime.
     pub fn new(runtime: Arc<Runtime>, about: About) -> Arc<Self> {
-        Arc::new(Self { runtime, about, since: Instant::now(), wishes: watch::Sender::new(None) })
+        Arc::new(Self {
+            runtime,
+            about,
+            since: Instant::now(),
+            wishes: watch::Sender::new(None),
+            is_over: AtomicBool::new(false),
+        })
     }
 
     /// What it reports on.
@@ -68,6 +77,16 @@ impl Control {
     /// What is known of this hostler.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// No session begins from here on.
+    pub fn close(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no session begins any more.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// Whether new sessions are refused.

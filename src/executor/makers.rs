@@ -1,7 +1,7 @@
 //! Builds the launcher and the rules of a tool file's workers, by the kind of tool.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +51,11 @@ impl Makers {
         identity.add("launcher", format!("{:?}", settings.launcher.value));
         identity.add("[environment]", self.environments.identity());
         identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
+        if self.session.is_some() && entry.serving().has_environment() {
+            // What uv makes of a header depends on them.
+            let of_uv = self.env_filter.environment().iter().filter(|(name, _)| decides_builds(name));
+            of_uv.for_each(|(name, value)| identity.add(&name.to_string_lossy(), value.as_encoded_bytes()));
+        }
         for (name, value) in self.variables(entry) {
             identity.add(&name.to_string_lossy(), value.as_encoded_bytes());
         }
@@ -66,6 +71,10 @@ impl Makers {
                 Some(SecretSource::Environment(variable)) => Some(variable.as_str()),
                 Some(SecretSource::File(_) | SecretSource::Command(_)) => None,
             };
+            // A command sees the variables of the session.
+            if let (Some(SecretSource::Command(_)), Some(session)) = (source, self.session) {
+                identity.add_of_session(&part, session);
+            }
             match (variable.and_then(|name| config.environment.text(name)), self.session) {
                 (None, _) => {}
                 // Not the value: what a worker keeps of it must not outlive a change, nor reach another session.
@@ -106,6 +115,17 @@ impl Makers {
             }),
         }
     }
+}
+
+/// Whether uv, or a package that it builds, works otherwise with a variable: indexes, credentials, proxies, certificates,
+/// compilers.
+fn decides_builds(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    let is_of_compilers =
+        ["CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "NETRC", "LD_LIBRARY_PATH"].contains(&name.as_str());
+    is_of_compilers
+        || ["UV_", "PIP_", "SSL_CERT", "PKG_CONFIG"].iter().any(|begin| name.starts_with(begin))
+        || name.ends_with("_PROXY")
 }
 
 /// The variables that the file's settings add.

@@ -36,8 +36,9 @@ struct Pending {
 }
 
 impl Requests {
-    pub fn new(outbox: Outbox) -> Self {
-        Self { outbox, pending: Arc::default() }
+    /// Requests whose ids follow this number.
+    pub fn new(outbox: Outbox, last: u64) -> Self {
+        Self { outbox, pending: Arc::new(Mutex::new(Pending { last, requests: HashMap::new() })) }
     }
 
     /// Delivers the answer to one of our requests. An answer without an open request is ignored.

@@ -52,10 +52,11 @@ pub(super) async fn read(
     is_gone: impl Fn() -> bool,
 ) -> io::Result<()> {
     // Of a process that was killed, if there was one.
-    let mut lines = Lines { bytes: session.restore(), ..Lines::default() };
+    let (bytes, is_cut) = session.restore();
+    let mut lines = Lines { bytes, is_cut, ..Lines::default() };
     lines.each(session);
     if let Some(recorder) = session.recorder() {
-        recorder.processed(usize::MAX, &lines.bytes);
+        recorder.processed(usize::MAX, &lines.bytes, lines.is_cut.is_some());
     }
     loop {
         while session.outbox().waiting() > MAX_UNREAD_ANSWERS {
@@ -76,7 +77,7 @@ pub(super) async fn read(
             Ok(count @ 1..) => {
                 lines.each(session);
                 if let Some(recorder) = session.recorder() {
-                    recorder.processed(count, &lines.bytes);
+                    recorder.processed(count, &lines.bytes, lines.is_cut.is_some());
                 }
             }
             // The last line may lack its newline.
@@ -97,8 +98,17 @@ struct Lines {
     bytes: Vec<u8>,
     /// The length of the part known to contain no newline.
     searched: usize,
-    /// The current line is too long: its beginning is kept, the rest is skipped.
-    is_too_long: bool,
+    /// The current line is not read whole: its beginning is kept, the rest is skipped.
+    is_cut: Option<Cut>,
+}
+
+/// Why a line is not read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// It is longer than a message may be.
+    TooLong,
+    /// The process that read its middle was killed.
+    Killed,
 }
 
 impl Lines {
@@ -107,10 +117,11 @@ impl Lines {
         while let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
             let end = self.searched + length;
             let line = &self.bytes[start..end];
-            if std::mem::take(&mut self.is_too_long) {
-                session.outbox().send(&message::oversized(&line[..line.len().min(KEPT)], MAX_MESSAGE));
-            } else {
-                session.take(line);
+            let begin = &line[..line.len().min(KEPT)];
+            match self.is_cut.take() {
+                None => session.take(line),
+                Some(Cut::TooLong) => session.outbox().send(&message::oversized(begin, MAX_MESSAGE)),
+                Some(Cut::Killed) => session.outbox().send(&message::interrupted(begin)),
             }
             start = end + 1;
             self.searched = start;
@@ -120,8 +131,8 @@ impl Lines {
             self.bytes.shrink_to(CHUNK);
         }
         self.searched = self.bytes.len();
-        if self.bytes.len() > MAX_MESSAGE || self.is_too_long {
-            self.is_too_long = true;
+        if self.bytes.len() > MAX_MESSAGE || self.is_cut.is_some() {
+            self.is_cut.get_or_insert(Cut::TooLong);
             self.bytes.truncate(KEPT);
             self.bytes.shrink_to(CHUNK);
             self.searched = self.bytes.len();

@@ -169,6 +169,11 @@ pub(super) fn oversized(begin: &[u8], most: usize) -> Vec<u8> {
     answer(&id_of(begin), ErrorCode::INVALID_REQUEST, &format!("this message is longer than {} MB", most >> 20))
 }
 
+/// The answer to a line whose middle a killed process had read.
+pub(super) fn interrupted(begin: &[u8]) -> Vec<u8> {
+    answer(&id_of(begin), ErrorCode::INTERNAL_ERROR, "hostler was killed while this message arrived; repeat it")
+}
+
 fn invalid(id: &Value, message: &str) -> Vec<u8> {
     answer(id, ErrorCode::INVALID_REQUEST, message)
 }

@@ -18,7 +18,7 @@ const HEAD: Range<usize> = 0..64;
 /// The lines that make a session what it is, each with its length before it.
 const STATE: Range<usize> = 64..(256 << 10);
 /// Requests: what is known of each.
-const SLOT: usize = 128;
+const SLOT: usize = 256;
 const SLOTS: usize = 4096;
 const TABLE: Range<usize> = STATE.end..STATE.end + SLOT * SLOTS;
 /// The beginning of a line whose end has not been read.
@@ -32,13 +32,14 @@ const WRITTEN: usize = 0;
 const IS_MID_LINE: usize = 1;
 const STATE_LENGTH: usize = 2;
 const TAIL_LENGTH: usize = 3;
+const IS_CUT: usize = 4;
 
 /// Fields of a slot: its kind, the position of its answer, and its text with a length before it.
 const KIND: usize = 0;
 const ANSWER: usize = 8;
 const TEXT: usize = 16;
 /// How many slots are looked at for one that is free.
-const LOOKED_AT: usize = 64;
+const LOOKED_AT: usize = SLOTS;
 const LONGEST_TEXT: usize = SLOT - TEXT - 2;
 
 const FREE: u8 = 0;
@@ -66,6 +67,8 @@ pub(super) struct Left {
     pub begun: HashSet<String>,
     /// What was read last of the client; some of it was begun.
     pub unread: Vec<u8>,
+    /// Whether only the beginning of the last line read is known.
+    pub is_cut: bool,
     /// Whether the last line of the output is incomplete.
     pub is_mid_line: bool,
 }
@@ -129,11 +132,24 @@ impl Record {
     }
 
     /// What was read was processed up to this beginning of a line.
-    pub(super) fn processed(&mut self, read: usize, tail: &[u8]) {
+    pub(super) fn processed(&mut self, read: usize, tail: &[u8], is_cut: bool) {
         let kept = tail.len().min(TAIL.len());
         self.memory.bytes()[TAIL][..kept].copy_from_slice(&tail[..kept]);
+        self.set_head(IS_CUT, usize::from(is_cut || kept < tail.len()));
         self.set_head(TAIL_LENGTH, kept);
         self.memory.bytes()[INPUT][..read.min(INPUT.len())].fill(0);
+    }
+
+    /// Bytes are about to be written. Whether the last line was incomplete before.
+    pub(super) fn begins_to_write(&mut self) -> bool {
+        let was_mid_line = self.head(IS_MID_LINE) != 0;
+        self.set_head(IS_MID_LINE, 1);
+        was_mid_line
+    }
+
+    /// Nothing was written.
+    pub(super) fn wrote_nothing(&mut self, was_mid_line: bool) {
+        self.set_head(IS_MID_LINE, usize::from(was_mid_line));
     }
 
     /// These bytes were written.
@@ -147,7 +163,9 @@ impl Record {
     /// that of a session whose output begins anew; those requests stay open in it.
     pub(super) fn take_over(&mut self) -> (Left, Vec<(Slot, String)>) {
         let (written, is_mid_line) = (self.head(WRITTEN) as u64, self.head(IS_MID_LINE) != 0);
-        let mut left = Left { state: self.state(), is_mid_line, unread: self.unread(), ..Left::default() };
+        let is_cut = self.head(IS_CUT) != 0;
+        let mut left =
+            Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
         left.is_new = written == 0 && left.state.is_empty();
         let mut open = Vec::new();
         for place in 0..SLOTS {
@@ -162,17 +180,20 @@ impl Record {
             }
         }
         left.is_new &= open.is_empty();
+        // The incomplete line stays so until its end is written.
         self.set_head(WRITTEN, 0);
-        self.set_head(IS_MID_LINE, 0);
         (left, open)
     }
 
-    fn unread(&mut self) -> Vec<u8> {
+    fn unread(&mut self, is_cut: bool) -> Vec<u8> {
         let tail = self.head(TAIL_LENGTH).min(TAIL.len());
         let mut bytes = self.memory.bytes()[TAIL][..tail].to_vec();
         let input = &self.memory.bytes()[INPUT];
         let read = input.iter().position(|byte| *byte == 0).unwrap_or(input.len());
-        bytes.extend_from_slice(&input[..read]);
+        let read = &input[..read];
+        // What follows a gap is of use from the next line on.
+        let fits = if is_cut { read.iter().position(|byte| *byte == b'\n').unwrap_or(read.len()) } else { 0 };
+        bytes.extend_from_slice(&read[fits..]);
         bytes
     }
 
@@ -252,7 +273,7 @@ mod tests {
     fn what_was_read_and_not_processed_is_read_again() {
         let mut record = Record::new().unwrap();
         record.input()[..5].copy_from_slice(b"one\nt");
-        record.processed(5, b"t");
+        record.processed(5, b"t", false);
         record.input()[..4].copy_from_slice(b"wo\nx");
         let (left, _) = killed(record).take_over();
         assert_eq!(left.unread, b"two\nx");
@@ -277,9 +298,10 @@ mod tests {
             record.answered(slot, 0);
         }
         record.keep(&vec![b'x'; STATE.len()]);
-        record.processed(0, &vec![b'x'; TAIL.len() + 1]);
+        record.processed(0, &vec![b'x'; TAIL.len() + 1], false);
         let (left, open) = killed(record).take_over();
         assert_eq!((left.state.len(), left.unread.len(), open.len()), (0, TAIL.len(), 0));
+        assert!(left.is_cut, "the rest of that line is not to be taken for its end");
     }
 
     #[test]

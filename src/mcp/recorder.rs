@@ -12,6 +12,7 @@ use rmcp::model::RequestId;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::connection::Cut;
 use super::lifecycle::{Era, Rules};
 use super::message::{self, Incoming};
 use super::record::{Left, Record, Slot};
@@ -77,8 +78,8 @@ impl Recorder {
     }
 
     /// What was read was processed up to this beginning of a line.
-    pub fn processed(&self, read: usize, tail: &[u8]) {
-        self.record.lock().processed(read, tail);
+    pub fn processed(&self, read: usize, tail: &[u8], is_cut: bool) {
+        self.record.lock().processed(read, tail, is_cut);
     }
 
     /// Reads bytes of the client to where they survive this process.
@@ -102,9 +103,15 @@ struct Recorded {
 
 impl AsyncWrite for Recorded {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        let count = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.record.lock().wrote(&bytes[..count]);
-        Poll::Ready(Ok(count))
+        // Until it is known how much was written, the last line may be incomplete.
+        let was_mid_line = self.record.lock().begins_to_write();
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let mut record = self.record.lock();
+        match &written {
+            Poll::Ready(Ok(count)) => record.wrote(&bytes[..*count]),
+            _ => record.wrote_nothing(was_mid_line),
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
@@ -118,12 +125,13 @@ impl AsyncWrite for Recorded {
 
 impl McpSession {
     /// Continues the session of a process that was killed. Returns bytes that it had read and not begun to process.
-    pub fn restore(self: &Arc<Self>) -> Vec<u8> {
-        let Some(recorder) = self.recorder() else { return Vec::new() };
+    pub fn restore(self: &Arc<Self>) -> (Vec<u8>, Option<Cut>) {
+        let Some(recorder) = self.recorder() else { return (Vec::new(), None) };
         let (left, open) = recorder.record.lock().take_over();
-        let Left { state, begun, unread, is_mid_line, is_new } = left;
+        let Left { state, begun, unread, is_cut, is_mid_line, is_new } = left;
+        let is_cut = is_cut.then_some(Cut::Killed);
         if is_new {
-            return unread;
+            return (unread, is_cut);
         }
         if is_mid_line {
             // The client reads one line that it cannot use, and all others.
@@ -147,7 +155,8 @@ impl McpSession {
             }
         }
         tracing::info!(session = self.id(), lost = unanswered.len(), "a session goes on after its shared hostler died");
-        unbegun(&unread, &begun)
+        // The beginning of a line that is cut is none of those that were begun.
+        (if is_cut.is_some() { unread } else { unbegun(&unread, &begun) }, is_cut)
     }
 
     /// Processes the lines again that made the session; what was answered is not answered again.

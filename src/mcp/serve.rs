@@ -106,6 +106,7 @@ impl Client {
             }
         };
         finish(&session, ended, &signals).await;
+        session.outbox().close();
         ended
     }
 }

@@ -87,6 +87,14 @@ impl State {
     }
 }
 
+/// Where the ids of our requests begin in a session that another process may have served: a late answer to one of its questions
+/// must not be taken for the answer to ours.
+fn first_id() -> u64 {
+    let mut bytes = [0; 4];
+    let _ = getrandom::fill(&mut bytes);
+    u64::from(u32::from_le_bytes(bytes)) << 16
+}
+
 /// What is listed.
 pub(super) const LISTS: [RoleKind; 3] = [RoleKind::Tool, RoleKind::Resource, RoleKind::Prompt];
 
@@ -100,7 +108,7 @@ impl McpSession {
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new_cyclic(|own| Self {
-            requests: Requests::new(outbox.clone()),
+            requests: Requests::new(outbox.clone(), recorder.as_ref().map_or(0, |_| first_id())),
             rounds: Mutex::new(Rounds::new()),
             own: Weak::clone(own),
             subscribed: Mutex::default(),

@@ -26,6 +26,8 @@ struct Shared {
     wake: Notify,
     /// Notified when the stream has accepted something.
     caught_up: Notify,
+    /// Notified when nothing more is written, whether the other process reads or not.
+    given_up: Notify,
     /// Notified when the other process no longer reads.
     broken: Arc<Notify>,
 }
@@ -65,6 +67,7 @@ impl Outbox {
             state: Mutex::new(state),
             wake: Notify::new(),
             caught_up: Notify::new(),
+            given_up: Notify::new(),
             broken: Arc::default(),
         });
         tokio::spawn(write(Arc::clone(&shared)));
@@ -158,6 +161,16 @@ impl Drop for Senders {
     }
 }
 
+impl Outbox {
+    /// Writes nothing more, and closes the stream: what was not read is dropped.
+    pub fn close(&self) {
+        let mut state = self.0.0.state.lock();
+        self.0.0.close(&mut state);
+        state.stream = Box::new(tokio::io::sink());
+        self.0.0.given_up.notify_one();
+    }
+}
+
 impl Shared {
     fn close(&self, state: &mut State) {
         state.is_closed = true;
@@ -235,7 +248,10 @@ async fn write(shared: Arc<Shared>) {
             shared.caught_up.notify_waiters();
             step
         });
-        let step = step.await;
+        let step = tokio::select! {
+            step = step => step,
+            () = shared.given_up.notified() => return,
+        };
         if step.is_err() {
             return shared.close(&mut shared.state.lock());
         }

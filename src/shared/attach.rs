@@ -21,7 +21,7 @@ use super::place::Place;
 use super::start::{Unshared, find_or_start};
 use crate::config::Environment;
 use crate::mcp::{Record, can_be_passed};
-use crate::process::{is_marked, release_text};
+use crate::process::{is_marked, own_confinement, release_text};
 use crate::telemetry;
 
 /// How long a shared hostler may take to accept a session: it reads the configuration and the tools folders.
@@ -74,6 +74,9 @@ fn serve(wanted: &Wanted<'_>, begun: &mut Option<OwnedFd>) -> Result<u8, Unshare
     if is_marked(wanted.environment) {
         return Err(Unshared::BelowHostler);
     }
+    if own_confinement().map_err(Unshared::Unknown)?.contains(&("NoNewPrivs", "1".to_owned())) {
+        return Err(Unshared::Confined);
+    }
     let key = own_key().map_err(Unshared::Unknown)?;
     let place = Place::of(wanted.environment, &key)?;
     let record = Record::new().and_then(Record::into_file).map_err(Unshared::Unknown)?;
@@ -93,8 +96,10 @@ fn serve(wanted: &Wanted<'_>, begun: &mut Option<OwnedFd>) -> Result<u8, Unshare
         telemetry::say("warning: the shared hostler was killed; this session goes on with another one\n");
         let mut is_over = || ends.hear(&mut signals);
         link = match self::link(&place, wanted, [stdin, stdout, record.as_fd()], &mut is_over) {
+            Ok(link) => link,
             Err(Unshared::Interrupted) => return Ok(0),
-            found => found?,
+            Err(_) if is_over() => return Ok(0),
+            Err(why) => return Err(why),
         };
     }
 }
@@ -192,7 +197,10 @@ impl Link {
                 return Ok(link);
             }
             if !link.wait(None, until).map_err(broken)? {
-                return Err(Unshared::Silent);
+                if Instant::now() >= until {
+                    return Err(Unshared::Silent);
+                }
+                continue;
             }
             if link.read().map_err(broken)? == 0 {
                 return Err(Unshared::Broken);

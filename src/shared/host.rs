@@ -107,6 +107,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     };
     tracing::info!(why, "the shared hostler ends");
     trimming.abort();
+    control.close();
     leave(&place, listener, lock);
     runtime.sessions.end_all(&why);
     let gone = runtime.sessions.counted();

@@ -122,12 +122,19 @@ async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<C
             return Ok(());
         }
     };
+    if control.is_over() {
+        return Ok(());
+    }
     let number = app.session.unwrap_or_default();
     peer.send(&message::response(1, Ok(&Attached { session: number, pid: std::process::id() }))).await?;
     // Until it says so, it may have given up and serve the client itself.
     match timeout(FIRST_LINE, peer.next_line()).await {
         Ok(Ok(Some(line))) if is(&line, BEGIN) => {}
         _ => return Ok(()),
+    }
+    if control.is_over() {
+        // It ends: the attached process looks for the next one.
+        return Ok(());
     }
     let Streams { input, output, record } = streams;
     let streams = Stdio::of(input.as_fd(), output.as_fd())?;

@@ -36,6 +36,9 @@ pub enum Unshared {
     /// A terminal or a file cannot be passed: others would share its mode or its position.
     #[error("standard input and output are not both pipes or sockets")]
     Streams,
+    /// A sandbox may hold that cannot be seen, as Landlock's.
+    #[error("this process may not gain privileges, so it may be in a sandbox that the shared one is not in")]
+    Confined,
     /// It would end with the other one's processes.
     #[error("another hostler started this one")]
     BelowHostler,
@@ -113,7 +116,10 @@ pub fn find_or_start(
     }
     let said = start_detached(OsStr::new(COMMAND), variables(environment))
         .map_err(|error| Unshared::NotStarted(error.to_string()))?;
-    wait_until_ready(said, until, is_over)?;
+    if let Err(why) = wait_until_ready(said, until, is_over) {
+        // Another one may have been faster, whose starter was killed.
+        return find_soon(place, until)?.filter(|_| !matches!(why, Unshared::Interrupted)).ok_or(why);
+    }
     find_soon(place, until)?.ok_or_else(|| Unshared::NotStarted("it ended at once".to_owned()))
 }
 

@@ -7,12 +7,13 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
 
 from harness import HOSTLER, PATIENCE, config_file, environment, scratch, write_tool
-from wire import INLINE, Wire, call, line
+from wire import HELLO, INLINE, Wire, call, line
 
 TOOL = """
 import os, sys, time, hostler
@@ -390,6 +391,10 @@ class Alone(Shared):
         self.alone(self.start(), "hostler")
         (self.folder / "run" / "hostler").unlink()
 
+    def test_what_may_be_in_a_sandbox(self):
+        before = (sys.executable, "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])")
+        self.alone(self.start(before=before), "sandbox")
+
     def test_below_another_hostler(self):
         self.alone(self.start(HOSTLER_RUN="b:1:2:3:4"), "another hostler started this one")
 
@@ -492,6 +497,52 @@ class Killed(Shared):
         self.all_attached([wire])
         wire.send(text[20:])
         self.assertEqual(wire.answer(1)["result"]["structuredContent"]["result"], 0)
+
+    def test_a_long_line_that_was_cut_is_not_run(self):
+        write_tool(self.tools, "long", "def length(text: str) -> int:\n    return len(text)\n")
+        wire = self.open()
+        text = call(1, "long_length", text="x" * 200_000)
+        wire.send(text[:150_000])
+        time.sleep(0.2)
+        os.kill(self.status()["pid"], signal.SIGKILL)
+        self.all_attached([wire])
+        wire.send(text[150_000:] + call(2, "long_length", text="y"))
+        self.assertIn("repeat", wire.answer(1)["error"]["message"])
+        self.assertEqual(wire.answer(2)["result"]["structuredContent"]["result"], 1)
+
+    def test_a_late_answer_is_no_answer_to_another_question(self):
+        write_tool(self.tools, "asks", "import hostler\ndef ask(what: str) -> bool:\n    return bool(hostler.elicit(what))\n")
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(wire.__exit__)
+        hello = {**HELLO, "capabilities": {"elicitation": {}}}
+        wire.send(line(id=0, method="initialize", params=hello) + line(method="notifications/initialized"))
+        wire.answer(0)
+        wire.send(call(1, "asks_ask", what="A?"))
+        first = wire.until("elicitation/create")["id"]
+        os.kill(self.status()["pid"], signal.SIGKILL)
+        self.assertEqual(self.code(wire.answer(1)), "OUTCOME_UNKNOWN")
+        wire.send(call(2, "asks_ask", what="B?"))
+        second = wire.until("elicitation/create")["id"]
+        self.assertNotEqual(first, second)
+        wire.send(line(id=first, result={"action": "accept"}) + line(id=second, result={"action": "decline"}))
+        self.assertFalse(wire.answer(2)["result"]["structuredContent"]["result"])
+
+    def test_an_answer_that_was_written_in_part_and_two_kills(self):
+        write_tool(self.tools, "big", "def text(size: int) -> str:\n    return 'x' * size\n")
+        wire = self.open()
+        wire.send(call(1, "big_text", size=400_000))
+        until(lambda: self.status()["pools"] and self.status()["pools"][0]["calls"])
+        for _ in range(2):
+            found = until(self.status)
+            os.kill(found["pid"], signal.SIGKILL)
+            until(lambda: (status := self.status()) and status["pid"] != found["pid"] and status["sessions"])
+        lines = []
+        while b'"id":1' not in (lines[-1] if lines else b"") or b"OUTCOME_UNKNOWN" not in lines[-1]:
+            while b"\n" not in wire.buffer:
+                wire.buffer += os.read(wire.output.fileno(), 1 << 20)
+            text, _, wire.buffer = wire.buffer.partition(b"\n")
+            lines.append(text)
+        self.assertEqual(json.loads(lines[-1])["id"], 1)
 
     def test_subscriptions_and_the_log_level_go_on(self):
         write_tool(self.tools, "notes", NOTES)
