@@ -5,7 +5,7 @@
 //!    └── stdin, stdout ───────────────┴─ shared hostler ── workers
 //! ```
 //!
-//! [`attach`] is what a client starts: it passes its streams to the shared hostler ([`host`]) and stays. [`start`] finds or
+//! [`mod@attach`] is what a client starts: it passes its streams to the shared hostler ([`host`]) and stays. [`start`] finds or
 //! starts one, at the [`place`] of its [`key`].
 
 mod attach;
