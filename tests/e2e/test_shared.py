@@ -1,6 +1,7 @@
 """One hostler for all clients of a person: attaching, sharing, and what is never shared."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -71,6 +73,11 @@ def until(what):
         assert time.monotonic() < late, "it did not happen"
         time.sleep(0.01)
     return found
+
+
+def unread(wire):
+    """How much of what was sent has not been read."""
+    return int.from_bytes(fcntl.ioctl(wire.input.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 class Shared(unittest.TestCase):
@@ -426,7 +433,7 @@ class Alone(Shared):
         first.ended(1)
         os.kill(pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{pid}").exists())
-        self.assertTrue(path.exists(), "nobody removed it")
+        self.assertTrue(path.exists(), "a killed process removes nothing")
         self.attached(self.open())
         self.assertNotEqual(self.status()["pid"], pid)
 
@@ -491,8 +498,7 @@ class Killed(Shared):
         wire = self.open()
         text = call(1, "a_wait", seconds=0)
         wire.send(text[:20])
-        wire.value  # nothing is answered yet
-        time.sleep(0.1)
+        until(lambda: unread(wire) == 0)
         self.kill()
         self.all_attached([wire])
         wire.send(text[20:])
@@ -503,7 +509,7 @@ class Killed(Shared):
         wire = self.open()
         text = call(1, "long_length", text="x" * 200_000)
         wire.send(text[:150_000])
-        time.sleep(0.2)
+        until(lambda: unread(wire) == 0)
         os.kill(self.status()["pid"], signal.SIGKILL)
         self.all_attached([wire])
         wire.send(text[150_000:] + call(2, "long_length", text="y"))
