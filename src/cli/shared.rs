@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::options::Status as StatusArgs;
+use super::status::usage_line;
 use super::style::{self, Refusal};
 use crate::config::Environment;
 use crate::control::{Connection, ControlError, Status};
@@ -108,20 +109,14 @@ fn others(environment: &Environment, own: Option<&Value>) -> Vec<String> {
 }
 
 fn as_text(status: &Status, others: &[String]) -> String {
-    let usage = &status.usage;
     let megabytes = |bytes: Option<usize>| bytes.map_or("?".to_owned(), |bytes| format!("{} MB", bytes / 1_000_000));
     let mut text = format!(
-        "process {}, up {}, {}{}\nrunning {} of {}, waiting {} of {}, workers {} of {}\nlog: {}\n",
+        "process {}, up {}, {}{}\n{}\nlog: {}\n",
         status.version.pid,
         time(status.up_s),
         megabytes(status.rss),
         if status.draining { "; it accepts no new session" } else { "" },
-        usage.running,
-        usage.max_concurrent_calls,
-        usage.waiting,
-        usage.max_queue,
-        usage.workers,
-        usage.max_workers,
+        usage_line(&status.usage),
         status.log.display(),
     );
     text.push('\n');

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::style;
 use crate::call::{CallService, Overview};
 use crate::executor::FileStatus;
-use crate::pool::WorkerStatus;
+use crate::pool::{Usage, WorkerStatus};
 use crate::registry::Asking;
 use crate::telemetry;
 
@@ -27,17 +27,13 @@ pub(super) fn on_signal(service: &Arc<CallService>) {
 pub(super) fn as_text(overview: &Overview) -> String {
     let (status, usage) = (&overview.status, &overview.status.usage);
     let tools = format!("{} tools{}{}\n", overview.tools, broken(overview.broken), asking(overview.asking));
+    let calls = &overview.calls;
     let shared = format!(
-        "running {} of {}, waiting {} of {}, workers {} of {}; ended {} calls, {} failed, {} cancelled\n",
-        usage.running,
-        usage.max_concurrent_calls,
-        usage.waiting,
-        usage.max_queue,
-        usage.workers,
-        usage.max_workers,
-        overview.calls.ended,
-        overview.calls.failed,
-        overview.calls.cancelled
+        "{}; ended {} calls, {} failed, {} cancelled\n",
+        usage_line(usage),
+        calls.ended,
+        calls.failed,
+        calls.cancelled
     );
     let mut text = tools + &shared;
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -50,6 +46,14 @@ pub(super) fn as_text(overview: &Overview) -> String {
     }
     text.push_str(&style::table(&rows, None));
     text
+}
+
+/// What runs and waits, and the limits.
+pub(super) fn usage_line(usage: &Usage) -> String {
+    format!(
+        "running {} of {}, waiting {} of {}, workers {} of {}",
+        usage.running, usage.max_concurrent_calls, usage.waiting, usage.max_queue, usage.workers, usage.max_workers
+    )
 }
 
 fn broken(files: usize) -> String {

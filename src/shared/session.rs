@@ -44,7 +44,7 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     let Some(first) = first? else { return Ok(()) };
     let read: Line<'_> = serde_json::from_slice(&first).map_err(io::Error::other)?;
     let is_attach = read.method.as_deref() == Some(ATTACH);
-    if let Err(refusal) = admit(pid, is_attach) {
+    if let Err(refusal) = admit(pid) {
         link.send(&message::response(1, Err::<&Attached, _>(&refusal))).await?;
         return Err(io::Error::other(refusal.message));
     }
@@ -60,7 +60,7 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
 }
 
 /// Whether a process may be served. Its user was compared before.
-fn admit(pid: Option<Pid>, is_attach: bool) -> Result<(), Refusal> {
+fn admit(pid: Option<Pid>) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal { code: REFUSED, message });
     let Some(pid) = pid else { return refuse("the process is in another PID namespace".to_owned()) };
     if is_below_us(pid) {
@@ -68,7 +68,6 @@ fn admit(pid: Option<Pid>, is_attach: bool) -> Result<(), Refusal> {
     }
     match differs_from(pid) {
         Ok(None) => Ok(()),
-        Ok(Some(fact)) if is_attach => refuse(format!("it is confined otherwise ({fact})")),
         Ok(Some(fact)) => refuse(format!("the process is confined otherwise than this hostler ({fact})")),
         Err(error) => refuse(format!("what the process may reach cannot be seen: {error}")),
     }
