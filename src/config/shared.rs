@@ -11,7 +11,7 @@ use super::value::limit;
 pub struct Shared {
     /// Whether `hostler serve` attaches.
     pub enabled: Setting<bool>,
-    /// When a shared hostler ends to which nobody is attached.
+    /// How long a shared hostler stays without a session.
     pub idle_exit: Setting<Duration>,
 }
 

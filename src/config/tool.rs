@@ -49,7 +49,7 @@ pub enum Share {
     /// All sessions that would start the same one.
     #[default]
     User,
-    /// Nobody: each session has its own.
+    /// None: each session has its own.
     Session,
 }
 

@@ -31,7 +31,7 @@ pub struct About {
     pub log: PathBuf,
 }
 
-/// What somebody wants of the whole hostler.
+/// A request to end hostler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     /// End now; sessions have their usual time.
@@ -46,7 +46,7 @@ pub struct Control {
     about: About,
     since: Instant,
     wishes: watch::Sender<Option<Wish>>,
-    /// It ends: whoever comes now finds the next one.
+    /// It is ending: new clients start the next one.
     is_over: AtomicBool,
 }
 

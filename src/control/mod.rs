@@ -1,4 +1,4 @@
-//! The control face: JSON-RPC 2.0 for whoever steers hostler, a message a line.
+//! The control face: JSON-RPC 2.0 for programs that steer hostler, one message a line.
 
 mod client;
 mod face;

@@ -161,7 +161,7 @@ impl Pools {
         &self.makers.environments
     }
 
-    /// Finishes all calls, then stops the workers that nobody else uses or may use.
+    /// Finishes all calls, then stops the workers that no other session uses or may use.
     pub fn close(&self) {
         self.each(|pool| {
             if !pool.leave() {
@@ -170,7 +170,7 @@ impl Pools {
         });
     }
 
-    /// Answers all calls with `SHUTTING_DOWN` and kills the workers that nobody else uses or may use.
+    /// Answers all calls with `SHUTTING_DOWN` and kills the workers that no other session uses or may use.
     pub fn end(&self) {
         self.each(|pool| {
             if !pool.leave() {

@@ -308,7 +308,7 @@ async fn close_when_unused(shared: Arc<SharedPool>) {
             return;
         }
         let workers = shared.pool.status().await.map_or(0, |status| status.workers.len());
-        // Somebody may have come in the meantime.
+        // A session may have begun in the meantime.
         let users = shared.users.lock();
         if workers == 0 && users.present.is_empty() {
             shared.pool.close();

@@ -149,7 +149,7 @@ impl McpSession {
             self.reply(id, &self.lost(id, method));
         }
         if self.is_by_handshake() {
-            // Files may have changed while nobody looked.
+            // Files may have changed in between.
             for list in LISTS {
                 self.outbox().send(&message::notification(list_changed(list), json!({})));
             }

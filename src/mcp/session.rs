@@ -214,7 +214,7 @@ impl McpSession {
         }
     }
 
-    /// Records the session, if somebody may continue it.
+    /// Records the session, if another process may continue it.
     pub fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }

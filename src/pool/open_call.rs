@@ -96,7 +96,7 @@ impl OpenCall {
         self.job.listener.note(text);
     }
 
-    /// What the caller was told last is over.
+    /// What the last note to the caller announced is over.
     pub fn goes_on(&mut self) {
         if std::mem::take(&mut self.is_noted) {
             self.job.listener.goes_on();

@@ -26,7 +26,7 @@ pub fn start_detached(argument: &OsStr, variables: BTreeMap<OsString, OsString>)
     Ok(reader)
 }
 
-/// Leaves the process that started this one: in a session of its own, as nobody's child. Call it while there is one thread.
+/// Leaves the process that started this one: in a session of its own, with init or a subreaper as its parent. Call it while there is one thread.
 pub fn detach() -> io::Result<()> {
     if fork()?.is_some() {
         std::process::exit(0);

@@ -8,7 +8,7 @@ use std::slice;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What makes access to the mapping safe: nobody can shorten the file below it.
+/// What makes access to the mapping safe: no process can shorten the file below it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A file without a name, mapped whole. Only one process uses it at a time; the ones that hold it open neither read nor

@@ -124,7 +124,7 @@ impl Signals {
     }
 }
 
-/// Passes requests on to whoever waits for its [`Signals`].
+/// Passes requests on to the holder of its [`Signals`].
 #[derive(Debug, Clone)]
 pub struct SignalRelay(Arc<watch::Sender<Asked>>);
 

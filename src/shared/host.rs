@@ -1,4 +1,4 @@
-//! The shared hostler: listens, serves sessions and control connections, and leaves when nobody is attached.
+//! The shared hostler: listens, serves sessions and control connections, and exits when no client is attached.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -76,7 +76,7 @@ pub fn open_log(environment: &Environment) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Runs it until nobody needs it. `ready` is called once it listens.
+/// Runs it until no client needs it. `ready` is called once it listens.
 pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<(), HostError> {
     telemetry::start(LOG);
     raise_limits();
@@ -101,7 +101,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     }));
     let why = tokio::select! {
         () = accept(&listener, &control) => "it cannot accept connections".to_owned(),
-        () = unused(&runtime, config.shared.idle_exit.value) => "nobody is attached".to_owned(),
+        () = unused(&runtime, config.shared.idle_exit.value) => "no client is attached".to_owned(),
         name = signals.first() => name,
         why = control.wished() => why.to_owned(),
     };
@@ -168,7 +168,7 @@ async fn serve(stream: UnixStream, control: &Arc<Control>) {
     }
 }
 
-/// Waits until nobody has been attached for this long.
+/// Waits until no client has been attached for this long.
 async fn unused(runtime: &Runtime, limit: Duration) {
     let mut count = runtime.sessions.counted();
     loop {

@@ -5,8 +5,8 @@
 //!    └── stdin, stdout ───────────────┴─ shared hostler ── workers
 //! ```
 //!
-//! [`mod@attach`] is what a client starts: it passes its streams to the shared hostler ([`host`]) and stays. [`start`] finds or
-//! starts one, at the [`place`] of its [`key`].
+//! [`mod@attach`] is what a client starts: it passes its streams to the shared hostler ([`host`]) and stays. [`start`] finds
+//! or starts one, at the [`place`] of its [`key`].
 
 mod attach;
 mod descriptors;

@@ -117,7 +117,7 @@ pub struct Lock {
     _file: File,
 }
 
-/// Creates a folder that nobody else may enter, or examines the one that is there.
+/// Creates a folder that no other user may enter, or examines the one that is there.
 fn make_private(folder: &Path) -> Result<(), PlaceError> {
     let unusable = |source| PlaceError::Unusable { folder: folder.to_owned(), source };
     match DirBuilder::new().mode(0o700).create(folder) {
