@@ -81,7 +81,9 @@ fn has_effect(serving: Serving, setting: &str) -> bool {
             let is_without_effect = protocol == Protocol::Bare && NOT_BARE.contains(&setting);
             !is_without_effect && !["launcher", "pass_env"].contains(&setting)
         }
-        Serving::EachCall => OF_ALL.contains(&setting) || ["env", "protocol", "new_privileges"].contains(&setting),
+        Serving::EachCall => {
+            OF_ALL.contains(&setting) || ["cwd", "env", "protocol", "new_privileges"].contains(&setting)
+        }
         Serving::Inside => OF_ALL.contains(&setting) || setting == "new_privileges",
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, LargeResult, Launcher, Protocol, Share, ToolLayer};
+use super::tool::{Effects, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -46,6 +46,8 @@ pub struct EffectiveTool {
     pub share: Setting<Share>,
     /// What happens to results that are too large for an MCP client.
     pub large: Setting<LargeResult>,
+    /// Its working directory.
+    pub cwd: Setting<WorkingDirectory>,
     /// How the interpreter is started.
     pub launcher: Setting<Launcher>,
     /// Whether arguments are checked.
@@ -108,6 +110,7 @@ impl Config {
             secrets: or(layer.secrets, Vec::new()),
             large: or(layer.large, LargeResult::Error),
             share: or(layer.share, Share::User),
+            cwd: or(layer.cwd, WorkingDirectory::Session),
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
             host_access: or(layer.host_access, internal),
@@ -198,6 +201,7 @@ impl EffectiveTool {
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
             row("large", &self.large, self.large.value.word().to_owned()),
+            row("cwd", &self.cwd, self.cwd.value.word().to_owned()),
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),
             row("secrets", &self.secrets, names(&self.secrets.value)),
             row("host_access", &self.host_access, self.host_access.value.to_string()),

@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 16] = [
+const TOOL_KEYS: [&str; 17] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -231,6 +231,7 @@ const TOOL_KEYS: [&str; 16] = [
     "protocol",
     "large",
     "share",
+    "cwd",
 ];
 
 /// Keys of a tool that only hostler.toml may set.

@@ -112,7 +112,7 @@ fn a_header_sets_no_key_of_the_operator() {
 fn settings_of_every_tool_hold_for_a_pack_that_sets_none() {
     let every = "timeout = 1\nquestion_timeout = 1\nstartup_timeout = 1\nidle_timeout = 1\nmax_queue = 1\nmin_workers = 1\nmax_workers = 1\n\
                  concurrency = 1\nmax_calls = 1\nmax_lifetime = 1\nmax_rss = \"1GB\"\nmax_memory = \"1GB\"\neffects = \"pure\"\n\
-                 secrets = [\"KEY\"]\nlauncher = \"direct\"\nvalidate = false\nhost_access = true\nclient_access = false\npass_env = [\"HOME\"]\n\
+                 secrets = [\"KEY\"]\ncwd = \"tool\"\nlauncher = \"direct\"\nvalidate = false\nhost_access = true\nclient_access = false\npass_env = [\"HOME\"]\n\
                  version = \"1\"\nrisk_level = \"high\"\n";
     let every = read(&format!("[tool]\n{every}")).unwrap().every;
     assert_eq!(every.clone().under(ToolLayer::default()), every);

@@ -71,6 +71,20 @@ impl Word for Launcher {
     const WORDS: &'static [(&'static str, Self)] = &[("uv", Self::Uv), ("direct", Self::Direct)];
 }
 
+/// The working directory of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkingDirectory {
+    /// That of the client's hostler: sessions of different folders have different workers.
+    #[default]
+    Session,
+    /// The folder of its file.
+    Tool,
+}
+
+impl Word for WorkingDirectory {
+    const WORDS: &'static [(&'static str, Self)] = &[("session", Self::Session), ("tool", Self::Tool)];
+}
+
 /// The protocol of a worker that is not hostler's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -144,6 +158,9 @@ pub struct ToolLayer {
     /// What happens to results that are too large for an MCP client.
     #[serde(skip)]
     pub large: Option<Setting<LargeResult>>,
+    /// Its working directory.
+    #[serde(skip)]
+    pub cwd: Option<Setting<WorkingDirectory>>,
     /// How the interpreter is started.
     #[serde(skip)]
     pub launcher: Option<Setting<Launcher>>,
@@ -232,6 +249,7 @@ impl ToolLayer {
             max_memory: section.take_as("max_memory", memory),
             large: section.take("large"),
             share: section.take("share"),
+            cwd: section.take("cwd"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
             policy: DeclaredPolicy::read(section),
@@ -262,6 +280,7 @@ impl ToolLayer {
             protocol: over.protocol.or(self.protocol),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
+            cwd: over.cwd.or(self.cwd),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),
             host_access: over.host_access.or(self.host_access),

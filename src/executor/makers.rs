@@ -11,7 +11,7 @@ use super::advice;
 use super::store::{Describe, Identity};
 use crate::config::Config;
 use crate::config::tables::SecretSource;
-use crate::config::tool::{Protocol, Share};
+use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
@@ -50,12 +50,13 @@ impl Makers {
         identity.add("new_privileges", format!("{:?}", spec.new_privileges));
         identity.add("launcher", format!("{:?}", settings.launcher.value));
         identity.add("[environment]", self.environments.identity());
-        identity.add("directory", self.directory.as_deref().unwrap_or(Path::new("")).as_os_str().as_encoded_bytes());
         if self.session.is_some() && entry.serving().has_environment() {
             // What uv makes of a header depends on them.
             let of_uv = self.env_filter.environment().iter().filter(|(name, _)| decides_builds(name));
             of_uv.for_each(|(name, value)| identity.add(&name.to_string_lossy(), value.as_encoded_bytes()));
         }
+        let directory = directory_of(entry, self.directory.as_deref()).unwrap_or_default();
+        identity.add("directory", directory.as_os_str().as_encoded_bytes());
         for (name, value) in self.variables(entry) {
             identity.add(&name.to_string_lossy(), value.as_encoded_bytes());
         }
@@ -98,16 +99,17 @@ impl Makers {
 
     pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
+        let directory = directory_of(entry, self.directory.as_deref());
         match entry.serving() {
             Serving::Program(_) => Arc::new(ProgramLauncher {
                 spec,
                 env_filter: self.env_filter.clone(),
                 env: own_variables(entry).collect(),
-                directory: self.directory.clone(),
+                directory,
             }),
             _ => Arc::new(PythonLauncher {
                 spec,
-                python: Arc::new(PythonSpec { directory: self.directory.clone(), ..python_spec(entry) }),
+                python: Arc::new(PythonSpec { directory, ..python_spec(entry) }),
                 environments: Arc::clone(&self.environments),
                 shims: self.shims.clone(),
                 sources: self.sources.clone(),
@@ -131,6 +133,14 @@ fn decides_builds(name: &OsStr) -> bool {
 /// The variables that the file's settings add.
 fn own_variables(entry: &FileEntry) -> impl Iterator<Item = (OsString, OsString)> {
     entry.settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()))
+}
+
+/// The working directory of a tool, if it is not hostler's own. `usual` is that of tools that set none.
+pub(super) fn directory_of(entry: &FileEntry, usual: Option<&Path>) -> Option<PathBuf> {
+    match entry.settings.cwd.value {
+        WorkingDirectory::Session => usual.map(Path::to_owned),
+        WorkingDirectory::Tool => entry.file.path.parent().map(Path::to_owned),
+    }
 }
 
 fn worker_spec(entry: &FileEntry) -> WorkerSpec {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::admission::Admission;
+use super::makers::directory_of;
 use super::pooled::Invocation;
 use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
@@ -91,7 +92,10 @@ impl OneShots {
     fn launch(&self, tool: &Tool) -> Launch {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
-        let start = Launch { directory: self.directory.clone(), ..Launch::new(&tool.entry.file.path) };
+        let start = Launch {
+            directory: directory_of(&tool.entry, self.directory.as_deref()),
+            ..Launch::new(&tool.entry.file.path)
+        };
         let start = start.with_new_privileges(settings.new_privileges.value);
         let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
         if tool.entry.file.functions.len() > 1 {

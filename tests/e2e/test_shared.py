@@ -351,6 +351,21 @@ class Apart(Shared):
         first, second = self.open(), self.open(cwd=others)
         self.assertEqual((first.value(1, "a_where"), second.value(1, "a_where")), (str(self.folder), str(others)))
 
+    def test_tools_in_their_own_folder_are_shared_by_projects(self):
+        header = SECRETIVE.replace('secrets = ["KEY"]', 'cwd = "tool"')
+        write_tool(self.tools, "own", TOOL, header=header)
+        path = self.tools / "env"
+        path.write_text(PROGRAM)
+        path.chmod(0o755)
+        config = config_file(self.folder, '[tool.env]\ncwd = "tool"\n')
+        others = self.folder / "other"
+        others.mkdir()
+        first, second = self.open("--config", str(config)), self.open("--config", str(config), cwd=others)
+        self.assertEqual(first.value(1, "own_pid")[0], second.value(1, "own_pid")[0])
+        self.assertNotEqual(first.value(2, "a_pid")[0], second.value(2, "a_pid")[0])
+        for wire in (first, second):
+            self.assertEqual((wire.value(3, "own_where"), wire.value(4, "env")[1]), (str(self.tools), str(self.tools)))
+
     def test_warnings_go_to_the_session_they_concern(self):
         config = config_file(scratch(self), "[tool.nobody]\ntimeout = \"1s\"\n")
         first, second = self.open(), self.open("--config", str(config))
