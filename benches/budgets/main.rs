@@ -22,6 +22,7 @@ mod relay;
 mod reload;
 mod sample;
 mod search;
+mod shared;
 mod table;
 mod tools;
 mod validation;
@@ -61,6 +62,9 @@ const ROWS: &[(&str, Measure)] = &[
     ("crowd", load::crowd),
     ("spread", load::spread),
     ("hundred", pool::hundred),
+    ("shared-calls", shared::calls),
+    ("shared-starts", shared::starts),
+    ("shared-five", shared::five),
 ];
 
 struct Wanted {

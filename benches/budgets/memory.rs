@@ -98,7 +98,7 @@ fn idle_interpreter(ground: &Ground) -> Fallible<std::process::Child> {
 }
 
 /// A figure of a process's memory in MB, as the kernel counts it.
-fn resident(pid: u64, figure: &str) -> Fallible<f64> {
+pub fn resident(pid: u64, figure: &str) -> Fallible<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let of_figure = |line: &str| line.strip_prefix(figure)?.strip_prefix(':').map(str::to_owned);
     let line = status.lines().find_map(of_figure).ok_or_else(|| format!("no {figure}"))?;
