@@ -13,6 +13,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
+use crate::telemetry::carry;
+
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -51,6 +53,7 @@ pub async fn blocking_or_here<T: Send + 'static>(work: impl FnOnce() -> T + Send
 /// A panic of the work belongs to whom its result is for.
 fn job<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> (Job, Blocking<T>) {
     let (done, result) = oneshot::channel();
+    let work = carry(work);
     let job = move || {
         let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
     };

@@ -22,6 +22,7 @@ use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Catalogue, Registry, Serving, Tool};
+use crate::telemetry::spawn;
 use crate::threads::blocking_or_here;
 use crate::worker::{HostAccess, Waits};
 
@@ -126,7 +127,7 @@ impl CallService {
         let mut finish =
             Finish { service: Arc::clone(self), running, refusal, tool: request.tool.clone(), began: Instant::now() };
         // Boxed: the future of a call is large, and spawning copies a task several times.
-        tokio::spawn(async move { Box::pin(finish.run(request)).await });
+        spawn(async move { Box::pin(finish.run(request)).await });
         handle
     }
 

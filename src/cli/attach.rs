@@ -24,6 +24,7 @@ pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) 
         config: options.config.as_deref(),
         tools: &options.tools,
         verbose: options.verbose,
+        status: super::shared::as_said,
     };
     match shared::attach(&wanted) {
         Ok(status) => Served::Attached(ExitCode::from(status)),

@@ -122,7 +122,7 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
 /// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
 fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
     let app = Workspace::open(asked, directory)?;
-    telemetry::start(&options.log_level(&app.config.log.value));
+    telemetry::start(options.log_level(&app.config.log.value));
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     Ok(app)

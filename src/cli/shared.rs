@@ -63,6 +63,18 @@ fn report(args: &StatusArgs, status: Option<Value>, environment: &Environment) -
     }
 }
 
+/// The status as text, or why there is none.
+pub(super) fn as_said(environment: &Environment) -> String {
+    let status = own(environment).and_then(|found| {
+        let mut connection = found.ok_or_else(|| Refusal::new("no shared hostler is running", ""))?;
+        connection.call::<Status>("status", &json!({})).map_err(refusal)
+    });
+    match status {
+        Ok(status) => format!("{}\n", as_text(&status, &[])),
+        Err(error) => format!("{error:?}\n"),
+    }
+}
+
 /// `hostler stop` and `hostler drain`
 pub(super) fn ask(method: &str, environment: &Environment) -> Result<ExitCode, Refusal> {
     let Some(mut connection) = own(environment)? else {

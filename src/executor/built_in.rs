@@ -16,6 +16,7 @@ use crate::outcome::{Code, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::EnvFilter;
 use crate::registry::{Catalogue, Tool};
+use crate::telemetry::spawn;
 
 /// The enabled built-in tools.
 pub struct BuiltIns {
@@ -76,7 +77,7 @@ impl BuiltIns {
             arguments,
             asks,
         };
-        let mut task = Aborts(tokio::spawn(self.tools.call(&tool.function().name, kwargs, call)));
+        let mut task = Aborts(spawn(self.tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);
             Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))

@@ -22,6 +22,7 @@ use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Redactor};
 use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
+use crate::telemetry::Audience;
 use crate::worker::{HostAccess, Waits};
 
 /// A validated call for an executor.
@@ -115,6 +116,7 @@ impl Pools {
             output_limit: self.config.limits.max_output.value.0,
             listener: invocation.listener,
             host: invocation.host,
+            audience: Audience::current(),
             cancellation: invocation.cancellation,
         };
         let timeout = job.timeout;

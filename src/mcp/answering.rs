@@ -17,6 +17,7 @@ use super::{prompts, resources, subscription};
 use crate::call::CallRequest;
 use crate::config::tool::LargeResult;
 use crate::outcome::Outcome;
+use crate::telemetry::carried;
 
 impl McpSession {
     /// Starts a call, which is answered in this shape.
@@ -150,7 +151,7 @@ impl McpSession {
             let mut open = self.tasks().lock();
             // Cancelled ones would stay in the set until the session ends.
             while open.try_join_next().is_some() {}
-            open.spawn(task)
+            open.spawn(carried(task))
         };
         self.open_requests().lock().set(id, number, Running::Task(running));
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::message;
 use crate::process::Outbox;
 use crate::protocol::ProgressNote;
+use crate::telemetry::spawn;
 use crate::worker::LogLine;
 
 /// The interval of notifications while a worker is being started: clients give up after a minute of silence.
@@ -103,7 +104,7 @@ impl Notifier {
         let mut progress = self.0.progress.lock();
         progress.starting = Some(text.to_owned());
         if !std::mem::replace(&mut progress.has_heartbeat, true) {
-            tokio::spawn(beat(Arc::downgrade(&self.0)));
+            spawn(beat(Arc::downgrade(&self.0)));
         }
     }
 
@@ -171,7 +172,7 @@ impl Shared {
         }
         late.keep(kind, line);
         if !std::mem::replace(&mut late.has_task, true) {
-            tokio::spawn(send_late(Arc::downgrade(self), self.outbox.clone()));
+            spawn(send_late(Arc::downgrade(self), self.outbox.clone()));
         }
     }
 }

@@ -14,6 +14,7 @@ use super::session::McpSession;
 use super::subscription::{MAX_UNREAD, list_changed};
 use super::{files, message};
 use crate::registry::RoleKind;
+use crate::telemetry::spawn;
 
 /// How often the list is examined.
 const LOOK: Duration = Duration::from_secs(1);
@@ -86,7 +87,7 @@ impl McpSession {
         }
         drop(offered);
         let (mut list, session) = (FileList::new(self), Arc::downgrade(self));
-        tokio::spawn(async move {
+        spawn(async move {
             while list.changed().await.is_some() {
                 let Some(session) = session.upgrade() else { return };
                 session.outbox().send(&message::notification(list_changed(RoleKind::Resource), json!({})));

@@ -20,6 +20,7 @@ use super::session::{McpSession, Refused};
 use crate::call::{Asking, CallHandle, ClientError};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
+use crate::telemetry::spawn;
 
 /// How long further questions of a call are waited for: those of several threads go together.
 const GATHER: Duration = Duration::from_millis(20);
@@ -215,7 +216,7 @@ impl McpSession {
             return;
         }
         let session = Arc::downgrade(self);
-        tokio::spawn(async move {
+        spawn(async move {
             tokio::time::sleep(GATHER).await;
             if let Some(session) = session.upgrade() {
                 session.require_input(&call);

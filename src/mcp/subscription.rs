@@ -13,6 +13,7 @@ use super::session::{LISTS, McpSession};
 use super::watched::{UPDATED, Watch};
 use crate::process::Outbox;
 use crate::registry::RoleKind;
+use crate::telemetry::spawn;
 
 /// Unread bytes beyond which changes are announced later.
 pub(super) const MAX_UNREAD: usize = 64 << 10;
@@ -66,7 +67,7 @@ impl Changes {
 
 /// Announces changes until the session is over.
 pub(super) fn tell_unasked(list: RoleKind, outbox: Outbox, mut changes: Changes) {
-    tokio::spawn(async move {
+    spawn(async move {
         while changes.next().await.is_some() {
             outbox.send(&message::notification(list_changed(list), json!({})));
         }

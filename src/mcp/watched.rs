@@ -16,6 +16,7 @@ use super::resources::not_found;
 use super::session::McpSession;
 use super::subscription::MAX_UNREAD;
 use super::{files, message};
+use crate::telemetry::spawn;
 
 /// How often watched resources are examined.
 const LOOK: Duration = Duration::from_millis(500);
@@ -125,7 +126,7 @@ impl McpSession {
             }
             subscribed.stamps.insert(uri, Some(stamp));
             if !std::mem::replace(&mut subscribed.is_watched, true) {
-                tokio::spawn(watch(Arc::downgrade(session)));
+                spawn(watch(Arc::downgrade(session)));
             }
             drop(subscribed);
             Ok(message::result(&own, json!({})))

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::handle::Cancellation;
 use crate::outcome::{Fault, Metadata, Outcome, Redactor};
 use crate::protocol::ProgressNote;
+use crate::telemetry::Audience;
 use crate::worker::{HostAccess, LogLine};
 
 /// One client connection, unique within a process.
@@ -58,6 +59,8 @@ pub struct Job {
     pub listener: Arc<dyn Listener>,
     /// Answers the tool's requests, if it has host access.
     pub host: Option<Arc<dyn HostAccess>>,
+    /// Who reads what is logged of it.
+    pub audience: Option<Audience>,
     /// Signals that the call was cancelled.
     pub cancellation: Cancellation,
 }

@@ -172,6 +172,7 @@ fn job(function: &str, number: u64) -> Job {
         nested: false,
         redactor: None,
         output_limit: 1000,
+        audience: None,
         listener: Arc::new(NoopListener),
         host: None,
         cancellation: Cancellation::default(),

@@ -197,6 +197,16 @@ pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file:
         line.message = redactor.text(&line.message).into_owned();
         redactor.members(&mut line.fields);
     }
+    match running.and_then(|open| open.job.audience.as_ref()) {
+        None => record(running, file, &line),
+        Some(audience) => audience.hear(|| record(running, file, &line)),
+    }
+    if let Some(open) = running {
+        open.job.listener.log(&line);
+    }
+}
+
+fn record(running: Option<&OpenCall>, file: &Path, line: &LogLine) {
     let call = running.map(|open| open.job.call_id.as_str()).unwrap_or_default();
     let fields = serde_json::to_string(&line.fields).unwrap_or_default();
     let (file, message) = (file.display(), &line.message);
@@ -205,9 +215,6 @@ pub(super) fn log(running: Option<&OpenCall>, redactor: Option<&Redactor>, file:
         "warning" | "warn" => tracing::warn!(target: "tool", %file, call, fields, "{message}"),
         "debug" | "trace" => tracing::debug!(target: "tool", %file, call, fields, "{message}"),
         _ => tracing::info!(target: "tool", %file, call, fields, "{message}"),
-    }
-    if let Some(open) = running {
-        open.job.listener.log(&line);
     }
 }
 

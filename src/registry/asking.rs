@@ -16,6 +16,7 @@ use crate::discovery::{Answer, Stamp, remarks};
 use crate::process::{
     Done, End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, cannot_run, last_word, limit_behind, once,
 };
+use crate::telemetry::{carried, spawn};
 use crate::threads::blocking_or_here;
 
 /// The state of asking.
@@ -84,7 +85,7 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
         }
         let answers = ask_all(unasked, &asks).await;
         // All files are read again.
-        let taken = tokio::spawn(blocking_or_here(move || known.take_answers(answers))).await;
+        let taken = spawn(blocking_or_here(move || known.take_answers(answers))).await;
         if taken.is_err() {
             signal.state.send_replace(Asking::Failed);
             return;
@@ -99,11 +100,11 @@ async fn ask_all(unasked: Vec<(PathBuf, Stamp)>, asks: &Arc<Asks>) -> Vec<(PathB
     let mut asking = JoinSet::new();
     for (path, stamp) in unasked {
         let (asks, at_once) = (Arc::clone(asks), Arc::clone(&at_once));
-        asking.spawn(async move {
+        asking.spawn(carried(async move {
             let _one = at_once.acquire().await;
             let answer = ask(&path, &asks).await;
             (path, stamp, answer)
-        });
+        }));
     }
     let mut answers = Vec::new();
     while let Some(answer) = asking.join_next().await {

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::catalogue::Catalogue;
 use super::live::{Registry, is_ignored};
+use crate::telemetry::carry;
 
 /// Saving a file is several changes, a checkout hundreds: files are read when there was no change for this long.
 const QUIET: Duration = Duration::from_millis(50);
@@ -67,7 +68,7 @@ impl Watching {
             }
             thread.run();
         };
-        if let Err(error) = thread::Builder::new().name("watch".to_owned()).spawn(work) {
+        if let Err(error) = thread::Builder::new().name("watch".to_owned()).spawn(carry(work)) {
             tracing::warn!(%error, "tool files are not watched; changes are noticed at the next call or list");
         }
         Self { bell, over }

@@ -18,6 +18,7 @@ use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
 use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
+use crate::telemetry::spawn;
 use crate::threads::blocking;
 use crate::worker::{Shims, Sources};
 
@@ -91,7 +92,7 @@ impl Workspace {
     pub fn ask(&self) {
         let registry = &self.calls.registry;
         let env_filter = registry.env_filter.clone();
-        tokio::spawn(keep_asking(
+        spawn(keep_asking(
             Arc::downgrade(registry),
             Asks { limit: self.config.executables.schema_timeout, env_filter },
         ));
@@ -105,7 +106,7 @@ impl Workspace {
         // The secrets that tools of either catalogue declare.
         let env_filter = registry.env_filter.clone();
         env_filter.add_all_of(&self.calls.registry.env_filter);
-        tokio::spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env_filter }));
+        spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env_filter }));
         registry.asked().await;
         registry
     }

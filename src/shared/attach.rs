@@ -19,10 +19,10 @@ use super::message::{
 };
 use super::place::Place;
 use super::start::{Unshared, find_or_start};
+use super::stderr::Stderr;
 use crate::config::Environment;
 use crate::mcp::{Record, can_be_passed};
 use crate::process::{is_marked, own_confinement, release_text};
-use crate::telemetry;
 
 /// How long a shared hostler may take to accept a session: it reads the configuration and the tools folders.
 const ACCEPTANCE: Duration = Duration::from_secs(5);
@@ -30,6 +30,8 @@ const ACCEPTANCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long it may take to end a session after a signal. It has 500 ms for running calls.
 const FAREWELL: Duration = Duration::from_millis(950);
+/// How long standard error may take to be read at the end.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The signals that are passed on to the shared hostler.
 const SIGNALS: [i32; 5] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1];
 
@@ -48,6 +50,8 @@ pub struct Wanted<'a> {
     pub tools: &'a [std::path::PathBuf],
     /// How often `-v` was given.
     pub verbose: u8,
+    /// The status of the shared hostler as text, for SIGUSR1.
+    pub status: fn(&Environment) -> String,
 }
 
 /// Why a client is served by a hostler of its own, and what a shared one left of its session.
@@ -84,22 +88,28 @@ fn serve(wanted: &Wanted<'_>, begun: &mut Option<OwnedFd>) -> Result<u8, Unshare
     let mut link = link(&place, wanted, [stdin, stdout, record.as_fd()], &mut || false)?;
     let record = begun.insert(record);
     let mut signals = deliver().map_err(Unshared::Unknown)?;
-    let mut ends = Ends::default();
+    let (mut ends, mut stderr) = (Ends::default(), Stderr::default());
     loop {
         release_text();
-        if let Some(status) = link.keep(&mut signals, &mut ends) {
+        if let Some(status) = link.keep(&mut signals, &mut ends, &mut stderr, wanted) {
+            let _ = stderr.flush(LAST_WORDS);
             return Ok(status);
         }
         if ends.is_one_too_many(Instant::now()) {
+            let _ = stderr.flush(LAST_WORDS);
             return Err(Unshared::Unsteady);
         }
-        telemetry::say("warning: the shared hostler was killed; this session goes on with another one\n");
+        stderr.add("warning: the shared hostler was killed; this session goes on with another one\n");
         let mut is_over = || ends.hear(&mut signals);
         link = match self::link(&place, wanted, [stdin, stdout, record.as_fd()], &mut is_over) {
             Ok(link) => link,
-            Err(Unshared::Interrupted) => return Ok(0),
-            Err(_) if is_over() => return Ok(0),
-            Err(why) => return Err(why),
+            Err(why) => {
+                let _ = stderr.flush(LAST_WORDS);
+                if matches!(why, Unshared::Interrupted) || is_over() {
+                    return Ok(0);
+                }
+                return Err(why);
+            }
         };
     }
 }
@@ -128,6 +138,8 @@ struct Ends {
     recent: Vec<Instant>,
     /// Until when the session has to be over.
     until: Option<Instant>,
+    /// Whether its status was asked for.
+    is_asked: bool,
     /// Signals that were not passed on yet.
     unsent: Vec<i32>,
 }
@@ -146,9 +158,11 @@ impl Ends {
     /// Takes signals that have arrived. Whether one asks for the end.
     fn hear(&mut self, signals: &mut Signals) -> bool {
         for number in signals.pending() {
-            if number != SIGUSR1 {
-                self.until.get_or_insert_with(|| Instant::now() + FAREWELL);
+            if number == SIGUSR1 {
+                self.is_asked = true;
+                continue;
             }
+            self.until.get_or_insert_with(|| Instant::now() + FAREWELL);
             self.unsent.push(number);
         }
         self.until.is_some()
@@ -196,7 +210,7 @@ impl Link {
                 send(&link.stream, &message::notification(BEGIN, ()), &[]).map_err(broken)?;
                 return Ok(link);
             }
-            if !link.wait(None, until).map_err(broken)? {
+            if !link.wait(None, &mut Stderr::default(), until).map_err(broken)? {
                 if Instant::now() >= until {
                     return Err(Unshared::Silent);
                 }
@@ -209,20 +223,23 @@ impl Link {
     }
 
     /// Passes signals on and texts back until the session is over. `None` if the shared hostler is gone before.
-    fn keep(&mut self, signals: &mut Signals, ends: &mut Ends) -> Option<u8> {
+    fn keep(&mut self, signals: &mut Signals, ends: &mut Ends, stderr: &mut Stderr, wanted: &Wanted<'_>) -> Option<u8> {
         loop {
             ends.hear(signals);
+            if std::mem::take(&mut ends.is_asked) {
+                stderr.add(&(wanted.status)(wanted.environment));
+            }
             for number in ends.unsent.drain(..) {
                 // If it is gone, that is read next.
                 let _ = send(&self.stream, &message::notification(SIGNAL, Signalled { number }), &[]);
             }
             while let Some(line) = self.next_line() {
-                if let Some(status) = heed(&line) {
+                if let Some(status) = heed(&line, stderr) {
                     return Some(status);
                 }
             }
             let far = Instant::now() + Duration::from_hours(24);
-            match self.wait(Some(signals.get_read().as_fd()), ends.until.unwrap_or(far)) {
+            match self.wait(Some(signals.get_read().as_fd()), stderr, ends.until.unwrap_or(far)) {
                 Ok(false) if ends.until.is_some_and(|until| Instant::now() >= until) => return Some(0),
                 Ok(false) => {}
                 Ok(true) => match self.read() {
@@ -235,13 +252,22 @@ impl Link {
         }
     }
 
-    /// Waits for the connection or, if given, for a signal. Whether the connection can be read.
-    fn wait(&self, signals: Option<BorrowedFd<'_>>, until: Instant) -> io::Result<bool> {
+    /// Waits for the connection, for standard error if there is something to write and, if given, for a signal. Whether the
+    /// connection can be read.
+    fn wait(&self, signals: Option<BorrowedFd<'_>>, stderr: &mut Stderr, until: Instant) -> io::Result<bool> {
         let left = Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap_or_default();
         let mut awaited = vec![PollFd::new(&self.stream, PollFlags::IN)];
+        awaited.extend(stderr.awaited().map(|stderr| PollFd::from_borrowed_fd(stderr, PollFlags::OUT)));
+        let writes = awaited.len() > 1;
         awaited.extend(signals.map(|signals| PollFd::from_borrowed_fd(signals, PollFlags::IN)));
         match poll(&mut awaited, Some(&left)) {
-            Ok(_) => Ok(!awaited[0].revents().is_empty()),
+            Ok(_) => {
+                let can_be_read = !awaited[0].revents().is_empty();
+                if writes && !awaited[1].revents().is_empty() {
+                    stderr.write();
+                }
+                Ok(can_be_read)
+            }
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -271,11 +297,11 @@ fn accepted(line: &[u8]) -> Result<(), Unshared> {
 }
 
 /// Acts on a message; returns the exit status when the session is over.
-fn heed(line: &[u8]) -> Option<u8> {
+fn heed(line: &[u8], stderr: &mut Stderr) -> Option<u8> {
     let read: Line<'_> = serde_json::from_slice(line).ok()?;
     let params = read.params?.get();
     match read.method.as_deref()? {
-        LOG => telemetry::say(&serde_json::from_str::<Said>(params).ok()?.text),
+        LOG => stderr.add(&serde_json::from_str::<Said>(params).ok()?.text),
         ENDED => return Some(serde_json::from_str::<Over>(params).ok()?.status),
         _ => {}
     }

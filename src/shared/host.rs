@@ -26,8 +26,8 @@ const PREDECESSOR: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_millis(1500);
 /// Connections that may wait for being accepted.
 const QUEUE: i32 = 128;
-/// The least limit of the log.
-const LOG: &str = "warn,hostler::shared=info,hostler::mcp=info,hostler::control=info";
+/// The level of its own log. What concerns a session goes to that session, at its level.
+const LOG: &str = "info";
 
 /// Why a shared hostler cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,9 @@ mod key;
 mod message;
 mod place;
 mod session;
+mod session_log;
 mod start;
+mod stderr;
 
 pub use attach::{Alone, Wanted, attach};
 pub use host::{open_log, run};

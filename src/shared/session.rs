@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::descriptors::receive;
-use super::message::{
-    self, ATTACH, Attach, Attached, BEGIN, ENDED, LOG, Line, Over, PROTOCOL, Refusal, SIGNAL, Said, Signalled,
-};
+use super::message::{self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, Over, PROTOCOL, Refusal, SIGNAL, Signalled};
+use super::session_log::SessionLog;
 use crate::config::{Config, ConfigOptions};
 use crate::control::Control;
 use crate::mcp::{self, Record, Stdio};
 use crate::process::{Outbox, SignalRelay, Signals, differs_from, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Workspace};
+use crate::telemetry::Audience;
 use crate::threads::blocking;
 
 /// The longest first line: an environment may be large.
@@ -113,8 +113,9 @@ impl Link {
 /// Serves the client of an attached process.
 async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<Control>) -> io::Result<()> {
     let refuse = |message: String| Refusal { code: REFUSED, message };
-    let opened = open(&mut peer, asked, control).await;
-    let (app, streams) = match opened {
+    let log = Arc::<SessionLog>::default();
+    let opened = open(&mut peer, asked, control, &log).await;
+    let (app, streams, audience) = match opened {
         Ok(opened) => opened,
         Err(message) => {
             peer.send(&message::response(1, Err::<&Attached, _>(&refuse(message)))).await?;
@@ -150,13 +151,15 @@ async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<C
         relay: relay.clone(),
         since: Instant::now(),
     };
+    log.open(outbox.clone());
     let present = control.runtime().sessions.enter(number, session);
     let hearing = tokio::spawn(hear(reader, bytes, relay, (number, outbox.clone())));
     for text in warnings(&app) {
-        outbox.send(&message::notification(LOG, Said { text }));
+        audience.tell(&text);
     }
-    run(&app, client, signals).await;
+    audience.of(run(&app, client, signals)).await;
     hearing.abort();
+    log.close();
     outbox.send(&message::notification(ENDED, Over { status: 0 }));
     let _ = timeout(LAST_WORDS, outbox.caught_up()).await;
     drop(present);
@@ -176,7 +179,12 @@ struct Streams {
 }
 
 /// The workspace of a session, and its client's streams.
-async fn open(link: &mut Link, asked: Attach, control: &Control) -> Result<(Workspace, Streams), String> {
+async fn open(
+    link: &mut Link,
+    asked: Attach,
+    control: &Control,
+    log: &Arc<SessionLog>,
+) -> Result<(Workspace, Streams, Audience), String> {
     if asked.protocol != PROTOCOL || asked.build != control.about().build {
         return Err(format!("the shared hostler is another build ({})", control.about().build));
     }
@@ -197,23 +205,27 @@ async fn open(link: &mut Link, asked: Attach, control: &Control) -> Result<(Work
         environment: Arc::new(variables.collect()),
     };
     let directory = std::path::PathBuf::from(asked.directory);
-    let (runtime, here) = (Arc::clone(control.runtime()), Handle::current());
+    let (runtime, here, log) = (Arc::clone(control.runtime()), Handle::current(), Arc::clone(log));
     // Disks may be slow, and others are being served.
     let opening = blocking(move || {
         let _inside = here.enter();
         let config = Config::load(&options, &directory)?;
+        let audience = log.audience(asked.verbose, &config.log.value);
         let tools = crate::builtin::Builtins::of(&config);
-        Ok(Workspace::build_in(runtime, config, tools, Vec::new()))
+        let app = audience.hear(|| Workspace::build_in(runtime, config, tools, Vec::new()));
+        Ok((app, audience))
     });
-    let opened: Result<Workspace, crate::config::ConfigError> = opening.map_err(|error| error.to_string())?.await;
+    let opened: Result<(Workspace, Audience), crate::config::ConfigError> =
+        opening.map_err(|error| error.to_string())?.await;
     // Alone, it says what is wrong in its own words.
-    let app = opened.map_err(|error| error.to_string())?;
-    Ok((app, Streams { input, output, record }))
+    let (app, audience) = opened.map_err(|error| error.to_string())?;
+    Ok((app, Streams { input, output, record }, audience))
 }
 
 /// What is wrong with a session's tools and configuration, for its standard error.
 fn warnings(app: &Workspace) -> Vec<String> {
-    app.warnings().iter().map(|text| format!("warning: {text}\n")).collect()
+    let nothing = app.calls.registry.catalogue().remedy().map(|remedy| format!("no tools found: {remedy}"));
+    app.warnings().into_iter().chain(nothing).map(|text| format!("warning: {text}\n")).collect()
 }
 
 /// Serves a client until it is gone.

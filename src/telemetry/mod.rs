@@ -1,6 +1,8 @@
 //! Logs. They always go to standard error: standard output belongs to answers and protocols. A thread of its own writes them, so
 //! that a slow reader blocks no caller.
 
+mod audience;
+
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::mem;
@@ -13,26 +15,48 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use self::audience::Levels;
+pub use self::audience::{Audience, carried, carry, spawn};
 
 /// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`. An invalid filter
 /// is reported and replaced by `warn`. From here on a thread writes the log, so that a slow reader of stderr blocks no
 /// caller.
 pub fn start(level: &str) {
     start_thread();
-    let filter = if is_understood(level) { EnvFilter::try_new(level).ok() } else { None };
-    let unusable = filter.is_none();
-    // rmcp logs every request at info, which is noise at hostler's levels.
-    let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    let filter = if level.contains("rmcp") { filter } else { quiet(filter) };
-    let started = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| Lines)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .try_init();
+    let (targets, unusable) = targets(level);
+    let format = fmt::layer().with_writer(|| Lines).with_ansi(io::stderr().is_terminal()).with_target(false);
+    let started = tracing_subscriber::registry().with(Levels(targets)).with(format).try_init();
     if started.is_ok() && unusable {
-        tracing::warn!(level, "log level not understood; write error, warn, info, debug or trace");
+        report_unusable(level);
+    }
+}
+
+/// What a level means, and whether it could not be understood.
+fn targets(level: &str) -> (Targets, bool) {
+    let filter = if is_understood(level) { level.parse::<Targets>().ok() } else { None };
+    let unusable = filter.is_none();
+    let filter = filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    // rmcp logs every request at info, which is noise at hostler's levels.
+    let filter = if level.contains("rmcp") { filter } else { filter.with_target("rmcp", LevelFilter::ERROR) };
+    (filter, unusable)
+}
+
+fn report_unusable(level: &str) {
+    tracing::warn!(level, "log level not understood; write error, warn, info, debug or trace");
+}
+
+/// The level by `-v`, given this often, or by the configuration.
+pub fn level(verbose: u8, configured: &str) -> &str {
+    match verbose {
+        0 => configured,
+        1 => "info",
+        _ => "debug",
     }
 }
 
@@ -41,7 +65,11 @@ struct Lines;
 
 impl Write for Lines {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        say(&String::from_utf8_lossy(text));
+        let line = String::from_utf8_lossy(text);
+        match Audience::current() {
+            None => say(&line),
+            Some(audience) => audience.tell(&line),
+        }
         Ok(text.len())
     }
 
@@ -54,13 +82,6 @@ impl Write for Lines {
 fn is_understood(level: &str) -> bool {
     let words = ["off", "error", "warn", "info", "debug", "trace"];
     level.contains(['=', ',']) || words.contains(&level.trim().to_ascii_lowercase().as_str())
-}
-
-fn quiet(filter: EnvFilter) -> EnvFilter {
-    match "rmcp=error".parse() {
-        Ok(directive) => filter.add_directive(directive),
-        Err(_) => filter,
-    }
 }
 
 /// The most bytes that are buffered. Further lines are dropped and counted.
@@ -166,11 +187,7 @@ impl StderrWriter {
         let mut taken = mem::take(&mut state.waiting);
         match mem::take(&mut state.lost) {
             0 => {}
-            1 => taken.extend_from_slice(b"1 log line was dropped: stderr was not read\n"),
-            lost => {
-                let text = format!("{lost} log lines were dropped: stderr was not read\n");
-                taken.extend_from_slice(text.as_bytes());
-            }
+            lost => taken.extend_from_slice(dropped(lost).as_bytes()),
         }
         taken
     }
@@ -179,6 +196,14 @@ impl StderrWriter {
         let mut state = self.state.lock();
         let is_under_way = |state: &mut State| state.is_writing || !state.waiting.is_empty();
         !self.changed.wait_while_for(&mut state, is_under_way, limit).timed_out()
+    }
+}
+
+/// Says that lines were dropped.
+pub fn dropped(lines: usize) -> String {
+    match lines {
+        1 => "1 log line was dropped: stderr was not read\n".to_owned(),
+        _ => format!("{lines} log lines were dropped: stderr was not read\n"),
     }
 }
 

@@ -375,6 +375,26 @@ class Apart(Shared):
         self.assertNotIn("nobody", first.stderr())
         self.assertIn("nobody", second.stderr())
 
+    def test_what_is_logged_goes_to_the_session_it_concerns(self):
+        write_tool(self.tools, "notes", NOTES)
+        wires = [self.open("-v"), self.open("-v"), self.open(), self.open(HOSTLER_LOG="error")]
+        ids = []
+        for number, wire in enumerate(wires):
+            wire.send(call(1, "a_wait", seconds=f"x{number}") + call(2, "notes_say"))
+            ids.append(wire.answer(1)["result"]["_meta"]["hostler/outcome"]["call_id"])
+            ids.append(wire.answer(2)["result"]["_meta"]["hostler/outcome"]["call_id"])
+            wire.end_input()
+            self.assertEqual(wire.ended(1), 0)
+        said = [wire.stderr() for wire in wires]
+        self.assertEqual([[number for number, own in enumerate(ids) if own in text] for text in said],
+                         [[0, 1], [2, 3], [5], []], "a failed call is told at info, what a tool says at its own level")
+        for text in said[:2]:
+            self.assertIn("serving files=2", text)
+        log, = (self.folder / "state").rglob("*.log")
+        log = log.read_text()
+        self.assertIn("worker ready", log)
+        self.assertFalse([own for own in ids if own in log])
+
     def test_an_invalid_configuration_is_its_clients_own(self):
         self.open()
         config = config_file(scratch(self), "tools = 7\n")

@@ -14,6 +14,7 @@ pub(super) use self::commands::{
 use super::arguments;
 use crate::config::ConfigOptions;
 use crate::config::Environment;
+use crate::telemetry;
 
 const ABOUT: &str = "Serves Python functions and programs as tools to AI agents, over MCP, from warm workers";
 
@@ -134,12 +135,8 @@ impl Options {
     }
 
     /// The log level, by the flag or the configuration.
-    pub fn log_level(&self, configured: &str) -> String {
-        match self.verbose {
-            0 => configured.to_owned(),
-            1 => "info".to_owned(),
-            _ => "debug".to_owned(),
-        }
+    pub fn log_level<'a>(&self, configured: &'a str) -> &'a str {
+        telemetry::level(self.verbose, configured)
     }
 }
 
