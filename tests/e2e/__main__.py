@@ -1,5 +1,7 @@
 """Runs the end-to-end tests: `scripts/test e2e`, `scripts/test e2e test_pool`, `scripts/test e2e test_pool.Limits -v`.
 
+`scripts/test shared` runs them with one hostler for all clients (shared_mode.py).
+
 Test files run side by side, each in a process of its own, except those that measure how long an end takes.
 """
 
@@ -9,6 +11,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import shared_mode
 
 HERE = Path(__file__).resolve().parent
 # They compare times with limits that people rely on.
@@ -36,15 +40,22 @@ def tell(result):
     return status
 
 
+def is_concerned(path):
+    """Whether a file has tests that differ in this mode: those that start hostler as a server."""
+    if not shared_mode.IS_ON:
+        return True
+    return path.stem not in shared_mode.STANDALONE and any(word in path.read_text() for word in ("Wire(", "connected("))
+
+
 def main(arguments):
     names = [word for word in arguments if not word.startswith("-")]
     if names:  # as unittest understands it, told as it goes
         return subprocess.run([sys.executable, "-m", "unittest", *arguments], cwd=HERE, env={**os.environ, "PYTHONPATH": str(HERE)}).returncode
-    files = sorted(path.stem for path in HERE.glob("test_*.py"))
-    together = LONG + [name for name in files if name not in ALONE + LONG]
+    files = sorted(path.stem for path in HERE.glob("test_*.py") if is_concerned(path))
+    together = [name for name in LONG if name in files] + [name for name in files if name not in ALONE + LONG]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         statuses = [tell(result) for result in pool.map(lambda name: run(name, arguments), together)]
-    statuses += [tell(run(name, arguments)) for name in ALONE]
+    statuses += [tell(run(name, arguments)) for name in ALONE if name in files]
     return 1 if any(statuses) else 0
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from mcp import Client, MCPDeprecationWarning, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+import shared_mode
+
 for noisy in ("client", "asyncio"):
     logging.getLogger(noisy).setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", category=MCPDeprecationWarning)  # the legacy era is tested on purpose
@@ -42,6 +44,7 @@ def environment(**changes):
         XDG_DATA_HOME=str(CACHE / "data"),
         UV_CACHE_DIR=str(CACHE / "uv"),
         PIP_CACHE_DIR=str(CACHE / "pip"),
+        **(shared_mode.place.variables if shared_mode.IS_ON else {}),
     )
     for name, value in changes.items():
         if value is None:
@@ -154,14 +157,20 @@ class Session:
         return {tool.name: tool for tool in listed.tools}
 
     def stderr(self):
+        shared_mode.settle(self.log)
         self.log.seek(0)
         return self.log.read()
+
+    def said(self):
+        """What hostler has logged, of workers too: these may be shared, and so is the log of what they do."""
+        return self.stderr() + shared_mode.log()
 
 
 @contextlib.asynccontextmanager
 async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbose=False, **options):
     """A hostler of one's own, started and ended by the official client."""
-    arguments = ["serve"]
+    arguments = ["serve", *shared_mode.words(())]
+    env = shared_mode.limited(env if env is not None else environment(), config)
     for folder in tools or (TOOLS,):
         arguments += ["--tools", str(folder)]
     if config is not None:
@@ -169,13 +178,15 @@ async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbos
     if verbose:
         arguments += ["-v"]
     # env -i: the client lays what it is given over a few variables of its own choice.
-    full = env if env is not None else environment()
-    words = ["-i", *(f"{name}={value}" for name, value in full.items()), HOSTLER, *arguments]
-    with tempfile.TemporaryFile("w+") as log:
-        server = StdioServerParameters(command=shutil.which("env"), args=words, cwd=cwd or ROOT)
+    words = [shutil.which("env"), "-i", *(f"{name}={value}" for name, value in env.items()), HOSTLER, *arguments]
+    with tempfile.TemporaryFile("w+") as log, tempfile.NamedTemporaryFile("r") as started:
+        words = ["-c", 'echo $$ >"$0"; exec "$@"', started.name, *words]
+        server = StdioServerParameters(command="/bin/sh", args=words, cwd=cwd or ROOT)
         async with Client(stdio_client(server, errlog=log), mode=mode, **options) as client:
             failure = None
             try:
+                if shared_mode.IS_ON:
+                    await asyncio.to_thread(shared_mode.wait_attached, int(started.read()), env)
                 yield Session(client, log)
             except Exception as error:  # told after the client has gone: it wraps what passes through it, twice
                 failure = error

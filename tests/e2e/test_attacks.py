@@ -128,7 +128,7 @@ class Secrets(unittest.IsolatedAsyncioTestCase):
         async with connected(folder / "tools", env=environment(KEY=KEY), config=config, verbose=True) as hostler:
             await hostler.value("talker_in_pieces")
             self.assertTrue(await hostler.value("talker_wait"))
-            log = hostler.stderr()
+            log = hostler.said()
         self.assertIn("begin", log)
         self.assertIn("[secret KEY] end", log)
         self.assertNotIn("s3cret", log)

@@ -168,5 +168,5 @@ def waits(begun: str, gate: str) -> int:
             await unharmed()
             answer = await task
             self.assertEqual(answer.output, "")
-            (line,) = [line for line in hostler.stderr().splitlines() if "and this?" in line]
+            (line,) = [line for line in hostler.said().splitlines() if "and this?" in line]
             self.assertNotIn(answer.outcome["call_id"], line)

@@ -9,6 +9,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
+import shared_mode
 from harness import Gate, Progress, config_file, connected, environment, eventually, eventually_async, gone, run, scratch, write_tool
 from test_starting import BODY, elsewhere, environments, uv, with_dependencies
 from wire import Wire, call
@@ -130,8 +131,11 @@ class Builds(unittest.IsolatedAsyncioTestCase):
             hostler.send(call(1, "engine_well"))
             gate.open()  # it has written its process id
             hostler.end_input()
-            self.assertTrue(hostler.answer(1)["result"]["content"][0]["text"].startswith("SHUTTING_DOWN: "))
+            text = hostler.answer(1)["result"]["content"][0]["text"]
+            # A shared hostler goes on.
+            self.assertTrue(text.startswith("CANCELLED: " if shared_mode.IS_ON else "SHUTTING_DOWN: "), text)
             self.assertEqual(hostler.ended(1.0), 0)
+        shared_mode.end()
         eventually(gone(*map(int, told.read_text().split())), "the build and its children are gone")
         self.assertEqual(environments(self.cache)[0], [])
 
@@ -242,6 +246,7 @@ class Leaving(unittest.IsolatedAsyncioTestCase):
             self.assertIn("removed 0 unused environments, kept 1", pruned.stdout)
             again = await hostler.call("old_well")
             self.assertEqual((again.value, again.worker), (1, first.worker))
+        shared_mode.end()
         pruned = run("warm", "--tools", scratch(self), "--prune", "--unused-for", "1h", env=self.env)
         self.assertIn("removed 1 unused environment, kept 0", pruned.stdout)
 

@@ -77,7 +77,7 @@ class Together(unittest.IsolatedAsyncioTestCase):
         """A call that has ended may have written it. With one call at a time it belongs to that call, see test_mistakes."""
         async with connected(verbose=True) as hostler:
             self.assertEqual((await hostler.call("together_whispers")).output, "")
-            await eventually_async(lambda: "from a child" in hostler.stderr(), "the log has it")
+            await eventually_async(lambda: "from a child" in hostler.said(), "the log has it")
 
 
 class Ends(unittest.IsolatedAsyncioTestCase):

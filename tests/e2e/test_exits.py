@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import shared_mode
 from harness import HOSTLER, ROOT, TOOLS, alive, children, config_file, environment, eventually, gone, parent, scratch, write_tool
 from wire import OPENING, Wire, call
 
@@ -59,6 +60,7 @@ class Ends(unittest.TestCase):
             self.assertNotEqual(launcher, hostler.supervisor, "uv stands between")
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
             eventually(gone(worker, launcher), "worker and launcher are gone", limit=1)
 
     def test_its_output_is_closed(self):
@@ -71,6 +73,7 @@ class Ends(unittest.TestCase):
                 hostler.output.close()
                 hostler.send(call(2, "slow_echo", number=2))  # nobody can read the answer; the input stays open
                 self.assertEqual(hostler.ended(5), 0)
+                shared_mode.end()
                 eventually(gone(worker), "its worker is gone")
 
     def test_input_ends_with_a_call_running(self):
@@ -81,8 +84,10 @@ class Ends(unittest.TestCase):
                 processes.append(parent(processes[0]))
                 hostler.end_input()
                 result = hostler.answer(1)["result"]
-                self.assertTrue(result["content"][0]["text"].startswith("SHUTTING_DOWN: "), result)
+                code = "CANCELLED: " if shared_mode.IS_ON else "SHUTTING_DOWN: "
+                self.assertTrue(result["content"][0]["text"].startswith(code), result)
                 self.assertEqual(hostler.ended(LIMIT), 0)
+                shared_mode.end()
                 eventually(gone(*processes), f"{processes} are gone", limit=1)
 
     def test_a_call_that_is_nearly_done_is_answered(self):
@@ -104,6 +109,7 @@ class Ends(unittest.TestCase):
                 processes.append(parent(processes[0]))
                 hostler.process.send_signal(number)
                 self.assertEqual(hostler.ended(LIMIT), 0)
+                shared_mode.end()
                 eventually(gone(*processes), f"{processes} are gone", limit=1)
 
     def test_input_ends_while_the_answers_are_not_read(self):
@@ -130,6 +136,7 @@ class Ends(unittest.TestCase):
             worker = hostler.worker(1, "slow_echo", number=1)
             hostler.process.send_signal(signal.SIGTERM)
             self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
             eventually(gone(worker), "the worker is gone", limit=1)
 
     def test_signals_before_anything_was_said(self):
@@ -147,6 +154,7 @@ class Ends(unittest.TestCase):
             hostler.process.send_signal(signal.SIGTERM)
             hostler.process.send_signal(signal.SIGTERM)
             self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
             eventually(gone(*processes), "the worker is gone", limit=1)
 
     def test_a_second_signal_waits_for_no_call(self):
@@ -167,6 +175,7 @@ class Ends(unittest.TestCase):
             hostler.send(call(2, "slow_echo", number=2))
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
             eventually(gone(worker), "the worker is gone", limit=1)
 
 
@@ -204,6 +213,7 @@ class Streams(unittest.TestCase):
             worker = hostler.worker(3, "plain_greet")
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
             eventually(gone(worker), "the worker is gone", limit=1)
 
     def test_large_messages_through_pipes(self):

@@ -6,6 +6,7 @@ import time
 import unittest
 from pathlib import Path
 
+import shared_mode
 from harness import alive, config_file, connected, eventually, scratch, write_tool
 from test_several import header
 
@@ -149,6 +150,7 @@ class Hostile(unittest.IsolatedAsyncioTestCase):
             over.set()
             self.assertEqual(await neighbour, [])
             self.assertTrue(of_run(folder) or code == "STARTUP_FAILED", "something of it lives while hostler does")
+        shared_mode.end()
         eventually(lambda: not of_run(folder), f"nothing is left: {of_run(folder)}", limit=5)
 
     async def neighbour(self, hostler, over):

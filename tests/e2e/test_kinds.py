@@ -7,6 +7,7 @@ import signal
 import sys
 import unittest
 
+import shared_mode
 from harness import ROOT, TOOLS, alive, config_file, connected, environment, eventually_async, run, scratch, write_tool
 from test_executables import listed, program, script
 
@@ -93,6 +94,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(second.worker, first["pid"], "its own pid")
             self.assertFalse(second.metadata["cold"])
             self.assertEqual((first["asked"], first["function"]), (["config", "function", "kwargs", "secrets"], "station"))
+        await asyncio.to_thread(shared_mode.end)
         await eventually_async(lambda: not alive(first["pid"]), "it leaves with hostler")
 
     def test_it_is_listed_as_a_worker_with_the_settings_of_one(self):
@@ -208,7 +210,7 @@ class Bare(unittest.IsolatedAsyncioTestCase):
             for do in ("twice", "later"):
                 first = await hostler.call("station", do=do)
                 self.assertEqual(first.value, "first")
-                await eventually_async(lambda: hostler.stderr().count("dropped an answer") == (1 if do == "twice" else 2), do)
+                await eventually_async(lambda: hostler.said().count("dropped an answer") == (1 if do == "twice" else 2), do)
                 after = await hostler.value("station")
                 self.assertEqual(after["pid"], first.worker, "the second is nobody's")
             closed = await hostler.call("station", do="close")
@@ -350,7 +352,7 @@ class SelfServing(unittest.IsolatedAsyncioTestCase):
                     failed = await hostler.call("ledger_fail", text="oh")
                     self.assertEqual((failed.code, failed.message), ("TOOL_ERROR", "ValueError: oh"))
                     os.kill(booked.worker, signal.SIGKILL)
-                    await eventually_async(lambda: "worker exited" in hostler.stderr(), "hostler sees its end")
+                    await eventually_async(lambda: "worker exited" in hostler.said(), "hostler sees its end")
                     again = await hostler.value("ledger_book")
                     self.assertEqual(again["total"], 1)
 
@@ -497,7 +499,7 @@ class Speaking(unittest.IsolatedAsyncioTestCase):
         config = config_file(tools.parent, 'log = "info"\n[tool.clock]\ntimeout = "300ms"\n')
         async with connected(tools, config=config) as hostler:
             self.assertEqual((await hostler.call("clock")).code, "TOOL_TIMEOUT")
-            self.assertIn("a worker answered a call that it does not hold", hostler.stderr())
+            self.assertIn("a worker answered a call that it does not hold", hostler.said())
 
     async def test_an_id_that_comes_back_as_another_kind_of_value(self):
         tools = scratch(self) / "tools"

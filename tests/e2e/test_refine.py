@@ -3,6 +3,7 @@
 import json
 import unittest
 
+import shared_mode
 from harness import PATIENCE, environment, scratch, write_tool
 from wire import Wire, call, request
 
@@ -133,6 +134,7 @@ class Refined(unittest.TestCase):
                 wire.until(CHANGED)
                 self.assertEqual(shown(self.listed(wire, 2), "yard_f")[0]["$defs"]["E"]["enum"], [name])
                 self.leave(wire)
+            shared_mode.end()
 
     def test_a_description_that_hangs_costs_one_call_a_second(self):
         (self.tools / "shapes.py").write_text(

@@ -233,7 +233,7 @@ class LastGood(unittest.IsolatedAsyncioTestCase):
     async def kill(self, hostler, worker):
         """Kills the first worker that goes in a session, and waits until hostler knows."""
         os.kill(worker, signal.SIGKILL)
-        await eventually_async(lambda: "worker exited" in hostler.stderr(), "hostler sees its end")
+        await eventually_async(lambda: "worker exited" in hostler.said(), "hostler sees its end")
 
     async def test_of_a_file_that_cannot_be_read_any_more(self):
         breaks = {"syntax": HEADER + COAL + "def broken(:\n", "header": "# /// script\n# dependencies = []\n" + COAL}

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 
+import shared_mode
 from harness import HOSTLER, META, PATIENCE, ROOT, TOOLS, environment, supervisor
 
 REVISION = "2025-11-25"
@@ -41,7 +42,10 @@ class Wire:
     """A hostler on pipes or sockets."""
 
     def __init__(self, *tools, env=None, sockets=False, arguments=(), cwd=None, before=(), program=(HOSTLER,)):
-        words = [*before, *program, "serve", *arguments]
+        words = [*before, *program, "serve", *shared_mode.words(arguments), *arguments]
+        env = env if env is not None else environment()
+        if "--config" in arguments:
+            env = shared_mode.limited(env, arguments[arguments.index("--config") + 1])
         for folder in tools or (TOOLS,):
             words += ["--tools", str(folder)] if folder else []  # None: the usual ones
         if sockets:  # as Node does it: one socket pair for each stream
@@ -53,12 +57,19 @@ class Wire:
             reader, writer = os.pipe()
             self.output, theirs_out = os.fdopen(reader, "rb", 0), os.fdopen(writer, "wb", 0)
         self.process = subprocess.Popen(
-            words, env=env if env is not None else environment(), cwd=cwd or ROOT, start_new_session=True,
+            words, env=env, cwd=cwd or ROOT, start_new_session=True,
             stdin=theirs_in.fileno(), stdout=theirs_out.fileno(), stderr=subprocess.PIPE)
         theirs_in.close()
         theirs_out.close()
         self.buffer = b""
         self.notes = []
+        self.shared = None
+        if "--shared" in words and "--shared" not in arguments:
+            try:
+                self.shared = shared_mode.wait_attached(self.process.pid, env)
+            except BaseException:
+                self.__exit__()
+                raise
 
     def __enter__(self):
         return self
@@ -74,8 +85,8 @@ class Wire:
 
     @property
     def supervisor(self):
-        """The process that serves; the one that was started is its keeper."""
-        return supervisor(self.process.pid)
+        """The process that serves; the one that was started is its keeper, or attached to it."""
+        return self.shared or supervisor(self.process.pid)
 
     def send(self, data):
         view = memoryview(data)
@@ -159,3 +170,7 @@ class Wire:
 
     def stderr(self):
         return self.process.stderr.read().decode()
+
+    def said(self):
+        """What hostler has logged, of workers too: these may be shared, and so is the log of what they do."""
+        return self.stderr() + shared_mode.log()
