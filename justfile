@@ -15,7 +15,7 @@ test:
 bench *options:
     cargo bench --features bench --bench budgets -- {{options}}
 
-# Calls in flight while workers, files and hostler itself are struck at random, e.g. `just storm 40 7`
+# Calls in flight while workers, files and hostler itself are struck at random, e.g. `just storm 40 7`, `just storm --shared 40`
 storm *rounds:
     scripts/storm {{rounds}}
 

@@ -10,7 +10,9 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{Ordering, compiler_fence};
 
+use super::connection::MAX_MESSAGE;
 use crate::process::SharedMemory;
 
 /// Positions and flags.
@@ -21,16 +23,19 @@ const STATE: Range<usize> = 64..(256 << 10);
 const SLOT: usize = 256;
 const SLOTS: usize = 4096;
 const TABLE: Range<usize> = STATE.end..STATE.end + SLOT * SLOTS;
-/// The beginning of a line whose end has not been read.
-const TAIL: Range<usize> = TABLE.end..TABLE.end + (64 << 10);
 /// Where the client's bytes are read to. Zeros follow what was read, and JSON contains none.
-const INPUT: Range<usize> = TAIL.end..TAIL.end + (16 << 10);
-const LENGTH: usize = INPUT.end;
+const INPUT: Range<usize> = TABLE.end..TABLE.end + (16 << 10);
+/// The beginning of a line whose end has not been read. It is as long as a line may be; what was never used takes no memory.
+const TAIL: Range<usize> = INPUT.end..INPUT.end + MAX_MESSAGE + (1 << 20);
+const LENGTH: usize = TAIL.end;
+/// What stays in memory of a long line after its end.
+const KEPT_TAIL: usize = 1 << 20;
 
 /// Fields of the head, in eight bytes each.
 const WRITTEN: usize = 0;
 const IS_MID_LINE: usize = 1;
 const STATE_LENGTH: usize = 2;
+/// Twice the length, and one more while what is in [`INPUT`] is in the tail, or processed.
 const TAIL_LENGTH: usize = 3;
 const IS_CUT: usize = 4;
 
@@ -39,8 +44,12 @@ const KIND: usize = 0;
 const ANSWER: usize = 8;
 const TEXT: usize = 16;
 /// How many slots are looked at for one that is free.
-const LOOKED_AT: usize = SLOTS;
-const LONGEST_TEXT: usize = SLOT - TEXT - 2;
+const LOOKED_AT: usize = 64;
+/// The slots that are used in turn, so that few are in the processor's caches. They are more than the lines that fit into
+/// [`INPUT`]: each line that is in it and was begun is found. The others are for requests that stay open for long.
+const USUAL: Range<usize> = 0..1024;
+const OTHERS: Range<usize> = USUAL.end..SLOTS;
+pub(super) const LONGEST_TEXT: usize = SLOT - TEXT - 2;
 
 const FREE: u8 = 0;
 const OPEN: u8 = 1;
@@ -94,22 +103,32 @@ impl Record {
         if text.len() > LONGEST_TEXT {
             return None;
         }
-        let next = self.next;
-        let place = (next..next + LOOKED_AT).map(|at| at % SLOTS).find(|place| self.slot(*place)[KIND] != OPEN)?;
-        self.next = place + 1;
+        let place = self.free_slot(USUAL).or_else(|| self.free_slot(OTHERS))?;
         let length = u16::try_from(text.len()).unwrap_or_default().to_le_bytes();
         let slot = self.slot(place);
         slot[KIND] = FREE;
+        compiler_fence(Ordering::SeqCst);
         slot[TEXT..TEXT + 2].copy_from_slice(&length);
         slot[TEXT + 2..TEXT + 2 + text.len()].copy_from_slice(text.as_bytes());
+        compiler_fence(Ordering::SeqCst);
         slot[KIND] = OPEN;
         Some(Slot(place))
+    }
+
+    /// A slot that is free, or whose request is answered, behind the one that was taken last.
+    fn free_slot(&mut self, among: Range<usize>) -> Option<usize> {
+        let next = self.next;
+        let mut near = (next..next + LOOKED_AT).map(|at| among.start + at % among.len());
+        let place = near.find(|place| self.slot(*place)[KIND] != OPEN)?;
+        self.next = place + 1 - among.start;
+        Some(place)
     }
 
     /// The answer is in the output, and ends before this position.
     pub(super) fn answered(&mut self, slot: Slot, position: u64) {
         let slot = self.slot(slot.0);
         slot[ANSWER..ANSWER + 8].copy_from_slice(&position.to_le_bytes());
+        compiler_fence(Ordering::SeqCst);
         slot[KIND] = ANSWERED;
     }
 
@@ -133,21 +152,29 @@ impl Record {
 
     /// What was read was processed up to this beginning of a line.
     pub(super) fn processed(&mut self, read: usize, tail: &[u8], is_cut: bool) {
+        let before = self.head(TAIL_LENGTH) / 2;
         let kept = tail.len().min(TAIL.len());
-        self.memory.bytes()[TAIL][..kept].copy_from_slice(&tail[..kept]);
+        // A long line grows by what was read.
+        let from = if tail.len() == before.saturating_add(read) { before.min(kept) } else { 0 };
+        self.memory.bytes()[TAIL][from..kept].copy_from_slice(&tail[from..kept]);
         self.set_head(IS_CUT, usize::from(is_cut || kept < tail.len()));
-        self.set_head(TAIL_LENGTH, kept);
+        self.set_head(TAIL_LENGTH, kept * 2 + 1);
         self.memory.bytes()[INPUT][..read.min(INPUT.len())].fill(0);
+        self.set_head(TAIL_LENGTH, kept * 2);
+        if before > KEPT_TAIL && kept <= KEPT_TAIL {
+            self.memory.give_back(TAIL.start + KEPT_TAIL..TAIL.end);
+        }
     }
 
-    /// Bytes are about to be written. Whether the last line was incomplete before.
-    pub(super) fn begins_to_write(&mut self) -> bool {
+    /// Bytes are about to be written: until it is known how many were, a part of a line may be. Returns what was known before,
+    /// for [`Record::wrote_nothing`].
+    pub(super) fn writes(&mut self) -> bool {
         let was_mid_line = self.head(IS_MID_LINE) != 0;
         self.set_head(IS_MID_LINE, 1);
         was_mid_line
     }
 
-    /// Nothing was written.
+    /// No byte was written.
     pub(super) fn wrote_nothing(&mut self, was_mid_line: bool) {
         self.set_head(IS_MID_LINE, usize::from(was_mid_line));
     }
@@ -155,8 +182,8 @@ impl Record {
     /// These bytes were written.
     pub(super) fn wrote(&mut self, bytes: &[u8]) {
         let written = self.head(WRITTEN) + bytes.len();
-        self.set_head(IS_MID_LINE, usize::from(bytes.last().is_some_and(|last| *last != b'\n')));
         self.set_head(WRITTEN, written);
+        self.set_head(IS_MID_LINE, usize::from(bytes.last().is_some_and(|last| *last != b'\n')));
     }
 
     /// What the process that served the session before left, and the requests without a complete answer. The record is then
@@ -164,8 +191,7 @@ impl Record {
     pub(super) fn take_over(&mut self) -> (Left, Vec<(Slot, String)>) {
         let (written, is_mid_line) = (self.head(WRITTEN) as u64, self.head(IS_MID_LINE) != 0);
         let is_cut = self.head(IS_CUT) != 0;
-        let mut left =
-            Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
+        let mut left = Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
         left.is_new = written == 0 && left.state.is_empty();
         let mut open = Vec::new();
         for place in 0..SLOTS {
@@ -186,8 +212,11 @@ impl Record {
     }
 
     fn unread(&mut self, is_cut: bool) -> Vec<u8> {
-        let tail = self.head(TAIL_LENGTH).min(TAIL.len());
-        let mut bytes = self.memory.bytes()[TAIL][..tail].to_vec();
+        let (tail, is_input_in_it) = (self.head(TAIL_LENGTH) / 2, self.head(TAIL_LENGTH) % 2 != 0);
+        let mut bytes = self.memory.bytes()[TAIL][..tail.min(TAIL.len())].to_vec();
+        if is_input_in_it {
+            return bytes;
+        }
         let input = &self.memory.bytes()[INPUT];
         let read = input.iter().position(|byte| *byte == 0).unwrap_or(input.len());
         let read = &input[..read];
@@ -235,7 +264,10 @@ impl Record {
 
     fn set_head(&mut self, field: usize, value: usize) {
         let at = HEAD.start + field * 8;
+        // Whoever reads this after a kill finds what was stored before, and nothing of what is stored after.
+        compiler_fence(Ordering::SeqCst);
         self.memory.bytes()[at..at + 8].copy_from_slice(&(value as u64).to_le_bytes());
+        compiler_fence(Ordering::SeqCst);
     }
 }
 
@@ -298,10 +330,59 @@ mod tests {
             record.answered(slot, 0);
         }
         record.keep(&vec![b'x'; STATE.len()]);
-        record.processed(0, &vec![b'x'; TAIL.len() + 1], false);
         let (left, open) = killed(record).take_over();
-        assert_eq!((left.state.len(), left.unread.len(), open.len()), (0, TAIL.len(), 0));
-        assert!(left.is_cut, "the rest of that line is not to be taken for its end");
+        assert_eq!((left.state.len(), open.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_beginning_of_a_line_is_not_taken_for_the_whole() {
+        let mut record = Record::new().unwrap();
+        record.processed(0, b"begin", true);
+        record.input()[..8].copy_from_slice(b"end\nnext");
+        let (left, _) = killed(record).take_over();
+        assert_eq!((left.is_cut, left.unread), (true, b"begin\nnext".to_vec()));
+    }
+
+    #[test]
+    fn a_long_line_is_kept_whole_and_its_memory_is_given_back() {
+        let resident = |record: &mut Record| rustix::fs::fstat(record.memory.file()).unwrap().st_blocks / 2;
+        let mut record = Record::new().unwrap();
+        let line: Vec<u8> = (0..3 << 20).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
+        for (end, chunk) in line.chunks(INPUT.len()).enumerate() {
+            record.input()[..chunk.len()].copy_from_slice(chunk);
+            record.processed(chunk.len(), &line[..end * INPUT.len() + chunk.len()], false);
+        }
+        let mut record = killed(record);
+        assert_eq!(record.take_over().0.unread, line);
+        assert!(resident(&mut record) > 3000);
+        record.processed(1, b"next", false);
+        assert!(resident(&mut record) < 2000);
+        assert_eq!(killed(record).take_over().0.unread, b"next");
+    }
+
+    #[test]
+    fn nothing_is_read_twice_when_it_is_killed_while_it_records() {
+        let mut record = Record::new().unwrap();
+        record.input()[..5].copy_from_slice(b"one\nt");
+        record.processed(5, b"t", false);
+        // As after the first half of it.
+        record.input()[..5].copy_from_slice(b"one\nt");
+        let taken = record.head(TAIL_LENGTH) + 1;
+        record.set_head(TAIL_LENGTH, taken);
+        assert_eq!(killed(record).take_over().0.unread, b"t");
+    }
+
+    #[test]
+    fn a_write_that_nobody_recorded_may_have_left_a_part_of_a_line() {
+        let mut record = Record::new().unwrap();
+        let before = record.writes();
+        record.wrote_nothing(before);
+        assert!(!record.take_over().0.is_mid_line);
+        record.writes();
+        record.wrote(b"whole\n");
+        assert!(!record.take_over().0.is_mid_line);
+        record.writes();
+        assert!(killed(record).take_over().0.is_mid_line);
     }
 
     #[test]

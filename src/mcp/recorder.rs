@@ -1,6 +1,8 @@
 //! Keeps the record of a session as it goes, and restores a session from what a killed process left.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -15,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::connection::Cut;
 use super::lifecycle::{Era, Rules};
 use super::message::{self, Incoming};
-use super::record::{Left, Record, Slot};
+use super::record::{LONGEST_TEXT, Left, Record, Slot};
 use super::result::{self, Form};
 use super::session::{LISTS, McpSession};
 use super::subscription::list_changed;
@@ -53,21 +55,25 @@ impl Recorder {
     /// A request is about to be processed.
     pub fn begin(&self, id: &RequestId, method: &str, line: &[u8]) {
         let mut state = self.state.lock();
-        // It is repeated from the record.
-        if state.slots.contains_key(id) || state.repeated.contains(id) {
+        // Else it is repeated from the record.
+        if state.repeated.contains(id) {
             return;
         }
+        let Entry::Vacant(open) = state.slots.entry(id.clone()) else { return };
         let mut record = self.record.lock();
-        let slot = record.begin(&format!("{}\t{method}", json!(id)));
         if KEPT.contains(&method) {
             record.keep(line);
         }
-        state.slots.extend(slot.map(|slot| (id.clone(), slot)));
+        let mut text = [0; LONGEST_TEXT];
+        if let Some(slot) = short_text(id, method, &mut text).and_then(|text| record.begin(text)) {
+            open.insert(slot);
+        }
     }
 
     /// Whether the answer to a request goes out: an answered one that is repeated has its answer.
     pub fn is_awaited(&self, id: &RequestId) -> bool {
-        !self.state.lock().repeated.remove(id)
+        let repeated = &mut self.state.lock().repeated;
+        repeated.is_empty() || !repeated.remove(id)
     }
 
     /// The answer to a request is queued, or none is awaited.
@@ -95,6 +101,15 @@ impl Recorder {
     }
 }
 
+/// What the record knows a request by; `None` if that is too long for it.
+fn short_text<'a>(id: &RequestId, method: &str, room: &'a mut [u8; LONGEST_TEXT]) -> Option<&'a str> {
+    let mut rest = &mut room[..];
+    serde_json::to_writer(&mut rest, id).ok()?;
+    rest.write_all(b"\t").and_then(|()| rest.write_all(method.as_bytes())).ok()?;
+    let length = LONGEST_TEXT - rest.len();
+    std::str::from_utf8(&room[..length]).ok()
+}
+
 /// A stream whose written bytes are counted.
 struct Recorded {
     stream: Writer,
@@ -103,10 +118,10 @@ struct Recorded {
 
 impl AsyncWrite for Recorded {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        // Until it is known how much was written, the last line may be incomplete.
-        let was_mid_line = self.record.lock().begins_to_write();
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        let mut record = self.record.lock();
+        let Self { stream, record } = &mut *self;
+        let mut record = record.lock();
+        let was_mid_line = record.writes();
+        let written = Pin::new(stream).poll_write(context, bytes);
         match &written {
             Poll::Ready(Ok(count)) => record.wrote(&bytes[..*count]),
             _ => record.wrote_nothing(was_mid_line),

@@ -1,11 +1,14 @@
 //! Memory that outlives the process that writes it: another process holds it open, and passes it to the next one.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::slice;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// What makes access to the mapping safe: no process can shorten the file below it.
@@ -52,6 +55,13 @@ impl SharedMemory {
     /// The file, to be passed on.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+
+    /// Gives whole pages back to the system; they are zeros then.
+    pub fn give_back(&mut self, range: Range<usize>) {
+        let (offset, length) = (range.start as u64, range.len() as u64);
+        // They only take memory if that is refused.
+        let _ = fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, length);
     }
 
     /// All bytes.

@@ -2,7 +2,7 @@
 hostler itself is killed and started again, all at random moments. Afterwards every acknowledged answer must match its
 question, none may be lost or given twice, nobody may survive, and descriptors and memory must be back where they were.
 
-By hand: `just storm [ROUNDS] [SEED]`. A storm in which nothing happened proves nothing: it fails when no kill landed or
+By hand: `just storm [ROUNDS] [SEED]`; `just storm --shared …` and `--race` are in shared_storm.py. A storm in which nothing happened proves nothing: it fails when no kill landed or
 no worker ever lived. `--sabotage wrong | no-kill | no-child | lose | twice` shows that it would see it.
 """
 
@@ -39,7 +39,7 @@ def _token(number):
     return hashlib.sha256(b"%d" % number).hexdigest()[:16]
 
 
-def echo(number: int, sleep: float = 0.0) -> dict:
+def echo(number: int, sleep: float = 0.0, pad: str = "") -> dict:
     time.sleep(sleep)
     return {{"number": number{wrong}, "token": _token(number), "pid": os.getpid()}}
 
@@ -105,6 +105,8 @@ class Told:
 
 class Client:
     """A client with many calls in flight. Its own thread reads what comes."""
+
+    padded = 0.0  # the share of calls with long arguments
 
     def __init__(self, wire, told, chance, sabotage):
         self.wire, self.told, self.chance, self.sabotage = wire, told, chance, sabotage
@@ -173,6 +175,8 @@ class Client:
         arguments = {"number": number}
         if function != "crash" and self.chance.random() < 0.1:
             arguments["sleep"] = self.chance.random() * 0.05
+        if function == "echo" and self.chance.random() < self.padded:
+            arguments["pad"] = "x" * self.chance.randrange(1 << 19)
         self.told.calls += 1
         self.send(request(id, "tools/call", name=name, arguments=arguments))
 

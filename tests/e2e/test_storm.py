@@ -2,6 +2,7 @@
 
 import unittest
 
+import shared_storm
 from storm import storm
 
 
@@ -20,6 +21,21 @@ class Storm(unittest.TestCase):
             with self.subTest(sabotage):
                 told = storm(1, seed=2, sabotage=sabotage, seconds=1.5, patience=2)
                 self.assertIn(words, " ".join(told.faults()), told)
+
+    def test_four_clients_of_one_that_is_killed(self):
+        told = shared_storm.storm(2, seed=1)
+        self.assertEqual(told.faults(), [], told)
+
+    def test_every_sabotage_of_the_shared_one_is_seen(self):
+        seen = {"no-end": "was never killed", "lose": "calls lost", "wrong": "wrong answers"}
+        for sabotage, words in seen.items():
+            with self.subTest(sabotage):
+                told = shared_storm.storm(1, seed=2, sabotage=sabotage, seconds=3, patience=2)
+                self.assertIn(words, " ".join(told.faults()), told)
+
+    def test_twelve_clients_race_while_it_is_killed(self):
+        faults, kills = shared_storm.race(2)
+        self.assertEqual((faults, kills), ([], 6))
 
 
 if __name__ == "__main__":
