@@ -212,7 +212,7 @@ impl Record {
     }
 
     fn unread(&mut self, is_cut: bool) -> Vec<u8> {
-        let (tail, is_input_in_it) = (self.head(TAIL_LENGTH) / 2, self.head(TAIL_LENGTH) % 2 != 0);
+        let (tail, is_input_in_it) = (self.head(TAIL_LENGTH) / 2, self.head(TAIL_LENGTH) & 1 != 0);
         let mut bytes = self.memory.bytes()[TAIL][..tail.min(TAIL.len())].to_vec();
         if is_input_in_it {
             return bytes;

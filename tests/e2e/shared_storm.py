@@ -66,7 +66,8 @@ class SharedTold(Told):
 class Guest(Client):
     """A client of the shared hostler. It counts for itself: each has threads of its own."""
 
-    padded = 0.02
+    padded = 0.005
+    spared = 10
 
     def __init__(self, wire, chance, sabotage):
         self.answered = set()
@@ -174,18 +175,19 @@ class House:
 def blow(house, guests, told, chance, sabotage, seconds):
     """One round's wind."""
     began = time.monotonic()
-    version, next_kill, how = 0, began + chance.uniform(0.2, PAUSE), chance.choice(STRUCK)
+    version, next_worker, next_kill, how = 0, began, began + chance.uniform(0.2, PAUSE), chance.choice(STRUCK)
     found = house.status()
     while time.monotonic() < began + seconds:
         for guest in guests:
             for _ in range(IN_FLIGHT - len(guest.open)):
                 guest.call()
         roll = chance.random()
-        if roll < 0.05 and found:
+        if time.monotonic() > next_worker and found:
             workers = [pid for pid in {pid for guest in guests for pid in list(guest.pids)} if alive(pid) and pid in below(found["pid"])]
             if workers and sabotage != "no-kill":
                 told.kills += kill(chance.choice(workers), signal.SIGKILL)
-        elif roll < 0.08:
+                next_worker = time.monotonic() + 0.3
+        elif roll < 0.05:
             version += 1
             told.edits += 1
             write(house.tools, chance.randrange(TOOLS), version, sabotage == "wrong")

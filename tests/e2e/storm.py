@@ -107,6 +107,7 @@ class Client:
     """A client with many calls in flight. Its own thread reads what comes."""
 
     padded = 0.0  # the share of calls with long arguments
+    spared = 100  # of so many answers, the sabotage loses one
 
     def __init__(self, wire, told, chance, sabotage):
         self.wire, self.told, self.chance, self.sabotage = wire, told, chance, sabotage
@@ -143,7 +144,7 @@ class Client:
                 if id not in self.withdrawn:
                     self.told.wrong.append(f"an answer that nobody waits for: {message}")
                 return
-            if self.sabotage == "lose" and id % 100 == 0:
+            if self.sabotage == "lose" and id % self.spared == 0:
                 self.open[id] = question
                 return
         self.judge(question, message)

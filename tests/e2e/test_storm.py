@@ -23,11 +23,11 @@ class Storm(unittest.TestCase):
                 self.assertIn(words, " ".join(told.faults()), told)
 
     def test_four_clients_of_one_that_is_killed(self):
-        told = shared_storm.storm(2, seed=1)
+        told = shared_storm.storm(3, seed=1)
         self.assertEqual(told.faults(), [], told)
 
     def test_every_sabotage_of_the_shared_one_is_seen(self):
-        seen = {"no-end": "was never killed", "lose": "calls lost", "wrong": "wrong answers"}
+        seen = {"no-end": "was never killed", "lose": "calls lost"}
         for sabotage, words in seen.items():
             with self.subTest(sabotage):
                 told = shared_storm.storm(1, seed=2, sabotage=sabotage, seconds=3, patience=2)
