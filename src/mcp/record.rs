@@ -191,7 +191,8 @@ impl Record {
     pub(super) fn take_over(&mut self) -> (Left, Vec<(Slot, String)>) {
         let (written, is_mid_line) = (self.head(WRITTEN) as u64, self.head(IS_MID_LINE) != 0);
         let is_cut = self.head(IS_CUT) != 0;
-        let mut left = Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
+        let mut left =
+            Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
         left.is_new = written == 0 && left.state.is_empty();
         let mut open = Vec::new();
         for place in 0..SLOTS {

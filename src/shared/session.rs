@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid};
-use signal_hook::consts::SIGUSR1;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
@@ -153,7 +152,7 @@ async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<C
     };
     log.open(outbox.clone());
     let present = control.runtime().sessions.enter(number, session);
-    let hearing = tokio::spawn(hear(reader, bytes, relay, (number, outbox.clone())));
+    let hearing = tokio::spawn(hear(reader, bytes, relay));
     for text in warnings(&app) {
         audience.tell(&text);
     }
@@ -239,12 +238,7 @@ async fn run(app: &Workspace, client: mcp::Client, signals: Signals) {
 }
 
 /// Passes on what the attached process says. When it is gone, so is its client.
-async fn hear(
-    reader: tokio::net::unix::OwnedReadHalf,
-    bytes: Vec<u8>,
-    relay: SignalRelay,
-    (session, outbox): (u64, Outbox),
-) {
+async fn hear(reader: tokio::net::unix::OwnedReadHalf, bytes: Vec<u8>, relay: SignalRelay) {
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
     let mut lines = BufReader::new(std::io::Cursor::new(bytes).chain(reader)).take(LONGEST as u64);
@@ -258,12 +252,7 @@ async fn hear(
         let read: Result<Line<'_>, _> = serde_json::from_slice(&line);
         let signal = read.ok().filter(|line| line.method.as_deref() == Some(SIGNAL)).and_then(|line| line.params);
         if let Some(Signalled { number }) = signal.and_then(|params| serde_json::from_str(params.get()).ok()) {
-            if number == SIGUSR1 {
-                let text = format!("session {session} of a shared hostler; `hostler status` shows it\n");
-                outbox.send(&message::notification(LOG, Said { text }));
-            } else {
-                relay.end(signal_name(number));
-            }
+            relay.end(signal_name(number));
         }
     }
     relay.end_now("the attached process is gone");

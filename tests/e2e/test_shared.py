@@ -207,7 +207,7 @@ class Attaching(Shared):
         self.assertIsInstance(wire.value(1, "a_pid")[0], int)
         wire.end_input()
         wire.ended(1)
-        self.assertIn("hostler status", wire.stderr())
+        self.assertIn("workers 1 of", wire.stderr())
 
     def test_the_small_process_that_stays(self):
         wire = self.open()
