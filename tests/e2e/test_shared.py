@@ -539,7 +539,7 @@ class Killed(Shared):
         wire.send(text[20:])
         self.assertEqual(wire.answer(1)["result"]["structuredContent"]["result"], 0)
 
-    def test_a_long_line_that_was_cut_is_not_run(self):
+    def test_a_long_line_is_run_whole(self):
         write_tool(self.tools, "long", "def length(text: str) -> int:\n    return len(text)\n")
         wire = self.open()
         text = call(1, "long_length", text="x" * 200_000)
@@ -548,7 +548,7 @@ class Killed(Shared):
         os.kill(self.status()["pid"], signal.SIGKILL)
         self.all_attached([wire])
         wire.send(text[150_000:] + call(2, "long_length", text="y"))
-        self.assertIn("repeat", wire.answer(1)["error"]["message"])
+        self.assertEqual(wire.answer(1)["result"]["structuredContent"]["result"], 200_000)
         self.assertEqual(wire.answer(2)["result"]["structuredContent"]["result"], 1)
 
     def test_a_late_answer_is_no_answer_to_another_question(self):
