@@ -203,8 +203,9 @@ class Attaching(Shared):
 
     def test_a_request_for_the_status_ends_nothing(self):
         wire = self.open()
+        wire.value(1, "a_pid")
         wire.process.send_signal(signal.SIGUSR1)
-        self.assertIsInstance(wire.value(1, "a_pid")[0], int)
+        self.assertIsInstance(wire.value(2, "a_pid")[0], int)
         wire.end_input()
         wire.ended(1)
         self.assertIn("workers 1 of", wire.stderr())
