@@ -73,6 +73,18 @@ impl Builtins {
         tools
     }
 
+    /// Those of them that are not among these.
+    pub(crate) fn without(&self, others: &Self) -> Self {
+        let own = self.0.iter().filter(|(name, _)| !others.0.contains_key(*name));
+        Self(own.map(|(name, tool)| (name.clone(), Arc::clone(tool))).collect())
+    }
+
+    /// These and those; of two with one name, the one among those.
+    pub(crate) fn and(mut self, those: &Self) -> Self {
+        self.0.extend(those.0.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));
+        self
+    }
+
     /// Adds a tool.
     pub fn register(&mut self, tool: impl Builtin) -> Result<(), Unregistered> {
         let name = tool.about().name;

@@ -238,7 +238,7 @@ fn tools(service: &CallService) -> Value {
 
 /// The configuration without private values: `[secrets]`, `env` and the `config` of other tools are left out.
 fn config(service: &CallService) -> Value {
-    let config = &service.config;
+    let config = service.config();
     json!({
         "files": config.files.iter().map(|path| path.display().to_string()).collect::<Value>(),
         "tools": config.tools_there().map(|path| path.display().to_string()).collect::<Value>(),

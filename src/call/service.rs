@@ -17,7 +17,9 @@ use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers}
 use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
 use super::{results, waits};
+use crate::builtin::Builtins;
 use crate::config::Config;
+use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
@@ -34,7 +36,6 @@ pub struct CallService {
     pub pools: Pools,
     one_shots: OneShots,
     built_ins: BuiltIns,
-    pub(crate) config: Arc<Config>,
     layers: Vec<Arc<dyn Layer>>,
     counts: Arc<CountLayer>,
     /// Files whose running calls wait for other files. Locked only briefly.
@@ -53,7 +54,6 @@ pub struct CallService {
 impl CallService {
     /// A service over these parts. `layers` run inside those of hostler itself.
     pub fn new(
-        config: Arc<Config>,
         registry: Arc<Registry>,
         pools: Pools,
         one_shots: OneShots,
@@ -66,7 +66,6 @@ impl CallService {
             pools,
             one_shots,
             built_ins,
-            config,
             layers: own.into_iter().chain(layers).collect(),
             counts,
             waits: Mutex::default(),
@@ -76,6 +75,19 @@ impl CallService {
             keyed: Mutex::default(),
             ended: Notify::new(),
         })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.registry.config()
+    }
+
+    /// Puts another configuration in force, with these built-in tools and these environments. Calls that run keep theirs.
+    pub fn reconfigure(&self, config: Config, tools: Builtins, environments: Environments) {
+        let files = tools.files();
+        self.built_ins.replace(tools);
+        self.pools.build_in(environments);
+        self.registry.reconfigure(Arc::new(config), files);
     }
 
     /// Starts the minimum workers. Runs with a client's first real request: some clients start a server only to

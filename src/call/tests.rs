@@ -44,11 +44,10 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let makers =
         Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None, session: None };
     let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))), false);
-    let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&store));
-    let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&store.broker), EnvFilter::default(), None);
-    let built_ins =
-        BuiltIns::new(Arc::clone(&config), Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
-    CallService::new(config, registry, pools, one_shots, built_ins, Vec::new())
+    let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
+    let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default(), None);
+    let built_ins = BuiltIns::new(Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
+    CallService::new(registry, pools, one_shots, built_ins, Vec::new())
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

@@ -50,7 +50,7 @@ pub(super) async fn run(app: &Workspace, args: &List) -> ExitCode {
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         style::warn(&unknown.unwrap_or_else(general));
     } else if rows.is_empty() {
-        let folders: Vec<String> = app.config.tools_there().map(|path| path.display().to_string()).collect();
+        let folders: Vec<String> = app.config().tools_there().map(|path| path.display().to_string()).collect();
         let place = if folders.is_empty() { "no tools folder".to_owned() } else { folders.join(", ") };
         let remedy = app.calls.registry.catalogue().remedy().unwrap_or_default();
         style::warn(&format!("no tools found ({place}): {remedy}"));

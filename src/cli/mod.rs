@@ -122,7 +122,7 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
 /// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
 fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
     let app = Workspace::open(asked, directory)?;
-    telemetry::start(options.log_level(&app.config.log.value));
+    telemetry::start(options.log_level(&app.config().log.value));
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     Ok(app)
@@ -140,7 +140,7 @@ async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Ref
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));
     let record = record.map(mcp::Record::of).transpose();
     let record = record.map_err(|error| Refusal::system("cannot continue the session", error))?;
-    let streams = mcp::Stdio::open(&app.config.environment)
+    let streams = mcp::Stdio::open(&app.config().environment)
         .map_err(|error| Refusal::system("cannot open standard input and output", error))?;
     mcp::Client::new(Arc::clone(&app.calls), streams, record).serve(signals).await;
     trimming.abort();

@@ -41,6 +41,8 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// Where it is in force: relative paths begin here, and workers run here.
     pub directory: PathBuf,
+    /// What it was searched by.
+    options: ConfigOptions,
     /// The variables that hostler was started with.
     pub environment: Arc<Environment>,
     /// `--timeout`.
@@ -124,11 +126,33 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads it again, as the files are now.
+    pub fn load_again(&self) -> Result<Self, ConfigError> {
+        Self::load(&self.options, &self.directory)
+    }
+
+    /// The files in which a change may make it another one, whether they exist or not.
+    pub fn watched_files(&self) -> Vec<PathBuf> {
+        let user = environment::user_config(&self.options.environment);
+        let project = project_file(&self.options, &self.directory);
+        let mut files = vec![user, self.directory.join(FILE_NAME)];
+        files.extend(project);
+        files.extend(self.files.iter().cloned());
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// Reads the person's own configuration alone.
     pub fn of_person(options: &ConfigOptions) -> Result<Self, ConfigError> {
         let user = environment::user_config(&options.environment);
         let sources: Vec<Source> = if user.is_file() { vec![source(&user)?] } else { Vec::new() };
         Self::read(&sources, options, Path::new("/")).map_err(ConfigError::Problems)
+    }
+
+    /// Reads it again, as the file is now.
+    pub fn load_person_again(&self) -> Result<Self, ConfigError> {
+        Self::of_person(&self.options)
     }
 
     /// Reads these files, weakest first, and reports every problem in them.
@@ -170,6 +194,7 @@ impl Config {
         let config = Self {
             files: Vec::new(),
             directory: directory.to_owned(),
+            options: options.clone(),
             environment: Arc::clone(variables),
             call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             tools: tool_folders(top, options, directory),

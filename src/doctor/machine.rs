@@ -26,7 +26,8 @@ const ROOM: &str =
     "free space on that disk (`hostler warm --prune` removes unused environments), or set XDG_CACHE_HOME to another";
 
 pub(super) fn cache(app: &Workspace) -> CheckResult {
-    let folder = app.calls.pools.environments().cache();
+    let environments = app.calls.pools.environments();
+    let folder = environments.cache();
     let shown = folder.display();
     if let Err(error) = try_writing(folder) {
         return unwritable(folder, &error);
@@ -60,7 +61,7 @@ pub(super) async fn uv(app: &Workspace, online: bool) -> Vec<CheckResult> {
     let environments = app.calls.pools.environments();
     let found = match environments.find_uv() {
         Ok(Some(found)) => found,
-        Ok(None) => return vec![without_uv(&app.config.environment)],
+        Ok(None) => return vec![without_uv(&app.config().environment)],
         Err(fault) => {
             return vec![CheckResult::new("uv", State::Bad, fault.message, "correct that line of hostler.toml")];
         }
@@ -69,7 +70,7 @@ pub(super) async fn uv(app: &Workspace, online: bool) -> Vec<CheckResult> {
     let mut results = Vec::new();
     match environments.uv_version(&found).await {
         None => {
-            let other = match &app.config.uv {
+            let other = match &app.config().uv {
                 Some(set) => format!("correct `environment.uv` at {}", set.origin),
                 None => "set another as `uv` under [environment]".to_owned(),
             };
@@ -142,7 +143,7 @@ fn without_uv(environment: &Environment) -> CheckResult {
 /// on `PATH` that do not run.
 pub(super) async fn interpreters(app: &Workspace) -> Vec<CheckResult> {
     let environments = app.calls.pools.environments();
-    let named = Interpreters::of_this_machine(&app.config.environment);
+    let named = Interpreters::of_this_machine(&app.config().environment);
     let mut running = None;
     if let Ok(Some(uv)) = environments.find_uv() {
         running = environments.pythons(&uv).await;
@@ -200,13 +201,13 @@ const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The configured certificates.
 pub(super) fn certificates(app: &Workspace) -> Vec<CheckResult> {
-    let configured = &app.config.build_env;
+    let configured = &app.config().build_env;
     let mut results = Vec::new();
     for name in CERTIFICATES {
         let value = configured
             .get(name)
             .map(|setting| setting.value.clone())
-            .or_else(|| app.config.environment.text(name).map(str::to_owned));
+            .or_else(|| app.config().environment.text(name).map(str::to_owned));
         let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
         results.push(match wrong_with(name, Path::new(&value)) {
             None => CheckResult::good("certificates", format!("{name} = {value}")),
@@ -245,7 +246,7 @@ pub(super) fn stripped(app: &Workspace, results: &[CheckResult]) -> Vec<CheckRes
         };
         results.iter().any(|result| result.state == State::Bad && names(result))
     };
-    let configured = &app.config.build_env;
+    let configured = &app.config().build_env;
     let is_needed = |name: &str| {
         let upper = name.to_ascii_uppercase();
         name.starts_with("UV_") && name != "UV_CACHE_DIR"
@@ -253,7 +254,8 @@ pub(super) fn stripped(app: &Workspace, results: &[CheckResult]) -> Vec<CheckRes
             || ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"].contains(&upper.as_str())
     };
     // Only text can be written into hostler.toml.
-    let all = app.config.environment.iter();
+    let config = app.config();
+    let all = config.environment.iter();
     let all = all.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let missing = all.filter(|(name, value)| !value.is_empty() && is_needed(name) && !configured.contains_key(*name));
     missing

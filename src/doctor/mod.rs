@@ -56,7 +56,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
     results.extend(machine::certificates(app));
     results.extend(machine::stripped(app, &results));
     results.push(folders(app));
-    results.extend(app.config.tools_there().filter_map(|folder| {
+    results.extend(app.config().tools_there().filter_map(|folder| {
         let Diagnosis { what, fix } = open_to_others(folder)?;
         Some(CheckResult::new("tools", State::Doubtful, what, fix))
     }));
@@ -70,7 +70,7 @@ pub async fn examine(app: &Workspace, online: bool) -> Vec<CheckResult> {
 
 fn folders(app: &Workspace) -> CheckResult {
     let catalogue = app.calls.registry.catalogue();
-    let folders: Vec<String> = app.config.tools_there().map(|folder| folder.display().to_string()).collect();
+    let folders: Vec<String> = app.config().tools_there().map(|folder| folder.display().to_string()).collect();
     if let Some(problem) = catalogue.problems.first() {
         return CheckResult::new(
             "tools",
@@ -96,7 +96,7 @@ fn folders(app: &Workspace) -> CheckResult {
 
 /// The enabled built-in tools, and the folders that they may reach.
 fn built_in(app: &Workspace) -> Vec<CheckResult> {
-    let builtin = &app.config.builtin;
+    let builtin = &app.config().builtin;
     let on: Vec<&str> = builtin.enabled().into_iter().collect();
     if on.is_empty() {
         return Vec::new();
@@ -139,7 +139,7 @@ async fn secrets(app: &Workspace) -> Vec<CheckResult> {
     let mut results = Vec::new();
     for (name, packs) in needed {
         let packs = packs.into_iter().collect::<Vec<_>>().join(", ");
-        let configured = app.config.secrets.contains_key(&name);
+        let configured = app.config().secrets.contains_key(&name);
         let result = |state, found: String, fix: String| CheckResult::new("secret", state, found, fix);
         let pools = &app.calls.pools;
         results.push(match pools.secret(&name).await {

@@ -9,7 +9,6 @@ use parking_lot::Mutex;
 use super::advice;
 use super::pooled::Invocation;
 use super::seat::Seat;
-use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::outcome::{Fault, Metadata, milliseconds};
 use crate::pool::{AdmissionQueue, BrokerHandle, RunPermit, Settled, busy};
@@ -35,7 +34,6 @@ impl Admission {
         &self,
         tool: &Tool,
         invocation: Invocation,
-        config: &Config,
         work: impl FnOnce(Invocation, Arc<Seat>) -> W,
     ) -> Settled {
         let (asked, timeout) = (Instant::now(), invocation.timeout);
@@ -56,7 +54,7 @@ impl Admission {
         settled.metadata.queue_ms = queue_ms;
         settled.metadata.run_ms = milliseconds(began.elapsed());
         if let Err(fault) = &mut settled.ended {
-            advice::complete(fault, tool, timeout, config);
+            advice::complete(fault, tool, timeout, &tool.entry.config);
         }
         settled
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::RwLock;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
@@ -20,16 +21,16 @@ use crate::telemetry::spawn;
 
 /// The enabled built-in tools.
 pub struct BuiltIns {
-    config: Arc<Config>,
-    tools: Builtins,
+    /// Locked only to copy or replace the tools.
+    tools: RwLock<Builtins>,
     admission: Admission,
     env_filter: EnvFilter,
 }
 
 impl BuiltIns {
     /// An executor for these tools. Programs that they start do not inherit the variables in `env_filter`.
-    pub fn new(config: Arc<Config>, tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
-        Self { config, tools, admission: Admission::new(shared), env_filter }
+    pub fn new(tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
+        Self { tools: RwLock::new(tools), admission: Admission::new(shared), env_filter }
     }
 
     /// Runs a call. Dropping the future cancels it.
@@ -37,7 +38,12 @@ impl BuiltIns {
         let work = |invocation, seat| async {
             Settled { ended: self.run(tool, invocation, seat).await, metadata: Metadata::default() }
         };
-        self.admission.settled(tool, invocation, &self.config, work).await
+        self.admission.settled(tool, invocation, work).await
+    }
+
+    /// Calls that begin from here on are of these tools.
+    pub fn replace(&self, tools: Builtins) {
+        *self.tools.write() = tools;
     }
 
     /// Removes deleted tool files.
@@ -45,8 +51,8 @@ impl BuiltIns {
         self.admission.keep_those_of(catalogue);
     }
 
-    fn secrets(&self) -> LookUp {
-        let config = Arc::clone(&self.config);
+    fn secrets(config: &Arc<Config>) -> LookUp {
+        let config = Arc::clone(config);
         Arc::new(move |name| {
             let source = config.secrets.get(name).map(|setting| setting.value.clone());
             let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
@@ -58,8 +64,8 @@ impl BuiltIns {
 
     async fn run(&self, tool: &Tool, invocation: Invocation, seat: Arc<Seat>) -> Result<Box<RawValue>, Fault> {
         let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
-        let max_output = self.config.limits.max_output.value.0;
-        let secrets = self.secrets();
+        let max_output = tool.entry.config.limits.max_output.value.0;
+        let secrets = Self::secrets(&tool.entry.config);
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
         let new_privileges = tool.entry.settings.new_privileges.value;
         let asks = Some(Arc::clone(&seat) as Arc<dyn Asks>);
@@ -77,7 +83,7 @@ impl BuiltIns {
             arguments,
             asks,
         };
-        let mut task = Aborts(spawn(self.tools.call(&tool.function().name, kwargs, call)));
+        let mut task = Aborts(spawn(self.tools.read().call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);
             Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))

@@ -9,7 +9,6 @@ use serde_json::value::to_raw_value;
 
 use super::advice;
 use super::store::{Describe, Identity};
-use crate::config::Config;
 use crate::config::tables::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
@@ -23,6 +22,7 @@ use crate::threads::blocking;
 use crate::worker::{Launcher, ProgramLauncher, PythonLauncher, PythonSpec, Shims, Sources, WorkerSpec};
 
 /// What workers are started with.
+#[derive(Clone)]
 pub struct Makers {
     /// Environments of Python files.
     pub environments: Arc<Environments>,
@@ -40,8 +40,8 @@ pub struct Makers {
 
 impl Makers {
     /// Everything but the version that a file's workers are made of.
-    pub(super) fn identity(&self, entry: &FileEntry, config: &Config) -> Identity {
-        let (settings, spec) = (&entry.settings, worker_spec(entry));
+    pub(super) fn identity(&self, entry: &FileEntry) -> Identity {
+        let (settings, config, spec) = (&entry.settings, &entry.config, worker_spec(entry));
         let mut identity = Identity::default();
         identity.add("settings", format!("{:?} {:?}", rules(entry), entry.serving()));
         identity.add("pack", &spec.pack);

@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use super::admission::Admission;
 use super::makers::directory_of;
 use super::pooled::Invocation;
-use crate::config::Config;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
@@ -24,7 +23,6 @@ const WHICH: &str = "HOSTLER_TOOL";
 
 /// All executables with one process per call.
 pub struct OneShots {
-    config: Arc<Config>,
     /// The working directory of programs, if it is not hostler's own.
     directory: Option<PathBuf>,
     admission: Admission,
@@ -33,13 +31,8 @@ pub struct OneShots {
 
 impl OneShots {
     /// `env_filter` holds the variables that executables do not inherit.
-    pub fn new(
-        config: Arc<Config>,
-        shared: Arc<BrokerHandle>,
-        env_filter: EnvFilter,
-        directory: Option<PathBuf>,
-    ) -> Self {
-        Self { config, directory, admission: Admission::new(shared), env_filter }
+    pub fn new(shared: Arc<BrokerHandle>, env_filter: EnvFilter, directory: Option<PathBuf>) -> Self {
+        Self { directory, admission: Admission::new(shared), env_filter }
     }
 
     /// Runs a call. Dropping the future kills the process group.
@@ -48,7 +41,7 @@ impl OneShots {
             let mut metadata = Metadata { cold: true, ..Metadata::default() };
             Settled { ended: self.run(tool, invocation, &mut metadata).await, metadata }
         };
-        self.admission.settled(tool, invocation, &self.config, work).await
+        self.admission.settled(tool, invocation, work).await
     }
 
     /// Removes deleted tool files.
@@ -58,7 +51,7 @@ impl OneShots {
 
     async fn run(&self, tool: &Tool, invocation: Invocation, metadata: &mut Metadata) -> Result<Box<RawValue>, Fault> {
         let file = &tool.entry.file;
-        let max_output = self.config.limits.max_output.value.0;
+        let max_output = tool.entry.config.limits.max_output.value.0;
         let program = Once {
             launch: self.launch(tool),
             input: invocation.kwargs.get().as_bytes().to_vec(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -51,8 +51,8 @@ pub struct Invocation {
 
 /// All pools.
 pub struct Pools {
-    config: Arc<Config>,
-    makers: Makers,
+    /// Locked only to copy or replace the pointer.
+    makers: RwLock<Arc<Makers>>,
     /// Receives type descriptions.
     registry: Arc<Registry>,
     /// Every pool of the process.
@@ -69,12 +69,11 @@ type Secrets = (Arc<RawValue>, Option<Arc<Redactor>>);
 
 impl Pools {
     /// No pools yet; each starts with the first call of its tool file.
-    pub fn new(config: Arc<Config>, registry: Arc<Registry>, makers: Makers, store: Arc<PoolStore>) -> Self {
+    pub fn new(registry: Arc<Registry>, makers: Makers, store: Arc<PoolStore>) -> Self {
         let nothing = to_raw_value(&serde_json::Map::new()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self {
-            config,
             store,
-            makers,
+            makers: RwLock::new(Arc::new(makers)),
             registry,
             open: Mutex::default(),
             nothing: Arc::from(nothing),
@@ -113,7 +112,7 @@ impl Pools {
             redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
             nested: invocation.nested,
-            output_limit: self.config.limits.max_output.value.0,
+            output_limit: tool.entry.config.limits.max_output.value.0,
             listener: invocation.listener,
             host: invocation.host,
             audience: Audience::current(),
@@ -122,14 +121,14 @@ impl Pools {
         let timeout = job.timeout;
         let mut settled = pool.call(job).await;
         if let Err(fault) = &mut settled.ended {
-            advice::complete(fault, tool, timeout, &self.config);
+            advice::complete(fault, tool, timeout, &tool.entry.config);
         }
         settled
     }
 
     /// Builds the environment of a tool file ahead of its first call.
     pub async fn warm(&self, entry: &FileEntry, said: Progress<'_>) -> Result<Lease, Fault> {
-        self.makers.environments.ensure(&environment_spec(entry), said).await
+        self.environments().ensure(&environment_spec(entry), said).await
     }
 
     /// Closes the pools of deleted files once their calls are finished.
@@ -149,18 +148,25 @@ impl Pools {
 
     /// A secret as a tool would get it; `None` if it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Unreadable> {
-        let source = self.config.secrets.get(name).map(|setting| &setting.value);
-        look_up(name, source, &self.config.environment).await
+        let config = self.registry.config();
+        let source = config.secrets.get(name).map(|setting| &setting.value);
+        look_up(name, source, &config.environment).await
     }
 
     /// Why a secret is not set, and what to do about it.
     pub fn why_missing(&self, name: &str) -> String {
-        advice::why_missing(name, &self.config)
+        advice::why_missing(name, &self.registry.config())
     }
 
     /// The environments that these pools build.
-    pub fn environments(&self) -> &Environments {
-        &self.makers.environments
+    pub fn environments(&self) -> Arc<Environments> {
+        Arc::clone(&self.makers.read().environments)
+    }
+
+    /// Pools that start from here on build these environments.
+    pub fn build_in(&self, environments: Environments) {
+        let mut makers = self.makers.write();
+        *makers = Arc::new(Makers { environments: Arc::new(environments), ..(**makers).clone() });
     }
 
     /// Finishes all calls, then stops the workers that no other session uses or may use.
@@ -224,18 +230,25 @@ impl Pools {
     }
 
     fn start(&self, entry: &FileEntry) -> Current {
-        let source = entry.file.source();
-        let (effective, parts) = self.makers.identity(entry, &self.config).finish();
+        let (source, makers) = (entry.file.source(), Arc::clone(&self.makers.read()));
+        let (effective, parts) = makers.identity(entry).finish();
         let key = PoolKey { source, version: entry.version, effective };
-        let user = User { session: self.makers.session, describe: describe(entry, &self.registry) };
+        let user = User { session: makers.session, describe: describe(entry, &self.registry) };
         let start = |describe| {
-            let launcher = self.makers.launcher(entry, describe);
+            let launcher = makers.launcher(entry, describe);
             Pool::start(entry.file.path.clone(), &rules(entry), launcher, Arc::clone(&self.store.broker))
         };
         let pool = Arc::new(self.store.lease(key, parts, user, start));
         let config = as_json(&toml::Value::Table(entry.settings.config.value.clone()));
         let config = to_raw_value(&config).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
-        Current { pack: entry.file.pack.clone(), version: entry.version, pool, config, is_older: Arc::default() }
+        Current {
+            pack: entry.file.pack.clone(),
+            version: entry.version,
+            configuration: Arc::clone(&entry.config),
+            pool,
+            config,
+            is_older: Arc::default(),
+        }
     }
 
     async fn secrets(&self, entry: &FileEntry) -> Result<Secrets, Fault> {
@@ -245,8 +258,8 @@ impl Pools {
         }
         let mut found = serde_json::Map::new();
         for name in names {
-            let source = self.config.secrets.get(name).map(|setting| &setting.value);
-            let value = look_up(name, source, &self.config.environment).await;
+            let source = entry.config.secrets.get(name).map(|setting| &setting.value);
+            let value = look_up(name, source, &entry.config.environment).await;
             if let Some(value) = value.map_err(|error| error.fault_of(name))? {
                 found.insert(name.clone(), value.into());
             }

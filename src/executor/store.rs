@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 
+use crate::config::Config;
 use crate::discovery::SourceId;
 use crate::pool::{BrokerHandle, Pool, PoolStatus};
 use crate::registry::FileEntry;
@@ -344,6 +345,8 @@ pub(super) struct Open {
 pub(super) struct Current {
     pub pack: String,
     pub version: [u8; 32],
+    /// What its settings are from.
+    pub configuration: Arc<Config>,
     pub pool: Arc<PoolLease>,
     pub config: Arc<RawValue>,
     /// Whether another version has replaced it. It can be restored.
@@ -353,7 +356,8 @@ pub(super) struct Current {
 impl Current {
     pub fn serves(&self, entry: &FileEntry) -> bool {
         // A pool that ended without being closed is a bug; drop it.
-        self.version == entry.version && !self.pool.is_closing() && !self.pool.is_empty()
+        let is_same = self.version == entry.version && Arc::ptr_eq(&self.configuration, &entry.config);
+        is_same && !self.pool.is_closing() && !self.pool.is_empty()
     }
 }
 

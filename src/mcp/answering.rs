@@ -74,7 +74,7 @@ impl McpSession {
         if !is_wanted {
             return;
         }
-        let most = self.service().config.mcp.max_result.0;
+        let most = self.service().config().mcp.max_result.0;
         let line = match shape {
             Shape::Tool => match self.answer_line((id, number), outcome, rules, most) {
                 Some(line) => line,

@@ -54,14 +54,15 @@ impl FileList {
         Self { session: Arc::downgrade(session), known, next: Instant::now() + LOOK }
     }
 
-    /// Waits until files were added or removed, without being in a list of the session already; `None` if nothing is offered, or
-    /// the session is over.
+    /// Waits until files were added or removed, without being in a list of the session already; `None` if the session is
+    /// over.
     pub async fn changed(&mut self) -> Option<()> {
         loop {
             tokio::time::sleep_until(self.next).await;
             self.next = Instant::now() + LOOK;
             let session = self.session.upgrade()?;
-            let offered = session.service().config.mcp.resources.clone()?;
+            // Another configuration may offer files again.
+            let Some(offered) = session.service().config().mcp.resources.clone() else { continue };
             if session.outbox().waiting() > MAX_UNREAD {
                 continue;
             }

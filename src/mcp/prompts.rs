@@ -62,7 +62,7 @@ impl McpSession {
         let catalogue = self.catalogue_for(RoleKind::Prompt);
         let mut prompts: Vec<Prompt> = catalogue.ready_prompts().map(|prompt| described(prompt)).collect();
         prompts.sort_by(|left, right| left.name.cmp(&right.name));
-        let listed = page("prompts", &prompts, params, self.service().config.mcp.max_result.0)?;
+        let listed = page("prompts", &prompts, params, self.service().config().mcp.max_result.0)?;
         self.reply(id, &message::result(id, Cacheable::new(rules, listed)));
         Ok(())
     }

@@ -153,7 +153,7 @@ impl McpSession {
         rules: Rules,
         params: ListParams,
     ) -> Result<(), ErrorData> {
-        let config = &self.service().config;
+        let config = self.service().config();
         let catalogue = self.catalogue_for(RoleKind::Resource);
         let functions = catalogue.ready_resources().filter_map(|resource| described(resource, false));
         let mut resources: Vec<Resource> = functions.map(|(uri, about)| resource(uri, about)).collect();
@@ -189,7 +189,7 @@ impl McpSession {
         let catalogue = self.catalogue_for(RoleKind::Resource);
         let templates = catalogue.ready_resources().filter_map(|resource| described(resource, true));
         let templates: Vec<ResourceTemplate> = templates.map(|(uri, about)| template(uri, about)).collect();
-        let listed = page("resourceTemplates", &templates, params, self.service().config.mcp.max_result.0)?;
+        let listed = page("resourceTemplates", &templates, params, self.service().config().mcp.max_result.0)?;
         self.reply(id, &message::result(id, Cacheable::new(rules, listed)));
         Ok(())
     }
@@ -197,7 +197,7 @@ impl McpSession {
     /// Answers `resources/read`. A function is called; everything else is answered at once.
     pub(super) fn read_resource(self: &Arc<Self>, id: &RequestId, params: ReadParams) -> Result<(), ErrorData> {
         let rules = self.rules(&params.meta)?;
-        let most = self.service().config.mcp.max_result.0;
+        let most = self.service().config().mcp.max_result.0;
         let uri = params.uri.clone();
         let contents = match self.results().read(&uri) {
             Some(Found::Contents(contents)) => contents,
@@ -213,7 +213,7 @@ impl McpSession {
     }
 
     fn read_file(self: &Arc<Self>, id: &RequestId, rules: Rules, uri: String, most: usize) -> Result<(), ErrorData> {
-        let Some(offered) = self.service().config.mcp.resources.clone() else { return Err(not_found(rules, &uri)) };
+        let Some(offered) = self.service().config().mcp.resources.clone() else { return Err(not_found(rules, &uri)) };
         let own = id.clone();
         let read = when_read(self.outbox().clone(), move || match files::read(&offered, &uri, most) {
             Ok(contents) => Ok(line(&own, rules, &[contents], &uri, most)),

@@ -104,7 +104,7 @@ pub(super) type Refused = ErrorData;
 impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
         let announcements = LISTS.map(|list| Mutex::new(service.registry.announcements(list)));
-        let results = StoredResults::new(&service.config.environment);
+        let results = StoredResults::new(&service.config().environment);
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new_cyclic(|own| Self {
@@ -318,7 +318,7 @@ impl McpSession {
     }
 
     fn list(&self, id: &RequestId, rules: Rules, params: &ListParams) {
-        let most = self.service().config.mcp.max_result.0;
+        let most = self.service().config().mcp.max_result.0;
         let listing = Listing { rules, envelope: self.has_envelope(), cursor: params.cursor.as_deref(), most };
         self.reply(id, &tools::line(id, &self.catalogue_for(RoleKind::Tool), &listing));
     }
@@ -346,7 +346,7 @@ impl McpSession {
 
     /// The description of this server for clients.
     pub fn about(&self) -> InitializeResult {
-        lifecycle::about(&self.service().config.mcp)
+        lifecycle::about(&self.service().config().mcp)
     }
 
     /// What is known of the client.
@@ -355,7 +355,7 @@ impl McpSession {
     }
 
     pub fn has_envelope(&self) -> bool {
-        self.service().config.mcp.envelope == Envelope::ToolSuccess
+        self.service().config().mcp.envelope == Envelope::ToolSuccess
     }
 
     /// Waits until no call of the session is running, ended subscriptions are answered and the client has read every answer.

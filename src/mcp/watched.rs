@@ -148,7 +148,7 @@ impl McpSession {
         let version = |uri: &String| self.resource_of(uri).map(|resource| resource.entry.version);
         let mut stamps: BTreeMap<String, Stamp> =
             functions.into_iter().map(|uri| (uri.clone(), version(&uri))).collect();
-        if let (false, Some(offered)) = (files.is_empty(), self.service().config.mcp.resources.clone()) {
+        if let (false, Some(offered)) = (files.is_empty(), self.service().config().mcp.resources.clone()) {
             let read = on_thread(move || {
                 Ok(files.into_iter().map(|uri| (uri.clone(), files::stamp(&offered, &uri))).collect::<Vec<_>>())
             });

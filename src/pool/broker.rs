@@ -177,6 +177,15 @@ impl ResourceBroker {
         }
     }
 
+    /// Other limits. What is beyond them now stays until it ends by itself.
+    pub fn limit(&mut self, caps: Caps) {
+        self.caps = caps;
+        self.worker_permits.cap = caps.workers.max(1);
+        self.admission.cap = caps.running.max(1);
+        self.admission.pass_on(&mut self.wakeups);
+        self.pass_on_worker_permits();
+    }
+
     /// The pending wakeups.
     pub fn take_wakeups(&mut self) -> Vec<Wakeup> {
         std::mem::take(&mut self.wakeups)

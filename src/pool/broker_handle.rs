@@ -49,6 +49,16 @@ impl BrokerHandle {
         }
     }
 
+    /// Puts other limits in force.
+    pub fn limit(&self, caps: Caps) {
+        let wakeups = {
+            let mut broker = self.broker.lock();
+            broker.limit(caps);
+            broker.take_wakeups()
+        };
+        self.deliver(wakeups);
+    }
+
     /// The current use.
     pub fn usage(&self) -> Usage {
         let broker = self.broker.lock();

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
 
-use super::file_entry::{FileEntry, name_functions, settings_of};
+use super::file_entry::{FileEntry, name_functions};
 use super::last_good::StandIns;
 use super::live::Stamps;
 use super::lookup::NotFound;
@@ -158,7 +158,7 @@ impl Catalogue {
         mut scan: Scan,
         looked: &Stamps,
         mut stand_ins: StandIns,
-        config: &Config,
+        config: &Arc<Config>,
         complete: &CompleteSchemas<'_>,
     ) -> Self {
         resolve_overrides(&mut scan.files);
@@ -167,8 +167,7 @@ impl Catalogue {
         scan.problems.retain(|problem| problem.matters(&config.tools.origin));
         let mut catalogue = Self { problems: scan.problems, ..Self::default() };
         for file in scan.files {
-            let settings = settings_of(&file, config);
-            catalogue.add(Arc::new(FileEntry::new(file, settings, looked, &mut stand_ins, complete)), config);
+            catalogue.add(Arc::new(FileEntry::new(file, config, looked, &mut stand_ins, complete)), config);
         }
         for list in [&mut catalogue.tools, &mut catalogue.resources, &mut catalogue.prompts] {
             list.sort_by(|left, right| left.name.cmp(&right.name));

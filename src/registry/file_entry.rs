@@ -1,6 +1,7 @@
 //! A tool file in the catalogue: its settings, its version, and how its calls are executed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
@@ -19,6 +20,8 @@ pub struct FileEntry {
     pub file: ToolFile,
     /// Its settings.
     pub settings: EffectiveTool,
+    /// The configuration that they are from, which its calls use to their end.
+    pub config: Arc<Config>,
     /// A hash of its bytes and of its helpers' bytes.
     pub version: [u8; 32],
     /// Why this is its last good version and not the one on disk, if it is.
@@ -34,7 +37,7 @@ pub struct FileEntry {
 impl FileEntry {
     pub(super) fn new(
         mut file: ToolFile,
-        settings: EffectiveTool,
+        config: &Arc<Config>,
         looked: &Stamps,
         stand_ins: &mut StandIns,
         complete: &CompleteSchemas<'_>,
@@ -50,7 +53,16 @@ impl FileEntry {
             None => (version(&file), None),
         };
         let only_remembered = AtomicBool::new(complete(&mut file, &version));
-        Self { file, settings, version, stale, stamps, only_remembered, is_known_good: AtomicBool::default() }
+        Self {
+            settings: settings_of(&file, config),
+            config: Arc::clone(config),
+            file,
+            version,
+            stale,
+            stamps,
+            only_remembered,
+            is_known_good: AtomicBool::default(),
+        }
     }
 
     /// Whether its schemas are completed by an earlier run, and may be outdated: no call is refused because of them.
@@ -104,7 +116,7 @@ pub(super) fn version(file: &ToolFile) -> [u8; 32] {
 }
 
 /// The settings of a file.
-pub(super) fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
+fn settings_of(file: &ToolFile, config: &Config) -> EffectiveTool {
     let internal = matches!(file.kind, Kind::Internal | Kind::Builtin);
     let layer = file.header.as_ref().map_or(&file.declared, |header| &header.layer);
     config.tool(&file.pack, Some(layer), internal)

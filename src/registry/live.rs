@@ -23,11 +23,10 @@ use crate::process::EnvFilter;
 /// Holds the snapshot in force.
 #[derive(Debug)]
 pub struct Registry {
-    config: Arc<Config>,
+    /// Locked only to copy or replace the pointers.
+    basis: RwLock<Basis>,
     /// Results of earlier runs.
     cache: Option<Cache>,
-    /// The built-in tools.
-    built_in: Vec<ToolFile>,
     saving: Saving,
     /// Locked only to copy or replace the pointers, never across an await.
     current: RwLock<Snapshot>,
@@ -42,6 +41,13 @@ pub struct Registry {
     announced: [watch::Sender<u64>; 3],
     /// The environment variables that programs do not inherit: configured secrets, and secrets that tools declare.
     pub env_filter: EnvFilter,
+}
+
+/// What a catalogue is made of beside the files.
+#[derive(Debug, Clone)]
+struct Basis {
+    config: Arc<Config>,
+    built_in: Arc<[ToolFile]>,
 }
 
 #[derive(Debug, Clone)]
@@ -63,9 +69,8 @@ impl Registry {
         let (saving, environment) = (Saving::default(), Arc::clone(&config.environment));
         let none = Snapshot { catalogue: Arc::default(), folders: Arc::default() };
         let registry = Self {
-            config,
+            basis: RwLock::new(Basis { config, built_in: built_in.into() }),
             cache,
-            built_in,
             saving,
             current: RwLock::new(none),
             reading: Mutex::default(),
@@ -76,7 +81,7 @@ impl Registry {
             announced: [(); 3].map(|()| watch::Sender::new(0)),
             env_filter: EnvFilter::of(environment),
         };
-        registry.env_filter.add(registry.config.secret_variables());
+        registry.env_filter.add(registry.config().secret_variables());
         let first = registry.read();
         registry.withhold(&first);
         *registry.current.write() = first;
@@ -98,9 +103,21 @@ impl Registry {
         self.saving.wait();
     }
 
-    /// The folders that are served.
-    pub(super) fn tool_folders(&self) -> &[PathBuf] {
-        &self.config.tools.value
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.basis.read().config)
+    }
+
+    /// Puts another configuration and these built-in tools in force. Calls that run keep theirs.
+    pub fn reconfigure(&self, config: Arc<Config>, built_in: Vec<ToolFile>) {
+        let _reading = self.reading.lock();
+        self.env_filter.add(config.secret_variables());
+        let is_same_offer = config.mcp.resources == self.config().mcp.resources;
+        *self.basis.write() = Basis { config, built_in: built_in.into() };
+        self.install(self.read());
+        if !is_same_offer {
+            self.announced[RoleKind::Resource as usize].send_modify(|count| *count += 1);
+        }
     }
 
     /// Changes whenever clients would see another list of these.
@@ -237,7 +254,8 @@ impl Registry {
 
     fn read_as(&self, missing: MissingExecutables) -> Snapshot {
         // Stamps are taken before reading, so that a change in between is seen the next time.
-        let tools = &self.config.tools.value;
+        let Basis { config, built_in } = self.basis.read().clone();
+        let tools = &config.tools.value;
         let (folders, files) = look(tools);
         let mut scan = scan_all(tools, self.cache.as_ref(), &self.asked.lock());
         if let Some(unsaved) = scan.unsaved.take() {
@@ -248,14 +266,14 @@ impl Registry {
             add_missing(&mut scan.files, &before);
         }
         keep_listed(&mut scan.files, &before);
-        scan.files.extend(self.built_in.iter().cloned());
-        if self.config.executables.on_schema_failure == OnSchemaFailure::Skip {
+        scan.files.extend(built_in.iter().cloned());
+        if config.executables.on_schema_failure == OnSchemaFailure::Skip {
             scan.files.retain(|file| !matches!(file.status, Status::SchemaUnknown { .. }));
         }
         let stand_ins = self.last_good.lock().stand_in(&mut scan.files, &before, Instant::now());
         let complete =
             |file: &mut ToolFile, version: &[u8; 32]| self.refined.complete(file, version, self.cache.as_ref());
-        let catalogue = Catalogue::build(scan, &files, stand_ins, &self.config, &complete);
+        let catalogue = Catalogue::build(scan, &files, stand_ins, &config, &complete);
         Snapshot { catalogue: Arc::new(catalogue), folders: Arc::new(folders) }
     }
 
@@ -309,12 +327,12 @@ fn look(tools: &[PathBuf]) -> (Stamps, Stamps) {
 }
 
 /// What a set of paths looked like to the file system, sorted by path; `None` for a path without a file.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
 
 impl Stamps {
     /// Looks at the paths now.
-    pub(super) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut stamps: Vec<_> = paths.into_iter().map(|path| (path.to_owned(), Stamp::of(path))).collect();
         stamps.sort_by(|left, right| left.0.cmp(&right.0));
         Self(stamps)

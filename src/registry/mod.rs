@@ -17,6 +17,6 @@ mod watching_tests;
 pub use asking::{Asking, Asks, keep_asking};
 pub use catalogue::{Catalogue, RoleKind, Tool};
 pub use file_entry::{FileEntry, KIND_WORDS, Serving};
-pub use live::Registry;
+pub use live::{Registry, Stamps};
 pub use lookup::{Filter, NotFound};
-pub use watching::Watching;
+pub use watching::{Follower, Watching};

@@ -25,8 +25,25 @@ const LATEST: Duration = Duration::from_millis(500);
 /// How often files are looked at without notifications.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Called with each catalogue in force, on the watching thread.
-pub type OnCatalogue = Box<dyn Fn(&Catalogue) + Send>;
+/// What else happens on the watching thread.
+pub trait Follower: Send {
+    /// Files to watch beside the tools.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Called before the tool files are looked at.
+    fn look(&self) {}
+
+    /// Called with each catalogue in force.
+    fn follow(&self, catalogue: &Catalogue);
+}
+
+impl<F: Fn(&Catalogue) + Send> Follower for F {
+    fn follow(&self, catalogue: &Catalogue) {
+        self(catalogue);
+    }
+}
 
 /// Keeps a registry up to date until it is dropped.
 #[derive(Debug)]
@@ -40,11 +57,11 @@ pub(super) type StartWatcher = fn(SyncSender<()>, Arc<Mutex<Folders>>) -> notify
 
 impl Watching {
     /// Starts the thread.
-    pub fn start(registry: &Arc<Registry>, then: OnCatalogue) -> Self {
-        Self::by(begin, registry, then)
+    pub fn start(registry: &Arc<Registry>, follower: Box<dyn Follower>) -> Self {
+        Self::by(begin, registry, follower)
     }
 
-    pub(super) fn by(begin: StartWatcher, registry: &Arc<Registry>, then: OnCatalogue) -> Self {
+    pub(super) fn by(begin: StartWatcher, registry: &Arc<Registry>, follower: Box<dyn Follower>) -> Self {
         // One pending notification is enough.
         let (bell, rings) = sync_channel(1);
         let over = Arc::<AtomicBool>::default();
@@ -54,7 +71,7 @@ impl Watching {
         let work = move || {
             let mut thread = WatchThread {
                 registry,
-                then,
+                follower,
                 rings,
                 over: is_over,
                 watched: Arc::clone(&watched),
@@ -117,7 +134,7 @@ pub(super) fn is_change(kind: EventKind) -> bool {
 struct WatchThread {
     /// Upgraded only while there is something to do.
     registry: Weak<Registry>,
-    then: OnCatalogue,
+    follower: Box<dyn Follower>,
     rings: Receiver<()>,
     over: Arc<AtomicBool>,
     watched: Arc<Mutex<Folders>>,
@@ -130,11 +147,12 @@ impl WatchThread {
     fn run(mut self) {
         let mut last: Option<Arc<Catalogue>> = None;
         while let Some(registry) = self.registry.upgrade() {
+            self.follower.look();
             self.keep_up(&registry);
             // A call may have read it before this thread.
             let now = registry.catalogue();
             if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &now)) {
-                (self.then)(&now);
+                self.follower.follow(&now);
                 last = Some(now);
             }
             drop(registry);
@@ -174,7 +192,13 @@ impl WatchThread {
     /// was removed and created again has the same name.
     fn watch(&mut self, registry: &Registry) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
-        let wanted = folders(registry.tool_folders(), &registry.catalogue());
+        let mut wanted = folders(&registry.config().tools.value, &registry.catalogue());
+        for file in self.follower.files() {
+            lead_to(&file, &mut wanted);
+            if let Ok(target) = fs::canonicalize(&file) {
+                lead_to(&target, &mut wanted);
+            }
+        }
         let before = std::mem::replace(&mut *self.watched.lock(), wanted.clone());
         for gone in before.keys().filter(|folder| !wanted.contains_key(*folder)) {
             let _ = watcher.unwatch(gone);

@@ -4,12 +4,15 @@
 //! catalogue. A runtime has any number of workspaces; their sessions share a worker only if both would start an
 //! identical one (`executor::PoolKey`).
 
+mod reload;
 mod sessions;
 mod workspace;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 pub use sessions::{OpenSession, SessionInfo, Sessions};
 pub use workspace::Workspace;
@@ -24,6 +27,8 @@ pub struct Runtime {
     pub(crate) sessions: Arc<Sessions>,
     /// The last number that was given, if every workspace belongs to one session.
     last_session: Option<AtomicU64>,
+    /// The person's configuration, whose limits are in force for all sessions. Locked only to copy or replace the pointer.
+    person: Mutex<Option<Arc<Config>>>,
 }
 
 impl Runtime {
@@ -35,13 +40,25 @@ impl Runtime {
     /// A runtime for clients of one person: each workspace belongs to one session, whose secrets no other one's worker gets, and
     /// workers outlive the sessions that started them.
     pub(crate) fn shared(config: &Config) -> Arc<Self> {
-        Self::with(config, Some(AtomicU64::default()))
+        let runtime = Self::with(config, Some(AtomicU64::default()));
+        *runtime.person.lock() = Some(Arc::new(config.clone()));
+        runtime
     }
 
     fn with(config: &Config, last_session: Option<AtomicU64>) -> Arc<Self> {
         let broker = Arc::new(BrokerHandle::new(caps(config)));
         let pools = PoolStore::new(broker, last_session.is_some());
-        Arc::new(Self { pools, sessions: Arc::default(), last_session })
+        Arc::new(Self { pools, sessions: Arc::default(), last_session, person: Mutex::default() })
+    }
+
+    /// A configuration file changed. The limits are those of a workspace, or of the person if it has sessions of several.
+    fn limit(&self, changed: &Config) {
+        let person = self.person.lock().clone();
+        let Some(person) = person else { return self.pools.broker.limit(caps(changed)) };
+        // Each session warns of what is wrong with it.
+        let Ok(fresh) = person.load_person_again() else { return };
+        self.pools.broker.limit(caps(&fresh));
+        *self.person.lock() = Some(Arc::new(fresh));
     }
 
     /// Waits until some call of some session ends.

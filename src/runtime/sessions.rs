@@ -54,15 +54,15 @@ pub struct OpenSession {
 
 impl OpenSession {
     fn info(&self, session: u64) -> SessionInfo {
-        let catalogue = self.service.registry.catalogue();
+        let (catalogue, config) = (self.service.registry.catalogue(), self.service.config());
         let client = self.view.info();
         SessionInfo {
             session,
             running: client.as_ref().map_or(0, |client| client.running),
             client: client.and_then(|client| client.client),
             pid: self.pid,
-            directory: self.service.config.directory.clone(),
-            configuration: self.service.config.files.clone(),
+            directory: config.directory.clone(),
+            configuration: config.files.clone(),
             tools: catalogue.ready().count(),
             broken: catalogue.files.iter().filter(|entry| entry.broken().is_some()).count(),
             up_s: self.since.elapsed().as_secs(),

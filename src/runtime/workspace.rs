@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Runtime;
+use super::reload::Changes;
 use crate::builtin::Builtins;
 use crate::call::{CallService, Layer};
 use crate::config::builtin::listed_as;
@@ -17,7 +18,7 @@ use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
-use crate::registry::{Asks, Catalogue, Registry, Watching, keep_asking};
+use crate::registry::{Asks, Registry, Watching, keep_asking};
 use crate::telemetry::spawn;
 use crate::threads::blocking;
 use crate::worker::{Shims, Sources};
@@ -30,13 +31,13 @@ const SWEEP: Duration = Duration::from_millis(250);
 
 /// One effective configuration, its catalogue, and what serves it.
 pub struct Workspace {
-    /// The effective configuration.
-    pub config: Arc<Config>,
     /// Accepts calls.
     pub calls: Arc<CallService>,
     /// The session that it belongs to, in a runtime where each belongs to one.
     pub session: Option<u64>,
     runtime: Arc<Runtime>,
+    /// The built-in tools that no configuration enables: a program added them.
+    added: Builtins,
 }
 
 impl Workspace {
@@ -59,10 +60,11 @@ impl Workspace {
 
     /// A workspace in an existing runtime, with these layers around its calls.
     pub fn build_in(runtime: Arc<Runtime>, config: Config, tools: Builtins, layers: Vec<Arc<dyn Layer>>) -> Self {
+        let added = tools.without(&Builtins::of(&config));
         let config = Arc::new(config);
         let cache = environment::cache(&config.environment);
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
-        let environments = Arc::new(Environments::in_cache(&cache, environment_settings(&config, &registry)));
+        let environments = Arc::new(environments(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
         let (env_filter, directory) = (registry.env_filter.clone(), own_directory(&config));
         let session = runtime.next_session();
@@ -75,11 +77,16 @@ impl Workspace {
             session,
         };
         let broker = Arc::clone(&runtime.pools.broker);
-        let pools = Pools::new(Arc::clone(&config), Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
-        let one_shots = OneShots::new(Arc::clone(&config), Arc::clone(&broker), env_filter.clone(), directory);
-        let built_ins = BuiltIns::new(Arc::clone(&config), tools, broker, env_filter);
-        let calls = CallService::new(Arc::clone(&config), registry, pools, one_shots, built_ins, layers);
-        Self { config, calls, session, runtime }
+        let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
+        let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone(), directory);
+        let built_ins = BuiltIns::new(tools, broker, env_filter);
+        let calls = CallService::new(registry, pools, one_shots, built_ins, layers);
+        Self { calls, session, runtime, added }
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Arc<Config> {
+        self.calls.config()
     }
 
     /// The runtime that it shares with other workspaces.
@@ -94,7 +101,7 @@ impl Workspace {
         let env_filter = registry.env_filter.clone();
         spawn(keep_asking(
             Arc::downgrade(registry),
-            Asks { limit: self.config.executables.schema_timeout, env_filter },
+            Asks { limit: self.config().executables.schema_timeout, env_filter },
         ));
     }
 
@@ -102,7 +109,7 @@ impl Workspace {
     /// Call it where [`Workspace::ask`] may be called.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
-        let limit = self.config.executables.schema_timeout;
+        let limit = self.config().executables.schema_timeout;
         // The secrets that tools of either catalogue declare.
         let env_filter = registry.env_filter.clone();
         env_filter.add_all_of(&self.calls.registry.env_filter);
@@ -113,64 +120,27 @@ impl Workspace {
 
     /// The same without running anything: of executables, only the file names are known.
     pub fn glance_into(&self, folder: &Path) -> Arc<Registry> {
-        let mut config = (*self.config).clone();
+        let mut config = (*self.config()).clone();
         config.tools.value = vec![folder.to_owned()];
         // Includes executables without a schema.
         config.executables.on_schema_failure = OnSchemaFailure::List;
         Arc::new(Registry::open(Arc::new(config)))
     }
 
-    /// Watches the tool files until the returned guard is dropped.
+    /// Watches the tool files and the configuration until the returned guard is dropped.
     pub fn watch(&self) -> Watching {
-        let sources = Sources::in_cache(&environment::cache(&self.config.environment));
-        let service = Arc::downgrade(&self.calls);
-        let runtime = tokio::runtime::Handle::try_current().ok();
-        let keep = move |catalogue: &Catalogue| {
-            // Pools need the tokio runtime; this is another thread.
-            let inside = runtime.as_ref().map(tokio::runtime::Handle::enter);
-            if let Some(service) = service.upgrade().filter(|_| inside.is_some()) {
-                service.changed(catalogue);
-            }
-            // A version that was never called may be the last good one.
-            let good = catalogue
-                .files
-                .iter()
-                .filter(|entry| entry.serving().has_environment() && entry.broken().is_none() && entry.stale.is_none());
-            good.for_each(|entry| sources.keep(&entry.file.path, entry.file.fingerprint));
-        };
-        Watching::start(&self.calls.registry, Box::new(keep))
+        let follower = Changes::of(&self.calls, &self.runtime, self.added.clone());
+        Watching::start(&self.calls.registry, Box::new(follower))
     }
 
     /// What is wrong with the tools folders and with tables of the configuration.
     pub fn warnings(&self) -> Vec<String> {
-        let catalogue = self.calls.registry.catalogue();
-        let folders = catalogue.problems.iter();
-        let folders = folders
-            .map(|problem| format!("{}: {}", problem.folder.display(), problem.describe(&self.config.tools.origin)));
-        let tables = self.unmatched_settings().into_iter().map(|(place, warning)| format!("{place}: {warning}"));
-        folders.chain(tables).collect()
+        warnings(&self.calls.registry)
     }
 
     /// Tables of the configuration that match no tool.
     pub fn unmatched_settings(&self) -> Vec<(Place, Diagnosis)> {
-        let catalogue = self.calls.registry.catalogue();
-        let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
-        let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let tables = self.config.packs.iter().map(|table| (table, &packs));
-        let functions = self.config.functions.iter().map(|table| (table, &tools));
-        let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));
-        let describe = |((name, layer), known): ((&String, &ToolLayer), &Vec<&str>)| {
-            let near = listed_as(name).or_else(|| nearest(name, known.iter().copied()));
-            let fix = match near {
-                // The table's name in headers.
-                _ if name == "hostler" => "write [tool] for every tool, or [tool.NAME] for one".to_owned(),
-                Some(near) => format!("did you mean {near}?"),
-                None => "correct the name, or remove the table".to_owned(),
-            };
-            let what = format!("no tool is named {name}");
-            Some((layer.place.clone()?, Diagnosis::new(what, fix)))
-        };
-        unmatched.filter_map(describe).collect()
+        unmatched_settings(&self.calls.registry)
     }
 
     /// Kills what tools leave behind together with their workers, and what killed runs of hostler left behind now. For
@@ -208,10 +178,46 @@ impl Workspace {
     }
 }
 
+/// What is wrong with the tools folders and with tables of the configuration in force.
+pub(super) fn warnings(registry: &Registry) -> Vec<String> {
+    let (catalogue, config) = (registry.catalogue(), registry.config());
+    let folders = catalogue.problems.iter();
+    let folders =
+        folders.map(|problem| format!("{}: {}", problem.folder.display(), problem.describe(&config.tools.origin)));
+    let tables = unmatched_settings(registry).into_iter().map(|(place, warning)| format!("{place}: {warning}"));
+    folders.chain(tables).collect()
+}
+
+fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {
+    let (catalogue, config) = (registry.catalogue(), registry.config());
+    let packs: Vec<&str> = catalogue.files.iter().map(|entry| entry.file.pack.as_str()).collect();
+    let tools: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tables = config.packs.iter().map(|table| (table, &packs));
+    let functions = config.functions.iter().map(|table| (table, &tools));
+    let unmatched = tables.chain(functions).filter(|((name, _), known)| !known.contains(&name.as_str()));
+    let describe = |((name, layer), known): ((&String, &ToolLayer), &Vec<&str>)| {
+        let near = listed_as(name).or_else(|| nearest(name, known.iter().copied()));
+        let fix = match near {
+            // The table's name in headers.
+            _ if name == "hostler" => "write [tool] for every tool, or [tool.NAME] for one".to_owned(),
+            Some(near) => format!("did you mean {near}?"),
+            None => "correct the name, or remove the table".to_owned(),
+        };
+        let what = format!("no tool is named {name}");
+        Some((layer.place.clone()?, Diagnosis::new(what, fix)))
+    };
+    unmatched.filter_map(describe).collect()
+}
+
 /// The working directory of workers, if it is not that of the process.
 fn own_directory(config: &Config) -> Option<PathBuf> {
     let is_other = std::env::current_dir().map_or(true, |current| current != config.directory);
     Some(config.directory.clone()).filter(|folder| is_other && folder.is_dir())
+}
+
+/// The environments of a workspace.
+pub(super) fn environments(config: &Config, registry: &Registry) -> Environments {
+    Environments::in_cache(&environment::cache(&config.environment), environment_settings(config, registry))
 }
 
 fn environment_settings(config: &Config, registry: &Registry) -> EnvironmentSettings {

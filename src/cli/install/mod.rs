@@ -55,11 +55,11 @@ pub(super) async fn run(args: &Install, wanted: &ConfigOptions, directory: &Path
     app.calls.registry.asked().await;
     let catalogue = app.look_into(&staging.folder).await.catalogue();
     let found: Vec<_> = catalogue.files.iter().map(|entry| entry.file.clone()).collect();
-    let conflicts = Conflicts::of(&parcel, &found, &target, &app.config, &app.calls.registry.catalogue());
+    let conflicts = Conflicts::of(&parcel, &found, &target, &app.config(), &app.calls.registry.catalogue());
     if let Some(entry) = conflicts.in_the_way.iter().find(|entry| parcel.overlaps(&entry.path)) {
         return already(&entry.path);
     }
-    let surroundings = check::surroundings((*app.config).clone());
+    let surroundings = check::surroundings((*app.config()).clone());
     let preview = Preview::of(&parcel, &staging, &catalogue, &conflicts, &surroundings)?;
     style::note(&preview.as_text());
     let mut consent = preview.refusal(args.force).map_or(Ok(()), Err);
@@ -90,7 +90,7 @@ fn advice(preview: &Preview<'_>, conflicts: &Conflicts, app: &Workspace, target:
     let tools = if is_found { String::new() } else { format!(" --tools {}", shell_word(&target.to_string_lossy())) };
     let mut lines = Vec::new();
     if !conflicts.is_served {
-        let why = match &app.config.tools.origin {
+        let why = match &app.config().tools.origin {
             Origin::Default => "it is not a default folder".to_owned(),
             origin => format!("{origin} names others"),
         };

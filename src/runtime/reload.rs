@@ -1,0 +1,96 @@
+//! Keeps a workspace up to date while clients are served: changed tool files, and a changed configuration.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use super::Runtime;
+use super::workspace::{environments, warnings};
+use crate::builtin::Builtins;
+use crate::call::CallService;
+use crate::config::{Config, environment};
+use crate::registry::{Catalogue, Follower, Stamps};
+use crate::worker::Sources;
+
+/// What happens in a workspace when files change. It lives on the watching thread.
+pub(super) struct Changes {
+    service: Weak<CallService>,
+    runtime: Arc<Runtime>,
+    /// Pools need it.
+    tokio: Option<Handle>,
+    sources: Sources,
+    added: Builtins,
+    /// What the configuration files looked like. Locked by the watching thread alone.
+    seen: Mutex<Stamps>,
+}
+
+impl Changes {
+    pub fn of(service: &Arc<CallService>, runtime: &Arc<Runtime>, added: Builtins) -> Self {
+        let config = service.config();
+        Self {
+            service: Arc::downgrade(service),
+            runtime: Arc::clone(runtime),
+            tokio: Handle::try_current().ok(),
+            sources: Sources::in_cache(&environment::cache(&config.environment)),
+            added,
+            seen: Mutex::new(stamps(&config)),
+        }
+    }
+
+    fn reload(&self, service: &CallService, config: &Config) {
+        let fresh = match config.load_again() {
+            Ok(fresh) => fresh,
+            Err(error) => return tracing::warn!("the configuration stays as it was: {error}"),
+        };
+        self.runtime.limit(&fresh);
+        let tools = Builtins::of(&fresh).and(&self.added);
+        let environments = environments(&fresh, &service.registry);
+        service.reconfigure(fresh, tools, environments);
+        tracing::info!("the changed configuration is in force");
+        for warning in warnings(&service.registry) {
+            tracing::warn!("{warning}");
+        }
+    }
+}
+
+impl Follower for Changes {
+    fn files(&self) -> Vec<PathBuf> {
+        self.service.upgrade().map(|service| service.config().watched_files()).unwrap_or_default()
+    }
+
+    fn look(&self) {
+        let Some(service) = self.service.upgrade() else { return };
+        let _inside = self.tokio.as_ref().map(Handle::enter);
+        let mut seen = self.seen.lock();
+        loop {
+            // Stamps are taken before reading, and of other files once others are in force.
+            let config = service.config();
+            let now = stamps(&config);
+            if *seen == now {
+                return;
+            }
+            *seen = now;
+            self.reload(&service, &config);
+        }
+    }
+
+    fn follow(&self, catalogue: &Catalogue) {
+        // Pools need the tokio runtime; this is another thread.
+        let inside = self.tokio.as_ref().map(Handle::enter);
+        if let Some(service) = self.service.upgrade().filter(|_| inside.is_some()) {
+            service.changed(catalogue);
+        }
+        // A version that was never called may be the last good one.
+        let good = catalogue
+            .files
+            .iter()
+            .filter(|entry| entry.serving().has_environment() && entry.broken().is_none() && entry.stale.is_none());
+        good.for_each(|entry| self.sources.keep(&entry.file.path, entry.file.fingerprint));
+    }
+}
+
+fn stamps(config: &Config) -> Stamps {
+    Stamps::of(config.watched_files().iter().map(PathBuf::as_path))
+}
