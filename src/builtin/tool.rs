@@ -298,6 +298,7 @@ impl Call {
     /// The output of a program on hostler's `PATH`; `None` if it is not found, fails or prints nothing.
     pub(super) async fn output_of(&self, name: &str, words: &[&str], limit: Duration, most: usize) -> Option<String> {
         let launch = Launch::new(self.find_program(name)?).args(words).envs(self.env());
+        let launch = launch.within_that_of(self.env_filter.environment());
         let program = Once { launch, input: Vec::new(), limit, most, tail: USUAL_TAIL, grace: Grace::NONE };
         let done = once(program, |_, _| {}).await.ok()?;
         let is_whole = done.end == End::Exit(Exit::Code(0)) && !done.stdout.is_empty();

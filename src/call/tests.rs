@@ -41,11 +41,10 @@ fn service(folder: &Path, config: &str) -> Arc<CallService> {
     let registry = Arc::new(Registry::open(Arc::clone(&config)));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let env_filter = EnvFilter::default();
-    let makers =
-        Makers { environments: Arc::new(environments), shims, sources, env_filter, directory: None, session: None };
+    let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, session: None };
     let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))), false);
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
-    let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default(), None);
+    let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
     let built_ins = BuiltIns::new(Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
     CallService::new(registry, pools, one_shots, built_ins, Vec::new())
 }

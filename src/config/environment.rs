@@ -1,4 +1,5 @@
-//! The environment variables that hostler was started with, as a value, and the XDG folders that they name.
+//! The environment variables and the working directory that hostler was started with, as a value, and the XDG folders that
+//! the variables name.
 //!
 //! `main` reads them once. Everything else gets them passed in: each session may bring its own, and a secret can be
 //! blanked in the process without taking it from the session that owns it.
@@ -13,7 +14,10 @@ use super::origin::Origin;
 
 /// Variables by name. Values are not printed: any of them may be a secret.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    directory: Option<PathBuf>,
+}
 
 impl Environment {
     /// The variables of this process. For `main`; a library that reads them anywhere else ignores its caller's.
@@ -21,9 +25,22 @@ impl Environment {
         std::env::vars_os().collect()
     }
 
+    /// The same variables in this working directory.
+    #[must_use]
+    pub fn within(mut self, directory: &Path) -> Self {
+        let is_other = std::env::current_dir().map_or(true, |current| current != directory);
+        self.directory = (is_other && directory.is_dir()).then(|| directory.to_owned());
+        self
+    }
+
+    /// The working directory, if it is not that of this process.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
     /// A variable as it is, also when it is empty or not UTF-8.
     pub fn raw(&self, name: &str) -> Option<&OsStr> {
-        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     /// A variable that is UTF-8 and not empty.
@@ -48,13 +65,15 @@ impl Environment {
 
     /// Every variable, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// A program: a path, or a name that is looked up in this environment's `PATH`.
+    /// A program: a path, or a name that is looked up in this environment's `PATH`. Both may be relative to its directory.
     pub fn find_program(&self, program: impl AsRef<OsStr>) -> Option<PathBuf> {
-        let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        which::which_in(program, self.raw("PATH"), directory).ok()
+        let current = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let directory = self.directory.clone().unwrap_or_else(current);
+        let folders = self.raw("PATH").map(|path| std::env::split_paths(path).map(|folder| directory.join(folder)));
+        which::which_in(program, folders.and_then(|folders| std::env::join_paths(folders).ok()), directory).ok()
     }
 
     /// `~/tools` as a shell would read it.
@@ -68,13 +87,14 @@ impl Environment {
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
-        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables, directory: None }
     }
 }
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_set().entries(self.0.keys()).finish()
+        formatter.debug_set().entries(self.variables.keys()).finish()
     }
 }
 

@@ -195,7 +195,7 @@ impl Config {
             files: Vec::new(),
             directory: directory.to_owned(),
             options: options.clone(),
-            environment: Arc::clone(variables),
+            environment: Arc::new((**variables).clone().within(directory)),
             call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             tools: tool_folders(top, options, directory),
             log: log.or(log_of_file).unwrap_or(Setting::default_value("warn".to_owned())),

@@ -134,7 +134,8 @@ impl Build<'_> {
             .args(["sync", "--script"])
             .arg(script)
             .args(["--no-config", "--color", "never"])
-            .envs(settings.env_filter.inherited());
+            .envs(settings.env_filter.inherited())
+            .within_that_of(settings.env_filter.environment());
         if self.lock.is_some() {
             launch = launch.arg("--locked");
         }

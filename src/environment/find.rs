@@ -46,7 +46,8 @@ pub(super) async fn provision_uv(own_copies: &Path, settings: &EnvironmentSettin
         .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--disable-pip-version-check", "--target"])
         .arg(&staging)
         .arg(REQUIREMENT)
-        .envs(settings.env_filter.inherited());
+        .envs(settings.env_filter.inherited())
+        .within_that_of(environment);
     let launch = pip_variables(settings).into_iter().fold(launch, |launch, (name, value)| launch.env(name, value));
     let done = run(&launch, Duration::from_mins(5), |line| tracing::debug!(line, "pip")).await;
     let fetched = settle(done.map_err(|error| no_uv(&error.to_string(), None)), &staging, own_copies);

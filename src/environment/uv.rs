@@ -50,6 +50,7 @@ pub struct UvCache {
 /// uv with the variables that builds have.
 pub(super) fn command(uv: &Path, settings: &EnvironmentSettings) -> Launch {
     let launch = Launch::new(uv).envs(settings.env_filter.inherited());
+    let launch = launch.within_that_of(settings.env_filter.environment());
     settings.variables().fold(launch, |launch, (name, value)| launch.env(name, value))
 }
 

@@ -54,11 +54,8 @@ impl BuiltIns {
     fn secrets(config: &Arc<Config>) -> LookUp {
         let config = Arc::clone(config);
         Arc::new(move |name| {
-            let source = config.secrets.get(name).map(|setting| setting.value.clone());
-            let (name, environment) = (name.to_owned(), Arc::clone(&config.environment));
-            Box::pin(async move {
-                look_up(&name, source.as_ref(), &environment).await.map_err(|error| error.fault_of(&name))
-            })
+            let (name, config) = (name.to_owned(), Arc::clone(&config));
+            Box::pin(async move { look_up(&name, &config).await.map_err(|error| error.fault_of(&name)) })
         })
     }
 

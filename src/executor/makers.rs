@@ -12,6 +12,7 @@ use super::store::{Describe, Identity};
 use crate::config::tables::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;
+use crate::config::Environment;
 use crate::discovery::Kind;
 use crate::environment::{EnvironmentSpec, Environments};
 use crate::pool::Rules;
@@ -32,8 +33,6 @@ pub struct Makers {
     pub sources: Sources,
     /// The variables that executables do not inherit.
     pub env_filter: EnvFilter,
-    /// The working directory of workers, if it is not hostler's own.
-    pub directory: Option<PathBuf>,
     /// The session that all of this belongs to, where each client has its own.
     pub session: Option<u64>,
 }
@@ -55,7 +54,7 @@ impl Makers {
             let of_uv = self.env_filter.environment().iter().filter(|(name, _)| decides_builds(name));
             of_uv.for_each(|(name, value)| identity.add(&name.to_string_lossy(), value.as_encoded_bytes()));
         }
-        let directory = directory_of(entry, self.directory.as_deref()).unwrap_or_default();
+        let directory = directory_of(entry, self.env_filter.environment()).unwrap_or_default();
         identity.add("directory", directory.as_os_str().as_encoded_bytes());
         for (name, value) in self.variables(entry) {
             identity.add(&name.to_string_lossy(), value.as_encoded_bytes());
@@ -99,7 +98,7 @@ impl Makers {
 
     pub(super) fn launcher(&self, entry: &FileEntry, describe: Describe) -> Arc<dyn Launcher> {
         let spec = Arc::new(worker_spec(entry));
-        let directory = directory_of(entry, self.directory.as_deref());
+        let directory = directory_of(entry, self.env_filter.environment());
         match entry.serving() {
             Serving::Program(_) => Arc::new(ProgramLauncher {
                 spec,
@@ -135,10 +134,10 @@ fn own_variables(entry: &FileEntry) -> impl Iterator<Item = (OsString, OsString)
     entry.settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()))
 }
 
-/// The working directory of a tool, if it is not hostler's own. `usual` is that of tools that set none.
-pub(super) fn directory_of(entry: &FileEntry, usual: Option<&Path>) -> Option<PathBuf> {
+/// The working directory of a tool, if it is not hostler's own.
+pub(super) fn directory_of(entry: &FileEntry, environment: &Environment) -> Option<PathBuf> {
     match entry.settings.cwd.value {
-        WorkingDirectory::Session => usual.map(Path::to_owned),
+        WorkingDirectory::Session => environment.directory().map(Path::to_owned),
         WorkingDirectory::Tool => entry.file.path.parent().map(Path::to_owned),
     }
 }

@@ -1,6 +1,5 @@
 //! Executables with one process per call: arguments on standard input, the result on standard output.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,16 +22,14 @@ const WHICH: &str = "HOSTLER_TOOL";
 
 /// All executables with one process per call.
 pub struct OneShots {
-    /// The working directory of programs, if it is not hostler's own.
-    directory: Option<PathBuf>,
     admission: Admission,
     env_filter: EnvFilter,
 }
 
 impl OneShots {
     /// `env_filter` holds the variables that executables do not inherit.
-    pub fn new(shared: Arc<BrokerHandle>, env_filter: EnvFilter, directory: Option<PathBuf>) -> Self {
-        Self { directory, admission: Admission::new(shared), env_filter }
+    pub fn new(shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
+        Self { admission: Admission::new(shared), env_filter }
     }
 
     /// Runs a call. Dropping the future kills the process group.
@@ -86,7 +83,7 @@ impl OneShots {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
         let start = Launch {
-            directory: directory_of(&tool.entry, self.directory.as_deref()),
+            directory: directory_of(&tool.entry, self.env_filter.environment()),
             ..Launch::new(&tool.entry.file.path)
         };
         let start = start.with_new_privileges(settings.new_privileges.value);

@@ -148,9 +148,7 @@ impl Pools {
 
     /// A secret as a tool would get it; `None` if it is not set.
     pub async fn secret(&self, name: &str) -> Result<Option<String>, Unreadable> {
-        let config = self.registry.config();
-        let source = config.secrets.get(name).map(|setting| &setting.value);
-        look_up(name, source, &config.environment).await
+        look_up(name, &self.registry.config()).await
     }
 
     /// Why a secret is not set, and what to do about it.
@@ -258,8 +256,7 @@ impl Pools {
         }
         let mut found = serde_json::Map::new();
         for name in names {
-            let source = entry.config.secrets.get(name).map(|setting| &setting.value);
-            let value = look_up(name, source, &entry.config.environment).await;
+            let value = look_up(name, &entry.config).await;
             if let Some(value) = value.map_err(|error| error.fault_of(name))? {
                 found.insert(name.clone(), value.into());
             }

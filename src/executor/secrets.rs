@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::Environment;
 use crate::config::tables::SecretSource;
+use crate::config::{Config, Environment};
 use crate::outcome::{Code, Fault};
 use crate::process::{Launch, limit_behind, run, shell_word};
 use crate::threads::blocking;
@@ -17,12 +17,9 @@ const FILE_LIMIT: Duration = Duration::from_secs(5);
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads a secret; `None` if it is not set.
-pub(super) async fn look_up(
-    name: &str,
-    source: Option<&SecretSource>,
-    environment: &Environment,
-) -> Result<Option<String>, Unreadable> {
-    match source {
+pub(super) async fn look_up(name: &str, config: &Config) -> Result<Option<String>, Unreadable> {
+    let environment = &config.environment;
+    match config.secrets.get(name).map(|setting| &setting.value) {
         None => Ok(environment.text(name).map(str::to_owned)),
         Some(SecretSource::Environment(variable_name)) => Ok(environment.text(variable_name).map(str::to_owned)),
         Some(SecretSource::File(path)) => read_file(path.clone()).await,
@@ -133,6 +130,7 @@ async fn run_command(words: &[String], environment: &Environment) -> Result<Opti
     let path = environment.find_program(program).ok_or_else(absent)?;
     let launch = Launch::new(path)
         .args(arguments)
+        .within_that_of(environment)
         // The operator's own command; password managers gain a group to reach their daemon.
         .with_new_privileges(true)
         .envs(environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect());

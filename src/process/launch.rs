@@ -58,6 +58,13 @@ impl Launch {
         self
     }
 
+    /// Sets the working directory to the one of this environment.
+    #[must_use]
+    pub fn within_that_of(mut self, environment: &Environment) -> Self {
+        self.directory = environment.directory().map(Path::to_owned);
+        self
+    }
+
     /// Sets a variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {

@@ -141,6 +141,7 @@ async fn ask(path: &Path, asks: &Asks) -> Answer {
 /// `None` when the time is over.
 async fn attempt(path: &Path, asks: &Asks) -> Option<Answer> {
     let launch = Launch::new(path).arg("--schema").envs(asks.env_filter.for_programs());
+    let launch = launch.within_that_of(asks.env_filter.environment());
     let program =
         Once { launch, input: Vec::new(), limit: asks.limit, most: MOST, tail: USUAL_TAIL, grace: Grace::NONE };
     let done = match once(program, |_, _| {}).await {

@@ -1,6 +1,6 @@
 //! The composition root: builds the parts of a workspace, in order, from one configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,19 +66,12 @@ impl Workspace {
         let registry = Arc::new(Registry::with(Arc::clone(&config), Cache::below(&cache), tools.files()));
         let environments = Arc::new(environments(&config, &registry));
         let (shims, sources) = (Shims::in_cache(&cache), Sources::in_cache(&cache));
-        let (env_filter, directory) = (registry.env_filter.clone(), own_directory(&config));
+        let env_filter = registry.env_filter.clone();
         let session = runtime.next_session();
-        let makers = Makers {
-            environments,
-            shims,
-            sources,
-            env_filter: env_filter.clone(),
-            directory: directory.clone(),
-            session,
-        };
+        let makers = Makers { environments, shims, sources, env_filter: env_filter.clone(), session };
         let broker = Arc::clone(&runtime.pools.broker);
         let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
-        let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone(), directory);
+        let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone());
         let built_ins = BuiltIns::new(tools, broker, env_filter);
         let calls = CallService::new(registry, pools, one_shots, built_ins, layers);
         Self { calls, session, runtime, added }
@@ -207,12 +200,6 @@ fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {
         Some((layer.place.clone()?, Diagnosis::new(what, fix)))
     };
     unmatched.filter_map(describe).collect()
-}
-
-/// The working directory of workers, if it is not that of the process.
-fn own_directory(config: &Config) -> Option<PathBuf> {
-    let is_other = std::env::current_dir().map_or(true, |current| current != config.directory);
-    Some(config.directory.clone()).filter(|folder| is_other && folder.is_dir())
 }
 
 /// The environments of a workspace.

@@ -204,6 +204,9 @@ async fn open(
         environment: Arc::new(variables.collect()),
     };
     let directory = std::path::PathBuf::from(asked.directory);
+    if !directory.is_absolute() {
+        return Err("the working directory of the process is not known".to_owned());
+    }
     let (runtime, here, log) = (Arc::clone(control.runtime()), Handle::current(), Arc::clone(log));
     // Disks may be slow, and others are being served.
     let opening = blocking(move || {

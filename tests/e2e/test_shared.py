@@ -346,6 +346,30 @@ class Apart(Shared):
         self.assertEqual(first.value(1, "env"), ["one", str(self.folder)])
         self.assertEqual(second.value(1, "env"), ["two", str(others)])
 
+    def descriptions(self, wire):
+        wire.last = getattr(wire, "last", 100) + 1
+        wire.send(line(id=wire.last, method="tools/list"))
+        return {tool.get("description") for tool in wire.answer(wire.last)["result"]["tools"]}
+
+    def test_commands_of_secrets_and_schemas_run_in_the_folder_of_their_session(self):
+        write_tool(self.tools, "secret", SECRET, header=SECRETIVE)
+        program = self.tools / "place"
+        program.write_text('#!/bin/sh\nprintf \'{"name": "place", "description": "in %s", "input_schema": {"type": "object"}}\' "${PWD##*/}"\n')
+        program.chmod(0o755)
+        config = config_file(self.folder, '[secrets]\nKEY = { command = ["./say"] }\n')
+        for name in ("one", "two"):
+            folder = self.folder / name
+            (folder / "bin").mkdir(parents=True)
+            for path, text in (("say", "by-path"), ("bin/say", "by-PATH")):
+                (folder / path).write_text(f"#!/bin/sh\necho {text} ${{PWD##*/}}\n")
+                (folder / path).chmod(0o755)
+            wire = self.open("--config", str(config), cwd=folder)
+            self.assertEqual(wire.value(1, "secret_key")[0], f"by-path {name}")
+            until(lambda: f"in {name}" in self.descriptions(wire))
+        named = config_file(self.folder / "one", '[secrets]\nKEY = { command = ["say"] }\n')
+        wire = self.open("--config", str(named), cwd=self.folder / "two", PATH=f"bin:{self.env['PATH']}")
+        self.assertEqual(wire.value(1, "secret_key")[0], "by-PATH two")
+
     def test_folders(self):
         others = self.folder / "other"
         others.mkdir()
