@@ -17,37 +17,30 @@ const NAMESPACES: [&str; 4] = ["mnt", "pid", "net", "user"];
 
 /// What this process may reach, as text: name and value of each fact.
 pub fn own_confinement() -> io::Result<Vec<(&'static str, String)>> {
-    let mut facts = status_facts(getpid())?;
+    let mut facts = visible_facts(getpid())?;
     for namespace in NAMESPACES {
         let link = std::fs::read_link(format!("/proc/self/ns/{namespace}"))?;
         facts.push((namespace, link.to_string_lossy().into_owned()));
     }
     facts.push(("root", std::fs::read_link("/proc/self/root")?.to_string_lossy().into_owned()));
-    // The profile of AppArmor or SELinux, if there is one.
-    let profile = std::fs::read_to_string("/proc/self/attr/current").unwrap_or_default();
-    facts.push(("profile", profile.trim_end_matches(['\0', '\n']).to_owned()));
     Ok(facts)
 }
 
-/// The first fact in which another process differs from this one; of a process that keeps its memory closed, the system
-/// shows no namespaces but that of pids.
-pub fn differs_from(other: Pid) -> io::Result<Option<&'static str>> {
-    let (own, other) = (status_facts(getpid())?, status_facts(other)?);
-    Ok(own.iter().zip(&other).find(|(own, other)| own != other).map(|(own, _)| own.0))
-}
-
-fn status_facts(pid: Pid) -> io::Result<Vec<(&'static str, String)>> {
+/// What the system shows of any process.
+pub(super) fn visible_facts(pid: Pid) -> io::Result<Vec<(&'static str, String)>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(':')).collect();
     let value = |name: &str| lines.iter().find(|(found, _)| *found == name).map(|(_, value)| value.trim());
-    Ok(FACTS
-        .map(|name| {
-            let value = value(name).unwrap_or_default();
-            // The numbers themselves are the process's own; how many there are is not.
-            let value = if name == "NSpid" { value.split_whitespace().count().to_string() } else { value.to_owned() };
-            (name, value)
-        })
-        .into())
+    let facts = FACTS.map(|name| {
+        let value = value(name).unwrap_or_default();
+        // The numbers themselves are the process's own; how many there are is not.
+        let value = if name == "NSpid" { value.split_whitespace().count().to_string() } else { value.to_owned() };
+        (name, value)
+    });
+    // The profile of AppArmor or SELinux, if there is one.
+    let profile = std::fs::read_to_string(format!("/proc/{pid}/attr/current")).unwrap_or_default();
+    let profile = ("profile", profile.trim_end_matches(['\0', '\n']).to_owned());
+    Ok(facts.into_iter().chain([profile]).collect())
 }
 
 /// Whether a process was started by this hostler: a worker, or what one started.
@@ -70,19 +63,15 @@ mod tests {
     fn this_process_is_confined_as_itself_and_other_than_init() {
         let names: Vec<&str> = own_confinement().unwrap().iter().map(|(name, _)| *name).collect();
         assert_eq!(names[..FACTS.len()], FACTS);
-        assert!(names.ends_with(&["mnt", "pid", "net", "user", "root", "profile"]));
-        assert_eq!(differs_from(getpid()).unwrap(), None);
+        assert!(names.ends_with(&["profile", "mnt", "pid", "net", "user", "root"]));
         assert!(!is_below_us(getpid()));
     }
 
     #[tokio::test]
-    async fn a_process_with_fewer_rights_differs() {
-        // Everything that hostler starts may gain no privileges.
+    async fn what_this_process_started_is_below_it() {
         let launch = super::super::Launch::new("/bin/cat");
         let child = super::super::Child::spawn(&launch).unwrap();
         let pid = Pid::from_raw(i32::try_from(child.pid()).unwrap()).unwrap();
-        let own = status_facts(getpid()).unwrap().iter().any(|fact| *fact == ("NoNewPrivs", "1".to_owned()));
-        assert_eq!(differs_from(pid).unwrap(), (!own).then_some("NoNewPrivs"));
         assert!(is_below_us(pid));
     }
 }

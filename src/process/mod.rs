@@ -18,6 +18,7 @@ mod limits;
 mod mark;
 mod outbox;
 mod once;
+mod peer;
 mod process_tree;
 mod run;
 mod shared_memory;
@@ -27,7 +28,7 @@ mod table;
 mod trim;
 
 pub use child::{Child, Tracked};
-pub use confinement::{differs_from, is_below_us, is_marked, own_confinement};
+pub use confinement::{is_below_us, is_marked, own_confinement};
 pub use detached::{detach, start_detached};
 pub use domain::is_supported as has_domains;
 pub use env_filter::EnvFilter;
@@ -38,6 +39,7 @@ pub use launch::{Launch, SpawnError, cannot_run, reaches_workers, spawn_when_wri
 pub use limits::{limit_behind, limit_in, too_few_files, without_thread};
 pub use once::{Done, End, Once, Stream, USUAL_TAIL, once};
 pub use outbox::{Outbox, Writer};
+pub use peer::Peer;
 pub use process_tree::reap_orphans;
 pub use run::{Finished, last_word, run, shell_word};
 pub use shared_memory::SharedMemory;

@@ -22,7 +22,7 @@ use super::start::{Unshared, find_or_start};
 use super::stderr::Stderr;
 use crate::config::Environment;
 use crate::mcp::{Record, can_be_passed};
-use crate::process::{is_marked, own_confinement, release_text};
+use crate::process::{Peer, is_marked, own_confinement, release_text};
 
 /// How long a shared hostler may take to accept a session: it reads the configuration and the tools folders.
 const ACCEPTANCE: Duration = Duration::from_secs(5);
@@ -189,6 +189,7 @@ impl Link {
             io::ErrorKind::WouldBlock => Unshared::Silent,
             _ => Unshared::Broken,
         };
+        is_like_us(&stream)?;
         let variables = wanted.environment.iter().map(|(name, value)| (name.into(), value.into()));
         let request = Attach {
             protocol: PROTOCOL,
@@ -283,6 +284,22 @@ impl Link {
     fn next_line(&mut self) -> Option<Vec<u8>> {
         let end = self.lines.iter().position(|byte| *byte == b'\n')?;
         Some(self.lines.drain(..=end).collect())
+    }
+}
+
+/// Before it gets variables and streams: a process in a sandbox that contains the folder of the socket could listen there.
+fn is_like_us(stream: &UnixStream) -> Result<(), Unshared> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Unshared::Broken,
+        _ => Unshared::Unknown(error),
+    };
+    let peer = Peer::of(stream).map_err(failed)?;
+    let own = rustix::process::geteuid().as_raw();
+    let difference = if peer.user == own { peer.difference() } else { Ok(Some("Uid")) };
+    match difference {
+        Ok(None) => Ok(()),
+        Ok(Some(fact)) => Err(Unshared::Foreign(fact)),
+        Err(error) => Err(failed(error)),
     }
 }
 

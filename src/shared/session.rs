@@ -17,7 +17,7 @@ use super::session_log::SessionLog;
 use crate::config::{Config, ConfigOptions};
 use crate::control::Control;
 use crate::mcp::{self, Record, Stdio};
-use crate::process::{Outbox, SignalRelay, Signals, differs_from, is_below_us, signal_name};
+use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Workspace};
 use crate::telemetry::Audience;
 use crate::threads::blocking;
@@ -33,9 +33,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Serves a connection to its end.
 pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()> {
-    let peer = stream.peer_cred()?;
-    let pid = peer.pid().and_then(Pid::from_raw);
-    if peer.uid() != geteuid().as_raw() {
+    let peer = Peer::of(&stream)?;
+    if peer.user != geteuid().as_raw() {
         return Err(io::Error::other("a process of another user"));
     }
     let mut link = Link { stream, bytes: Vec::new(), files: Vec::new() };
@@ -43,7 +42,7 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     let Some(first) = first? else { return Ok(()) };
     let read: Line<'_> = serde_json::from_slice(&first).map_err(io::Error::other)?;
     let is_attach = read.method.as_deref() == Some(ATTACH);
-    if let Err(refusal) = admit(pid) {
+    if let Err(refusal) = admit(&peer) {
         link.send(&message::response(1, Err::<&Attached, _>(&refusal))).await?;
         return Err(io::Error::other(refusal.message));
     }
@@ -55,17 +54,16 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     }
     let asked = read.params.map(|params| serde_json::from_str::<Attach>(params.get())).transpose();
     let asked = asked.ok().flatten().ok_or_else(|| io::Error::other("parameters that cannot be read"))?;
-    attach(link, asked, pid, control).await
+    attach(link, asked, peer.pid, control).await
 }
 
 /// Whether a process may be served. Its user was compared before.
-fn admit(pid: Option<Pid>) -> Result<(), Refusal> {
+fn admit(peer: &Peer) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal { code: REFUSED, message });
-    let Some(pid) = pid else { return refuse("the process is in another PID namespace".to_owned()) };
-    if is_below_us(pid) {
+    if is_below_us(peer.pid) {
         return refuse("the process was started by this hostler".to_owned());
     }
-    match differs_from(pid) {
+    match peer.difference() {
         Ok(None) => Ok(()),
         Ok(Some(fact)) => refuse(format!("the process is confined otherwise than this hostler ({fact})")),
         Err(error) => refuse(format!("what the process may reach cannot be seen: {error}")),
@@ -110,7 +108,7 @@ impl Link {
 }
 
 /// Serves the client of an attached process.
-async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<Control>) -> io::Result<()> {
+async fn attach(mut peer: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
     let refuse = |message: String| Refusal { code: REFUSED, message };
     let log = Arc::<SessionLog>::default();
     let opened = open(&mut peer, asked, control, &log).await;
@@ -144,7 +142,7 @@ async fn attach(mut peer: Link, asked: Attach, pid: Option<Pid>, control: &Arc<C
     let outbox = Outbox::new(Box::new(writer));
     let client = mcp::Client::new(Arc::clone(&app.calls), streams, Some(record));
     let session = OpenSession {
-        pid: pid.map_or(0, |pid| pid.as_raw_pid().unsigned_abs()),
+        pid: pid.as_raw_pid().unsigned_abs(),
         service: Arc::clone(&app.calls),
         view: client.view(),
         relay: relay.clone(),

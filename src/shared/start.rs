@@ -56,6 +56,9 @@ pub enum Unshared {
         /// The system's reason.
         source: io::Error,
     },
+    /// It may reach other things than this process.
+    #[error("the process at the socket is confined otherwise than this one ({0})")]
+    Foreign(&'static str),
     /// It was started and does not listen.
     #[error("the shared hostler did not start: {0}")]
     NotStarted(String),

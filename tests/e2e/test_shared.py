@@ -287,6 +287,51 @@ class Control(Shared):
         self.assertIn("started by this hostler", wire.value(1, "a_connect", path=str(self.socket())))
         self.assertIsNotNone(self.status())
 
+    def elsewhere(self, flag, script, chroot=None):
+        """A process in namespaces or a root folder of its own; no argument and no file of the outer one is hidden from it."""
+        begin = f"import ctypes, os, socket, sys\nassert not ctypes.CDLL(None).unshare({flag})\nlink = socket.socket(socket.AF_UNIX)\n"
+        begin += f"os.chroot({str(chroot)!r})\n" if chroot else ""
+        words = [sys.executable, "-c", begin + script]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_a_process_in_another_namespace_is_refused(self):
+        wire = self.open()
+        user, mounts, network = 0x10000000, 0x20000, 0x40000000
+        # Without a namespace of users, only root may make others; in one, more than one fact may differ.
+        kinds = {user: "", user | mounts: "", user | network: "", mounts: "mnt", network: "net"}
+        ask = 'link.sendall(b\'{"jsonrpc":"2.0","id":1,"method":"stop"}\\n\'); print(link.makefile().readline())'
+        for flag, fact in kinds.items():
+            process = self.elsewhere(flag, f"link.connect({str(self.socket())!r}); {ask}")
+            said, errors = process.communicate(timeout=PATIENCE)
+            if "AssertionError" in errors:
+                continue  # the system makes none
+            with self.subTest(flag=flag):
+                self.assertIn("confined otherwise" if flag & user else f"({fact})", said, errors)
+        if os.geteuid() == 0:
+            inside = "/" + str(self.socket().relative_to(self.folder))
+            said, errors = self.elsewhere(0, f"link.connect({inside!r}); {ask}", chroot=self.folder).communicate(timeout=PATIENCE)
+            self.assertIn("(mnt)", said, errors)
+        self.assertIsInstance(wire.value(1, "a_pid")[0], int)
+
+    def test_a_listener_in_another_namespace_gets_nothing(self):
+        self.open()
+        path = self.socket()
+        self.stop()
+        script = f"link.bind({str(path)!r}); link.listen(); print('ready', flush=True); print(len(link.accept()[0].recv(9)))"
+        listener = self.elsewhere(0x10000000 | 0x20000, script)
+        self.addCleanup(listener.wait)
+        self.addCleanup(listener.kill)
+        if listener.stdout.readline() != "ready\n":
+            self.skipTest("the system makes no namespaces")
+        wire = Wire(self.tools, env=self.env, arguments=("--shared",), cwd=self.folder)
+        self.addCleanup(wire.__exit__)
+        wire.open()
+        self.assertIsInstance(wire.value(1, "a_pid")[0], int)
+        self.assertEqual(listener.communicate(timeout=PATIENCE)[0], "0\n")
+        wire.end_input()
+        wire.ended(10)
+        self.assertIn("confined otherwise", wire.stderr())
+
     def test_lines_that_are_no_requests(self):
         self.open()
         for text in (b"no json\n", b'{"jsonrpc":"2.0","id":1,"method":"nothing"}\n', b'{"jsonrpc":"2.0","method":"stop"}\n',
