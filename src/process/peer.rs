@@ -46,20 +46,41 @@ impl Peer {
     /// The first fact in which it differs from this process. `NotFound` if it has ended.
     pub fn difference(&self) -> io::Result<Option<&'static str>> {
         let difference = difference(self.pid);
-        if poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&Timespec::default()))? > 0 {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "it has ended"));
+        let is_alive = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&Timespec::default()))? == 0;
+        match difference {
+            Ok(difference) if is_alive => Ok(difference),
+            Err(error) if is_alive && !is_ending(self.pid, &error) => {
+                Err(io::Error::other(format!("the system does not show it: {error}")))
+            }
+            _ => Err(io::Error::new(io::ErrorKind::NotFound, "it has ended")),
         }
-        difference.map_err(|error| io::Error::other(format!("the system does not show it: {error}")))
     }
 }
 
+/// Whether a process that is not yet dead has given up its files and mounts, by the error of reading them.
+fn is_ending(pid: Pid, error: &io::Error) -> bool {
+    let is_shown = || std::fs::exists(format!("/proc/{pid}")).unwrap_or_default();
+    error.raw_os_error() == Some(libc::EINVAL) || error.kind() == io::ErrorKind::NotFound && is_shown()
+}
+
 fn difference(other: Pid) -> io::Result<Option<&'static str>> {
+    for (name, read) in SHOWN {
+        let mut is_equal = false;
+        // Mounts may change between two reads.
+        for _ in 0..3 {
+            is_equal = is_equal || read(getpid())? == read(other)?;
+        }
+        if !is_equal {
+            return Ok(Some(name));
+        }
+    }
     let (own, others) = (visible_facts(getpid())?, visible_facts(other)?);
     let differing = own.iter().zip(&others).find(|(own, other)| own != other).map(|(own, _)| own.0);
-    // Mounts may change between two reads.
-    let is_equal =
-        |read: &Shown| (0..3).any(|_| matches!((read(getpid()), read(other)), (Ok(own), Ok(other)) if own == other));
-    Ok(differing.or_else(|| SHOWN.iter().find(|(_, read)| !is_equal(read)).map(|(name, _)| *name)))
+    // Without files, it has no mask for new ones.
+    if differing == Some("Umask") {
+        SHOWN[0].1(other)?;
+    }
+    Ok(differing)
 }
 
 type Shown = fn(Pid) -> io::Result<Vec<u8>>;

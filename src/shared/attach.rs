@@ -293,7 +293,8 @@ fn is_like_us(stream: &UnixStream) -> Result<(), Unshared> {
         io::ErrorKind::NotFound => Unshared::Broken,
         _ => Unshared::Unknown(error),
     };
-    let peer = Peer::of(stream).map_err(failed)?;
+    // It may have ended after it was reached.
+    let peer = Peer::of(stream).map_err(|_| Unshared::Broken)?;
     let own = rustix::process::geteuid().as_raw();
     let difference = if peer.user == own { peer.difference() } else { Ok(Some("Uid")) };
     match difference {
