@@ -55,9 +55,7 @@ pub(super) async fn read(
     let (bytes, is_cut) = session.restore();
     let mut lines = Lines { bytes, is_cut, ..Lines::default() };
     lines.each(session);
-    if let Some(recorder) = session.recorder() {
-        recorder.processed(usize::MAX, &lines.bytes, lines.is_cut.is_some());
-    }
+    lines.keep_rest(session, 0);
     loop {
         while session.outbox().waiting() > MAX_UNREAD_ANSWERS {
             tokio::select! {
@@ -76,9 +74,7 @@ pub(super) async fn read(
         match read {
             Ok(count @ 1..) => {
                 lines.each(session);
-                if let Some(recorder) = session.recorder() {
-                    recorder.processed(count, &lines.bytes, lines.is_cut.is_some());
-                }
+                lines.keep_rest(session, count);
             }
             // The last line may lack its newline.
             Ok(0) => {
@@ -123,6 +119,9 @@ impl Lines {
                 Some(Cut::TooLong) => session.outbox().send(&message::oversized(begin, MAX_MESSAGE)),
                 Some(Cut::Killed) => session.outbox().send(&message::interrupted(begin)),
             }
+            if let Some(recorder) = session.recorder() {
+                recorder.taken(end + 1 - start);
+            }
             start = end + 1;
             self.searched = start;
         }
@@ -136,6 +135,13 @@ impl Lines {
             self.bytes.truncate(KEPT);
             self.bytes.shrink_to(CHUNK);
             self.searched = self.bytes.len();
+        }
+    }
+
+    /// Records what is left of the bytes that were read last.
+    fn keep_rest(&self, session: &McpSession, read: usize) {
+        if let Some(recorder) = session.recorder() {
+            recorder.keep_rest(read, self.is_cut.map(|_| self.bytes.len()));
         }
     }
 }

@@ -174,6 +174,12 @@ pub(super) fn interrupted(begin: &[u8]) -> Vec<u8> {
     answer(&id_of(begin), ErrorCode::INTERNAL_ERROR, "hostler was killed while this message arrived; repeat it")
 }
 
+/// The answer to a request that a shared hostler could not answer if it were killed.
+pub(super) fn unrecorded(id: &RequestId) -> Vec<u8> {
+    let text = "this request has an id of more than 200 bytes, or 4096 requests are open";
+    answer(&json!(id), ErrorCode::INVALID_REQUEST, text)
+}
+
 fn invalid(id: &Value, message: &str) -> Vec<u8> {
     answer(id, ErrorCode::INVALID_REQUEST, message)
 }

@@ -24,6 +24,7 @@ mod prompts;
 mod reading;
 mod resources;
 mod record;
+mod record_input;
 mod recorder;
 mod result;
 mod rounds;

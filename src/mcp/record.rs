@@ -6,7 +6,6 @@
 //! each request has the position of its answer in the output, and the record has the position up to which output is
 //! written.
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -15,53 +14,53 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use super::connection::MAX_MESSAGE;
 use crate::process::SharedMemory;
 
-/// Positions and flags.
-const HEAD: Range<usize> = 0..64;
-/// The lines that make a session what it is, each with its length before it.
-const STATE: Range<usize> = 64..(256 << 10);
+/// The lines that make a session what it is, behind positions and flags: each with its length before it, in one half. The other is for replacing them.
+const STATE: Range<usize> = 64..(512 << 10);
+const HALF: usize = STATE.end / 2 - STATE.start;
 /// Requests: what is known of each.
 const SLOT: usize = 256;
 const SLOTS: usize = 4096;
 const TABLE: Range<usize> = STATE.end..STATE.end + SLOT * SLOTS;
 /// Where the client's bytes are read to. Zeros follow what was read, and JSON contains none.
-const INPUT: Range<usize> = TABLE.end..TABLE.end + (16 << 10);
-/// The beginning of a line whose end has not been read. It is as long as a line may be; what was never used takes no memory.
-const TAIL: Range<usize> = INPUT.end..INPUT.end + MAX_MESSAGE + (1 << 20);
+pub(super) const INPUT: Range<usize> = TABLE.end..TABLE.end + (16 << 10);
+/// What was read before and not taken: the beginning of a line and, after a kill, the lines before it. What was never used takes no
+/// memory.
+pub(super) const TAIL: Range<usize> = INPUT.end..INPUT.end + 2 * MAX_MESSAGE;
 const LENGTH: usize = TAIL.end;
 /// What stays in memory of a long line after its end.
-const KEPT_TAIL: usize = 1 << 20;
+pub(super) const KEPT_TAIL: usize = 1 << 20;
 
 /// Fields of the head, in eight bytes each.
 const WRITTEN: usize = 0;
 const IS_MID_LINE: usize = 1;
+/// Twice the length, and one more if it is in the second half.
 const STATE_LENGTH: usize = 2;
-/// Twice the length, and one more while what is in [`INPUT`] is in the tail, or processed.
-const TAIL_LENGTH: usize = 3;
-const IS_CUT: usize = 4;
+/// How far the input was taken; see `record_input`.
+pub(super) const CURSOR: usize = 3;
+/// The slot of the line that is being begun.
+pub(super) const NEXT: usize = 4;
 
 /// Fields of a slot: its kind, the position of its answer, and its text with a length before it.
-const KIND: usize = 0;
+pub(super) const KIND: usize = 0;
 const ANSWER: usize = 8;
 const TEXT: usize = 16;
-/// How many slots are looked at for one that is free.
+/// The slots that are used in turn, so that few are in the processor's caches. The others are for requests that stay open for long.
+const USUAL: usize = 1024;
+/// How many of them are looked at first.
 const LOOKED_AT: usize = 64;
-/// The slots that are used in turn, so that few are in the processor's caches. They are more than the lines that fit into
-/// [`INPUT`]: each line that is in it and was begun is found. The others are for requests that stay open for long.
-const USUAL: Range<usize> = 0..1024;
-const OTHERS: Range<usize> = USUAL.end..SLOTS;
 pub(super) const LONGEST_TEXT: usize = SLOT - TEXT - 2;
 
-const FREE: u8 = 0;
+pub(super) const FREE: u8 = 0;
 const OPEN: u8 = 1;
 const ANSWERED: u8 = 2;
 
 /// The place of a request in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot(usize);
+pub(super) struct Slot(pub(super) usize);
 
 /// The record of one session.
 pub struct Record {
-    memory: SharedMemory,
+    pub(super) memory: SharedMemory,
     next: usize,
 }
 
@@ -72,11 +71,9 @@ pub(super) struct Left {
     pub is_new: bool,
     /// The lines that made the session, oldest first.
     pub state: Vec<Vec<u8>>,
-    /// Requests that were begun lately, answered or not, as they were given to [`Record::begin`].
-    pub begun: HashSet<String>,
-    /// What was read last of the client; some of it was begun.
+    /// What was read of the client and not taken.
     pub unread: Vec<u8>,
-    /// Whether only the beginning of the last line read is known.
+    /// Whether only the beginning of the first line in it is known.
     pub is_cut: bool,
     /// Whether the last line of the output is incomplete.
     pub is_mid_line: bool,
@@ -93,34 +90,34 @@ impl Record {
         Ok(Self { memory: SharedMemory::of(file, LENGTH)?, next: 0 })
     }
 
-    /// The memory, for the process that holds it.
-    pub fn into_file(self) -> io::Result<OwnedFd> {
-        self.memory.file().try_clone_to_owned()
-    }
-
-    /// A request is about to be processed. A text that is too long, or more requests than there is room for, are not recorded.
+    /// A request, which is the next line of the input, is about to be processed. `None` if its text is too long, or there are
+    /// too many open ones.
     pub(super) fn begin(&mut self, text: &str) -> Option<Slot> {
         if text.len() > LONGEST_TEXT {
             return None;
         }
-        let place = self.free_slot(USUAL).or_else(|| self.free_slot(OTHERS))?;
+        let place = self.free_slot()?;
         let length = u16::try_from(text.len()).unwrap_or_default().to_le_bytes();
         let slot = self.slot(place);
         slot[KIND] = FREE;
         compiler_fence(Ordering::SeqCst);
         slot[TEXT..TEXT + 2].copy_from_slice(&length);
         slot[TEXT + 2..TEXT + 2 + text.len()].copy_from_slice(text.as_bytes());
-        compiler_fence(Ordering::SeqCst);
-        slot[KIND] = OPEN;
+        self.is_next(Slot(place));
+        self.slot(place)[KIND] = OPEN;
         Some(Slot(place))
     }
 
-    /// A slot that is free, or whose request is answered, behind the one that was taken last.
-    fn free_slot(&mut self, among: Range<usize>) -> Option<usize> {
-        let next = self.next;
-        let mut near = (next..next + LOOKED_AT).map(|at| among.start + at % among.len());
-        let place = near.find(|place| self.slot(*place)[KIND] != OPEN)?;
-        self.next = place + 1 - among.start;
+    /// A slot that is free, or whose request has its answer, behind the one that was taken last.
+    fn free_slot(&mut self) -> Option<usize> {
+        let (next, written) = (self.next, self.head(WRITTEN));
+        let mut places = (next..next + LOOKED_AT).map(|at| at % USUAL).chain(0..SLOTS);
+        let place = places.find(|place| match self.slot(*place)[KIND] {
+            OPEN => false,
+            ANSWERED => self.position(*place) <= written,
+            _ => true,
+        })?;
+        self.next = (place + 1) % USUAL;
         Some(place)
     }
 
@@ -132,38 +129,35 @@ impl Record {
         slot[KIND] = ANSWERED;
     }
 
-    /// A line without which the session is another one.
-    pub(super) fn keep(&mut self, line: &[u8]) {
-        let (line, at) = (line.trim_ascii_end(), self.head(STATE_LENGTH));
-        let Ok(length) = u32::try_from(line.len()) else { return };
-        let Some(room) = self.memory.bytes()[STATE].get_mut(at..at + 4 + line.len()) else {
-            tracing::warn!("a session has more subscriptions than survive an end of the shared hostler");
-            return;
-        };
+    /// A line without which the session is another one. Whether there is room for it.
+    pub(super) fn keep(&mut self, line: &[u8]) -> bool {
+        let (half, at) = self.state_end();
+        let Some(end) = self.put(half, at, line) else { return false };
+        self.set_head(STATE_LENGTH, end as u64 * 2 + half as u64);
+        true
+    }
+
+    /// Replaces the lines that were kept by others, which are fewer.
+    pub(super) fn replace(&mut self, lines: &[&[u8]]) {
+        let half = 1 - self.state_end().0;
+        let Some(end) = lines.iter().try_fold(0, |at, line| self.put(half, at, line)) else { return };
+        self.set_head(STATE_LENGTH, end as u64 * 2 + half as u64);
+    }
+
+    /// Writes a line to a half; returns its end.
+    fn put(&mut self, half: usize, at: usize, line: &[u8]) -> Option<usize> {
+        let line = line.trim_ascii_end();
+        let (length, end) = (u32::try_from(line.len()).ok()?, at + 4 + line.len());
+        let room = self.memory.bytes()[STATE][half * HALF..][..HALF].get_mut(at..end)?;
         room[..4].copy_from_slice(&length.to_le_bytes());
         room[4..].copy_from_slice(line);
-        self.set_head(STATE_LENGTH, at + 4 + line.len());
+        Some(end)
     }
 
-    /// Where the next bytes are read to.
-    pub(super) fn input(&mut self) -> &mut [u8] {
-        &mut self.memory.bytes()[INPUT]
-    }
-
-    /// What was read was processed up to this beginning of a line.
-    pub(super) fn processed(&mut self, read: usize, tail: &[u8], is_cut: bool) {
-        let before = self.head(TAIL_LENGTH) / 2;
-        let kept = tail.len().min(TAIL.len());
-        // A long line grows by what was read.
-        let from = if tail.len() == before.saturating_add(read) { before.min(kept) } else { 0 };
-        self.memory.bytes()[TAIL][from..kept].copy_from_slice(&tail[from..kept]);
-        self.set_head(IS_CUT, usize::from(is_cut || kept < tail.len()));
-        self.set_head(TAIL_LENGTH, kept * 2 + 1);
-        self.memory.bytes()[INPUT][..read.min(INPUT.len())].fill(0);
-        self.set_head(TAIL_LENGTH, kept * 2);
-        if before > KEPT_TAIL && kept <= KEPT_TAIL {
-            self.memory.give_back(TAIL.start + KEPT_TAIL..TAIL.end);
-        }
+    /// The half that the lines are in, and their end in it.
+    fn state_end(&mut self) -> (usize, usize) {
+        let value = usize::try_from(self.head(STATE_LENGTH)).unwrap_or_default();
+        (value & 1, (value / 2).min(HALF))
     }
 
     /// Bytes are about to be written: until it is known how many were, a part of a line may be. Returns what was known before,
@@ -176,29 +170,27 @@ impl Record {
 
     /// No byte was written.
     pub(super) fn wrote_nothing(&mut self, was_mid_line: bool) {
-        self.set_head(IS_MID_LINE, usize::from(was_mid_line));
+        self.set_head(IS_MID_LINE, u64::from(was_mid_line));
     }
 
     /// These bytes were written.
     pub(super) fn wrote(&mut self, bytes: &[u8]) {
-        let written = self.head(WRITTEN) + bytes.len();
+        let written = self.head(WRITTEN) + bytes.len() as u64;
         self.set_head(WRITTEN, written);
-        self.set_head(IS_MID_LINE, usize::from(bytes.last().is_some_and(|last| *last != b'\n')));
+        self.set_head(IS_MID_LINE, u64::from(bytes.last().is_some_and(|last| *last != b'\n')));
     }
 
     /// What the process that served the session before left, and the requests without a complete answer. The record is then
     /// that of a session whose output begins anew; those requests stay open in it.
     pub(super) fn take_over(&mut self) -> (Left, Vec<(Slot, String)>) {
-        let (written, is_mid_line) = (self.head(WRITTEN) as u64, self.head(IS_MID_LINE) != 0);
-        let is_cut = self.head(IS_CUT) != 0;
-        let mut left =
-            Left { state: self.state(), is_mid_line, is_cut, unread: self.unread(is_cut), ..Left::default() };
+        let (written, is_mid_line) = (self.head(WRITTEN), self.head(IS_MID_LINE) != 0);
+        let (unread, is_cut) = self.unread();
+        let mut left = Left { state: self.state(), is_mid_line, is_cut, unread, is_new: false };
         left.is_new = written == 0 && left.state.is_empty();
         let mut open = Vec::new();
         for place in 0..SLOTS {
             let (kind, position) = (self.slot(place)[KIND], self.position(place));
             let Some(text) = self.text(place).filter(|_| kind != FREE) else { continue };
-            left.begun.insert(text.clone());
             if kind == ANSWERED && position <= written {
                 self.slot(place)[KIND] = FREE;
             } else {
@@ -212,24 +204,10 @@ impl Record {
         (left, open)
     }
 
-    fn unread(&mut self, is_cut: bool) -> Vec<u8> {
-        let (tail, is_input_in_it) = (self.head(TAIL_LENGTH) / 2, self.head(TAIL_LENGTH) & 1 != 0);
-        let mut bytes = self.memory.bytes()[TAIL][..tail.min(TAIL.len())].to_vec();
-        if is_input_in_it {
-            return bytes;
-        }
-        let input = &self.memory.bytes()[INPUT];
-        let read = input.iter().position(|byte| *byte == 0).unwrap_or(input.len());
-        let read = &input[..read];
-        // What follows a gap is of use from the next line on.
-        let fits = if is_cut { read.iter().position(|byte| *byte == b'\n').unwrap_or(read.len()) } else { 0 };
-        bytes.extend_from_slice(&read[fits..]);
-        bytes
-    }
-
-    fn state(&mut self) -> Vec<Vec<u8>> {
-        let end = self.head(STATE_LENGTH).min(STATE.len());
-        let mut rest = &self.memory.bytes()[STATE][..end];
+    /// The lines that were kept.
+    pub(super) fn state(&mut self) -> Vec<Vec<u8>> {
+        let (half, end) = self.state_end();
+        let mut rest = &self.memory.bytes()[STATE][half * HALF..][..end];
         let mut lines = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk::<4>() {
             let length = u32::from_le_bytes(*length) as usize;
@@ -240,8 +218,8 @@ impl Record {
         lines
     }
 
-    fn slot(&mut self, place: usize) -> &mut [u8] {
-        let start = TABLE.start + place * SLOT;
+    pub(super) fn slot(&mut self, place: usize) -> &mut [u8] {
+        let start = TABLE.start + place.min(SLOTS - 1) * SLOT;
         &mut self.memory.bytes()[start..start + SLOT]
     }
 
@@ -255,20 +233,6 @@ impl Record {
         let length = usize::from(u16::from_le_bytes([slot[TEXT], slot[TEXT + 1]]));
         let text = slot.get(TEXT + 2..TEXT + 2 + length)?;
         String::from_utf8(text.to_vec()).ok()
-    }
-
-    fn head(&mut self, field: usize) -> usize {
-        let at = HEAD.start + field * 8;
-        let bytes = self.memory.bytes()[at..at + 8].try_into().unwrap_or_default();
-        usize::try_from(u64::from_le_bytes(bytes)).unwrap_or_default()
-    }
-
-    fn set_head(&mut self, field: usize, value: usize) {
-        let at = HEAD.start + field * 8;
-        // Whoever reads this after a kill finds what was stored before, and nothing of what is stored after.
-        compiler_fence(Ordering::SeqCst);
-        self.memory.bytes()[at..at + 8].copy_from_slice(&(value as u64).to_le_bytes());
-        compiler_fence(Ordering::SeqCst);
     }
 }
 
@@ -303,16 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_and_not_processed_is_read_again() {
-        let mut record = Record::new().unwrap();
-        record.input()[..5].copy_from_slice(b"one\nt");
-        record.processed(5, b"t", false);
-        record.input()[..4].copy_from_slice(b"wo\nx");
-        let (left, _) = killed(record).take_over();
-        assert_eq!(left.unread, b"two\nx");
-    }
-
-    #[test]
     fn the_lines_of_a_session_are_kept_in_their_order() {
         let mut record = Record::new().unwrap();
         assert!(killed(Record::new().unwrap()).take_over().0.is_new);
@@ -330,47 +284,35 @@ mod tests {
             let slot = record.begin(&number.to_string()).expect("answered ones make room");
             record.answered(slot, 0);
         }
-        record.keep(&vec![b'x'; STATE.len()]);
-        let (left, open) = killed(record).take_over();
-        assert_eq!((left.state.len(), open.len()), (0, 0));
-    }
-
-    #[test]
-    fn the_beginning_of_a_line_is_not_taken_for_the_whole() {
-        let mut record = Record::new().unwrap();
-        record.processed(0, b"begin", true);
-        record.input()[..8].copy_from_slice(b"end\nnext");
-        let (left, _) = killed(record).take_over();
-        assert_eq!((left.is_cut, left.unread), (true, b"begin\nnext".to_vec()));
-    }
-
-    #[test]
-    fn a_long_line_is_kept_whole_and_its_memory_is_given_back() {
-        let resident = |record: &mut Record| rustix::fs::fstat(record.memory.file()).unwrap().st_blocks / 2;
-        let mut record = Record::new().unwrap();
-        let line: Vec<u8> = (0..3 << 20).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
-        for (end, chunk) in line.chunks(INPUT.len()).enumerate() {
-            record.input()[..chunk.len()].copy_from_slice(chunk);
-            record.processed(chunk.len(), &line[..end * INPUT.len() + chunk.len()], false);
+        for number in 0..SLOTS {
+            record.begin(&number.to_string()).expect("every slot can be used");
         }
-        let mut record = killed(record);
-        assert_eq!(record.take_over().0.unread, line);
-        let before = resident(&mut record);
-        record.processed(1, b"next", false);
-        assert!(before - resident(&mut record) >= 2 << 10, "all of it but what is kept");
-        assert_eq!(killed(record).take_over().0.unread, b"next");
+        assert_eq!(record.begin("x"), None);
+        assert!(!record.keep(&vec![b'x'; HALF]));
+        let (left, open) = killed(record).take_over();
+        assert_eq!((left.state.len(), open.len()), (0, SLOTS));
     }
 
     #[test]
-    fn nothing_is_read_twice_when_it_is_killed_while_it_records() {
+    fn an_answer_that_is_not_written_keeps_its_slot() {
         let mut record = Record::new().unwrap();
-        record.input()[..5].copy_from_slice(b"one\nt");
-        record.processed(5, b"t", false);
-        // As after the first half of it.
-        record.input()[..5].copy_from_slice(b"one\nt");
-        let taken = record.head(TAIL_LENGTH) + 1;
-        record.set_head(TAIL_LENGTH, taken);
-        assert_eq!(killed(record).take_over().0.unread, b"t");
+        for number in 0..SLOTS {
+            let slot = record.begin(&number.to_string()).unwrap();
+            record.answered(slot, 10);
+        }
+        assert_eq!(record.begin("x"), None);
+        record.wrote(b"123456789\n");
+        assert!(record.begin("x").is_some());
+    }
+
+    #[test]
+    fn lines_are_replaced_at_once() {
+        let mut record = Record::new().unwrap();
+        while record.keep(b"one") {}
+        record.replace(&[b"two", b"three"]);
+        assert!(record.keep(b"four"));
+        let (left, _) = killed(record).take_over();
+        assert_eq!(left.state, [&b"two"[..], b"three", b"four"]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Keeps the record of a session as it goes, and restores a session from what a killed process left.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::pin::Pin;
@@ -24,6 +23,8 @@ use super::subscription::list_changed;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::process::{Outbox, Writer};
 
+/// The method of calls, whose answer is an outcome.
+const CALL: &str = "tools/call";
 /// Requests whose lines make a session what it is.
 const KEPT: [&str; 5] =
     ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"];
@@ -52,22 +53,24 @@ impl Recorder {
         Box::new(Recorded { stream, record: Arc::clone(&self.record) })
     }
 
-    /// A request is about to be processed.
-    pub fn begin(&self, id: &RequestId, method: &str, line: &[u8]) {
+    /// A request, which is the next line of the input, is about to be processed. Whether that could be recorded.
+    pub fn begin(&self, id: &RequestId, method: &str, line: &[u8]) -> bool {
         let mut state = self.state.lock();
-        // Else it is repeated from the record.
-        if state.repeated.contains(id) {
-            return;
-        }
-        let Entry::Vacant(open) = state.slots.entry(id.clone()) else { return };
-        let mut record = self.record.lock();
-        if KEPT.contains(&method) {
-            record.keep(line);
+        // Else it is repeated from the record, or its id is that of an open one.
+        if state.repeated.contains(id) || state.slots.contains_key(id) {
+            return true;
         }
         let mut text = [0; LONGEST_TEXT];
-        if let Some(slot) = short_text(id, method, &mut text).and_then(|text| record.begin(text)) {
-            open.insert(slot);
+        let Some(text) = short_text(id, method, &mut text) else { return false };
+        let mut record = self.record.lock();
+        if KEPT.contains(&method) && !record.keep(line) {
+            let lines = record.state();
+            record.replace(&in_force(&lines, |id| state.slots.contains_key(id)));
+            if !record.keep(line) {
+                tracing::warn!("a session has more subscriptions than survive an end of the shared hostler");
+            }
         }
+        record.begin(text).map(|slot| state.slots.insert(id.clone(), slot)).is_some()
     }
 
     /// Whether the answer to a request goes out: an answered one that is repeated has its answer.
@@ -83,9 +86,14 @@ impl Recorder {
         self.record.lock().answered(slot, position);
     }
 
-    /// What was read was processed up to this beginning of a line.
-    pub fn processed(&self, read: usize, tail: &[u8], is_cut: bool) {
-        self.record.lock().processed(read, tail, is_cut);
+    /// The next line of the input, which is as long as this, was processed.
+    pub fn taken(&self, length: usize) {
+        self.record.lock().taken(length);
+    }
+
+    /// The whole lines among these bytes that were read are taken. What is left, or so much of a line that is too long, is kept.
+    pub fn keep_rest(&self, read: usize, cut: Option<usize>) {
+        self.record.lock().keep_rest(read, cut);
     }
 
     /// Reads bytes of the client to where they survive this process.
@@ -101,10 +109,37 @@ impl Recorder {
     }
 }
 
-/// What the record knows a request by; `None` if that is too long for it.
+/// Of the lines that were kept, those that still decide what the session is: the last of each kind, and open subscriptions.
+fn in_force(lines: &[Vec<u8>], is_open: impl Fn(&RequestId) -> bool) -> Vec<&[u8]> {
+    let mut seen = HashSet::new();
+    let mut is_in_force = |line: &&[u8]| {
+        let Incoming::Request { id, method, params } = message::parse(line) else { return false };
+        match (&*method, params.and_then(|params| serde_json::from_str::<Watched>(params.get()).ok())) {
+            ("subscriptions/listen", _) => is_open(&id),
+            ("resources/subscribe", Some(Watched { uri })) => seen.insert(format!("uri {uri}")),
+            ("resources/unsubscribe", Some(Watched { uri })) => {
+                seen.insert(format!("uri {uri}"));
+                false
+            }
+            _ => seen.insert(method.into_owned()),
+        }
+    };
+    let mut lines: Vec<&[u8]> = lines.iter().rev().map(Vec::as_slice).filter(&mut is_in_force).collect();
+    lines.reverse();
+    lines
+}
+
+/// Parameters of a subscription to one resource.
+#[derive(serde::Deserialize)]
+struct Watched {
+    uri: String,
+}
+
+/// What the record knows a request by: its id and, of a call, its method. `None` if that is too long.
 fn short_text<'a>(id: &RequestId, method: &str, room: &'a mut [u8; LONGEST_TEXT]) -> Option<&'a str> {
     let mut rest = &mut room[..];
     serde_json::to_writer(&mut rest, id).ok()?;
+    let method = if method == CALL { CALL } else { "" };
     rest.write_all(b"\t").and_then(|()| rest.write_all(method.as_bytes())).ok()?;
     let length = LONGEST_TEXT - rest.len();
     std::str::from_utf8(&room[..length]).ok()
@@ -139,11 +174,11 @@ impl AsyncWrite for Recorded {
 }
 
 impl McpSession {
-    /// Continues the session of a process that was killed. Returns bytes that it had read and not begun to process.
+    /// Continues the session of a process that was killed. Returns bytes that it had read and not taken.
     pub fn restore(self: &Arc<Self>) -> (Vec<u8>, Option<Cut>) {
         let Some(recorder) = self.recorder() else { return (Vec::new(), None) };
         let (left, open) = recorder.record.lock().take_over();
-        let Left { state, begun, unread, is_cut, is_mid_line, is_new } = left;
+        let Left { state, unread, is_cut, is_mid_line, is_new } = left;
         let is_cut = is_cut.then_some(Cut::Killed);
         if is_new {
             return (unread, is_cut);
@@ -170,8 +205,7 @@ impl McpSession {
             }
         }
         tracing::info!(session = self.id(), lost = unanswered.len(), "a session goes on after its shared hostler died");
-        // The beginning of a line that is cut is none of those that were begun.
-        (if is_cut.is_some() { unread } else { unbegun(&unread, &begun) }, is_cut)
+        (unread, is_cut)
     }
 
     /// Processes the lines again that made the session; what was answered is not answered again.
@@ -196,7 +230,7 @@ impl McpSession {
 
     /// The answer to a request whose process was killed.
     fn lost(&self, id: &RequestId, method: &str) -> Vec<u8> {
-        if method != "tools/call" {
+        if method != CALL {
             let text = "hostler was killed before it answered; repeat the request";
             return message::error(id, &ErrorData::internal_error(text, None));
         }
@@ -219,12 +253,26 @@ impl McpSession {
     }
 }
 
-/// Whole lines whose requests were begun are left out.
-fn unbegun(bytes: &[u8], begun: &HashSet<String>) -> Vec<u8> {
-    let is_begun = |line: &[u8]| match message::parse(line) {
-        Incoming::Request { id, method, .. } => begun.contains(&format!("{}\t{method}", json!(id))),
-        // Notifications may have been processed; none of them is missed.
-        _ => line.ends_with(b"\n"),
-    };
-    bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_begun(line)).flatten().copied().collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_is_the_last_of_each_kind() {
+        let line = |id: u64, method: &str, params: serde_json::Value| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string().into_bytes()
+        };
+        let lines = [
+            line(0, "initialize", json!({})),
+            line(1, "resources/subscribe", json!({"uri": "a"})),
+            line(2, "logging/setLevel", json!({"level": "info"})),
+            line(3, "resources/subscribe", json!({"uri": "b"})),
+            line(4, "subscriptions/listen", json!({})),
+            line(5, "resources/unsubscribe", json!({"uri": "a"})),
+            line(6, "logging/setLevel", json!({"level": "error"})),
+            line(7, "subscriptions/listen", json!({})),
+        ];
+        let kept = in_force(&lines, |id| *id == RequestId::Number(7));
+        assert_eq!(kept, [0, 3, 6, 7].map(|place: usize| lines[place].as_slice()));
+    }
 }

@@ -233,8 +233,9 @@ impl McpSession {
     pub fn take(self: &Arc<Self>, line: &[u8]) {
         match message::parse(line) {
             Incoming::Request { id, method, params } => {
-                if let Some(recorder) = &self.recorder {
-                    recorder.begin(&id, &method, line);
+                if self.recorder.as_ref().is_some_and(|recorder| !recorder.begin(&id, &method, line)) {
+                    self.reply(&id, &message::unrecorded(&id));
+                    return;
                 }
                 if let Err(error) = self.request(&id, &method, params, line) {
                     self.reply(&id, &message::error(&id, &error));

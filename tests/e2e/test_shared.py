@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 from harness import HOSTLER, PATIENCE, config_file, environment, scratch, write_tool
-from wire import HELLO, INLINE, Wire, call, line
+from wire import HELLO, INLINE, Wire, call, line, request
 
 TOOL = """
 import os, sys, time, hostler
@@ -608,6 +608,33 @@ class Killed(Shared):
         self.all_attached([wire])
         wire.send(text[20:])
         self.assertEqual(wire.answer(1)["result"]["structuredContent"]["result"], 0)
+
+    def test_long_ids_are_refused(self):
+        wire = self.open()
+        wire.send(request("i" * 200, "tools/call", name="a_wait", arguments={"seconds": 60}) + request("j" * 300, "ping"))
+        self.assertEqual(wire.answer("j" * 300)["error"]["code"], -32600)
+        until(lambda: self.status()["usage"]["running"])
+        self.kill()
+        self.assertEqual(self.code(wire.answer("i" * 200)), "OUTCOME_UNKNOWN")
+
+    def test_a_record_that_is_full_keeps_what_is_in_force(self):
+        write_tool(self.tools, "notes", NOTES)
+        wire = self.open()
+        wire.send(line(id=1, method="resources/subscribe", params={"uri": "notes://a"}))
+        wire.answer(1)
+        for number in range(2, 4002):
+            level = "info" if number == 4001 else "error"
+            wire.send(line(id=number, method="logging/setLevel", params={"level": level}))
+            wire.answer(number)
+        wire.send(line(id=5000, method="resources/subscribe", params={"uri": "notes://b"}))
+        wire.answer(5000)
+        self.kill()
+        wire.send(call(5001, "notes_say"))
+        wire.answer(5001)
+        until(lambda: any(note.get("method") == "notifications/message" for note in wire.notes))
+        write_tool(self.tools, "notes", NOTES + "# edited\n")
+        found = {wire.until("notifications/resources/updated")["params"]["uri"] for _ in range(2)}
+        self.assertEqual(found, {"notes://a", "notes://b"})
 
     def test_a_long_line_is_run_whole(self):
         write_tool(self.tools, "long", "def length(text: str) -> int:\n    return len(text)\n")
