@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::value::to_raw_value;
 
 use super::advice;
-use super::store::{Describe, Identity};
+use super::identity::Identity;
+use super::store::Describe;
 use crate::config::tables::SecretSource;
 use crate::config::tool::{Protocol, Share, WorkingDirectory};
 use crate::config::value::IdleTimeout;

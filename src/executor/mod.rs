@@ -3,6 +3,7 @@
 
 mod advice;
 mod built_in;
+mod identity;
 mod makers;
 mod one_shot;
 mod pooled;

@@ -12,9 +12,10 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::advice;
+use super::identity::PoolKey;
 use super::makers::{Makers, describe, environment_spec, rules};
 use super::secrets::{Unreadable, look_up};
-use super::store::{Current, Open, PoolKey, PoolLease, PoolStore, User};
+use super::store::{Current, Open, PoolLease, PoolStore, User};
 use crate::config::Config;
 use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
