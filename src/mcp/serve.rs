@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -13,7 +13,7 @@ use super::connection::read;
 use super::record::Record;
 use super::recorder::Recorder;
 use super::session::McpSession;
-use super::stdio::{Reader, Stdio};
+use super::stdio::{FarEnd, Reader, Stdio, is_closed};
 use crate::call::CallService;
 use crate::outcome::{Cancelled, Canceller};
 use crate::process::{Outbox, Signals};
@@ -24,6 +24,12 @@ const DRAIN: Duration = Duration::from_millis(500);
 const KILL: Duration = Duration::from_millis(400);
 /// The time limit for the client to read its last answers.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How the client closes its end of standard input.
+#[cfg(target_os = "linux")]
+const HUNG_UP: PollFlags = PollFlags::HUP.union(PollFlags::RDHUP);
+#[cfg(not(target_os = "linux"))]
+const HUNG_UP: PollFlags = PollFlags::HUP;
 
 /// Why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +45,7 @@ pub struct Client {
     session: Arc<McpSession>,
     input: Stdin,
     broken: Arc<Notify>,
+    far_end: FarEnd,
 }
 
 struct Stdin {
@@ -69,7 +76,7 @@ impl Client {
     /// A client on these streams. Nothing is read of it yet. With a record, another process may continue the session, or this
     /// one continues another's.
     pub fn new(service: Arc<CallService>, streams: Stdio, record: Option<Record>) -> Self {
-        let Stdio { input, output, input_fd } = streams;
+        let Stdio { input, output, input_fd, far_end } = streams;
         let recorder = record.map(Recorder::new);
         let outbox = Outbox::new(match &recorder {
             Some(recorder) => recorder.output(output),
@@ -77,7 +84,7 @@ impl Client {
         });
         let broken = outbox.broken();
         let session = McpSession::new(service, outbox, recorder);
-        Self { session, input: Stdin { stream: input, fd: input_fd }, broken }
+        Self { session, input: Stdin { stream: input, fd: input_fd }, broken, far_end }
     }
 
     /// A view of it for reports.
@@ -87,15 +94,22 @@ impl Client {
 
     /// Serves it until it is gone or a signal arrives. When this returns, every worker is gone that no other client uses.
     pub async fn serve(self, signals: Signals) -> Ended {
-        let Self { session, input, broken } = self;
+        let Self { session, input, broken, far_end } = self;
+        let is_gone = || input.fd.as_ref().is_some_and(|fd| is_closed(fd, HUNG_UP));
+        let unread = async {
+            tokio::select! {
+                () = broken.notified() => {}
+                () = far_end.closed() => {}
+            }
+        };
         let ended = tokio::select! {
-            read = read(input.stream, &session, || input.fd.as_ref().is_some_and(is_closed)) => {
+            read = read(input.stream, &session, is_gone) => {
                 if let Err(error) = read {
                     tracing::warn!(%error, "standard input cannot be read");
                 }
                 Ended::ClientGone
             }
-            () = broken.notified() => {
+            () = unread => {
                 tracing::info!("the client no longer reads its answers");
                 Ended::ClientGone
             }
@@ -141,14 +155,4 @@ async fn finish(session: &Arc<McpSession>, ended: Ended, signals: &Signals) {
     if timeout(KILL, farewell).await.is_err() {
         tracing::warn!("workers were still dying when serving ended");
     }
-}
-
-/// Whether the other end of a pipe or socket is closed, even if unread bytes remain.
-fn is_closed(stream: &OwnedFd) -> bool {
-    #[cfg(target_os = "linux")]
-    let closed = PollFlags::HUP | PollFlags::RDHUP;
-    #[cfg(not(target_os = "linux"))]
-    let closed = PollFlags::HUP;
-    let mut asked = [PollFd::new(stream, closed)];
-    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|_| asked[0].revents().intersects(closed))
 }

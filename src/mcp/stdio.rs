@@ -8,11 +8,13 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fstat};
 #[cfg(target_os = "linux")]
 use rustix::fs::{Mode, open as open_path};
 use rustix::net::{AddressFamily, getsockname};
-use tokio::io::AsyncRead;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
@@ -29,6 +31,44 @@ pub struct Stdio {
     pub(super) output: Writer,
     /// A separate descriptor for standard input, to check whether the client is there.
     pub(super) input_fd: Option<OwnedFd>,
+    pub(super) far_end: FarEnd,
+}
+
+/// The end of standard output that the client reads.
+pub(super) struct FarEnd(Option<AsyncFd<OwnedFd>>);
+
+impl FarEnd {
+    /// Files have none, and where input and output are one socket, its end is that of the input.
+    fn of(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> Self {
+        let place = |fd| fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        let own = output.try_clone_to_owned().ok().filter(|_| place(input) != place(output));
+        Self(own.and_then(|own| AsyncFd::try_with_interest(own, WATCHED).ok()))
+    }
+
+    /// Waits until it is closed. It wakes neither for a write nor for a read of the client.
+    pub async fn closed(&self) {
+        let Some(fd) = &self.0 else { return std::future::pending().await };
+        while let Ok(mut ready) = fd.ready(WATCHED).await {
+            if is_closed(fd.get_ref(), PollFlags::ERR | PollFlags::HUP) {
+                return;
+            }
+            // A socket that the client still reads. This state would be reported again without end.
+            if ready.ready().is_read_closed() {
+                break;
+            }
+            ready.clear_ready();
+        }
+        std::future::pending().await
+    }
+}
+
+/// A hang-up is reported as an end of reading (sockets) or as an error (pipes).
+const WATCHED: Interest = Interest::READABLE.add(Interest::ERROR);
+
+/// Whether a stream has ended in one of these ways, even if unread bytes remain.
+pub(super) fn is_closed(stream: &OwnedFd, how: PollFlags) -> bool {
+    let mut asked = [PollFd::new(stream, how)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|_| asked[0].revents().intersects(how))
 }
 
 /// The kind of a stream.
@@ -38,7 +78,8 @@ enum Kind {
     Other,
 }
 
-/// For the bench only: with this variable set to `blocking`, threads read and write every stream, as simple servers do.
+/// With this variable set to `blocking`, threads read and write every stream, as simple servers do.
+#[cfg(feature = "bench")]
 const FORCED: &str = "HOSTLER_STDIO";
 
 fn kind(fd: BorrowedFd<'_>) -> Kind {
@@ -59,19 +100,21 @@ pub fn can_be_passed(fd: BorrowedFd<'_>) -> bool {
 
 impl Stdio {
     /// This process's standard input and output.
+    #[cfg_attr(not(feature = "bench"), expect(unused_variables))]
     pub fn open(environment: &Environment) -> io::Result<Self> {
-        let (stdin, stdout) = (io::stdin(), io::stdout());
+        let own = Self::of(io::stdin().as_fd(), io::stdout().as_fd())?;
+        #[cfg(feature = "bench")]
         if environment.text(FORCED) == Some("blocking") {
-            let input_fd = stdin.as_fd().try_clone_to_owned().ok();
-            return Ok(Self { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), input_fd });
+            return Ok(Self { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), ..own });
         }
-        Self::of(stdin.as_fd(), stdout.as_fd())
+        Ok(own)
     }
 
     /// These streams. They are duplicated.
     pub fn of(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Self> {
         let input_fd = input.try_clone_to_owned().ok();
-        Ok(Self { input: open_input(input)?, output: open_output(output)?, input_fd })
+        let far_end = FarEnd::of(input, output);
+        Ok(Self { input: open_input(input)?, output: open_output(output)?, input_fd, far_end })
     }
 }
 

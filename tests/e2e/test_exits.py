@@ -70,11 +70,25 @@ class Ends(unittest.TestCase):
                 worker = hostler.worker(1, "slow_echo", number=1)
                 if sockets:
                     hostler.output.shutdown(socket.SHUT_RD)
-                hostler.output.close()
-                hostler.send(call(2, "slow_echo", number=2))  # nobody can read the answer; the input stays open
-                self.assertEqual(hostler.ended(5), 0)
+                hostler.output.close()  # nothing is to be written, and the input stays open
+                self.assertEqual(hostler.ended(LIMIT), 0)
                 shared_mode.end()
-                eventually(gone(worker), "its worker is gone")
+                eventually(gone(worker), "its worker is gone", limit=1)
+
+    def test_its_output_is_closed_with_a_call_running(self):
+        with Wire() as hostler:
+            hostler.open()
+            worker, *_ = hostler.began(1, "slow_nap", seconds=600)
+            hostler.output.close()
+            self.assertEqual(hostler.ended(LIMIT), 0)
+            shared_mode.end()
+            eventually(gone(worker), "its worker is gone", limit=1)
+
+    def test_a_client_that_writes_nothing_where_it_reads_is_served(self):
+        with Wire(sockets=True) as hostler:
+            hostler.open()
+            hostler.output.shutdown(socket.SHUT_WR)
+            self.assertEqual([hostler.value(number, "slow_echo", number=number)["number"] for number in (1, 2)], [1, 2])
 
     def test_input_ends_with_a_call_running(self):
         for tool in ("slow_nap", "slow_nap_async", "slow_deaf_to_term", "slow_with_child"):
@@ -171,8 +185,8 @@ class Ends(unittest.TestCase):
         with Wire() as hostler:
             hostler.open()
             worker = hostler.worker(1, "slow_echo", number=1)
-            hostler.output.close()
             hostler.send(call(2, "slow_echo", number=2))
+            hostler.output.close()
             hostler.end_input()
             self.assertEqual(hostler.ended(LIMIT), 0)
             shared_mode.end()

@@ -165,6 +165,14 @@ class Attaching(Shared):
         wire.end_input()
         self.assertEqual(wire.ended(1), 0)
 
+    def test_a_quiet_session_ends_with_the_reading_end_of_its_client(self):
+        going, staying = self.open(), self.open()
+        pid, _ = staying.value(1, "a_pid")
+        going.output.close()
+        self.assertEqual(going.ended(1), 0)
+        self.all_attached([staying])
+        self.assertEqual(staying.value(2, "a_pid"), [pid, 2])
+
     def test_the_configuration_switches_it_on_and_a_flag_off(self):
         config = config_file(self.folder, "[shared]\nenabled = true\n")
         wires = []
@@ -177,7 +185,7 @@ class Attaching(Shared):
 
     def test_a_call_ends_with_its_client_and_a_neighbours_does_not(self):
         write_tool(self.tools, "b", TOOL)
-        for end in ("input", "term", "kill"):
+        for end in ("input", "output", "term", "kill"):
             with self.subTest(end):
                 going, staying = self.open(), self.open()
                 going.send(call(1, "a_wait", 7, seconds=60))
@@ -187,6 +195,8 @@ class Attaching(Shared):
                 before = len(self.sessions())
                 if end == "input":
                     going.end_input()
+                elif end == "output":
+                    going.output.close()
                 else:
                     going.process.send_signal(signal.SIGTERM if end == "term" else signal.SIGKILL)
                 going.ended(1)
