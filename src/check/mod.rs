@@ -70,6 +70,7 @@ pub fn check(folders: &[PathBuf], files: &[PathBuf], surroundings: &Surroundings
             Kind::Executable => file::check_executable(file),
             _ => file::check(file, &effective(file, config), surroundings),
         };
+        report.icons(file, &mut one, config);
         one.findings.extend(displaced(file, &before));
         one.findings.extend(file::name_problem(&claim.status, &rule::NAME, &one.text));
         one.findings.extend(claim.left_out.iter().map(|function| file::left_out(function, &one.text)));

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use super::{FileReport, Finding, Interpreters, Report, rule};
+use crate::config::icon::resolved;
 use crate::config::origin::{Diagnosis, Origin, Place, Setting};
 use crate::config::tables::SecretSource;
 use crate::config::tool::Protocol;
 use crate::config::{Config, ConfigError, EffectiveTool};
+use crate::discovery::ToolFile;
 
 /// The findings of a configuration that could not be read.
 pub fn settings(error: &ConfigError) -> Report {
@@ -85,6 +87,26 @@ impl Report {
     pub fn unused(&mut self, unused: &[(Place, Diagnosis)]) {
         for (place, Diagnosis { what, fix }) in unused {
             self.add(place, &rule::UNUSED_SETTINGS, what.clone(), fix.clone());
+        }
+    }
+
+    /// Adds icons that cannot be sent, each in the file that sets it.
+    pub(super) fn icons(&mut self, file: &ToolFile, own: &mut FileReport, config: &Config) {
+        let settings = super::effective(file, config);
+        for function in &file.functions {
+            let icon = config.function(&file.pack, &function.name, &settings, function.declared.as_deref()).icon;
+            let Some(icon) = icon else { continue };
+            let Err(Diagnosis { what, fix }) = resolved(&icon, &file.path) else { continue };
+            let line = match &icon.origin {
+                Origin::File(place) => {
+                    self.add(place, &rule::ICON, what, fix);
+                    continue;
+                }
+                Origin::Header(place) => place.line,
+                _ => function.line,
+            };
+            let range = (line > 0).then(|| own.text.range_of_line(line));
+            own.findings.push(Finding::new(&rule::ICON, range, what, fix));
         }
     }
 

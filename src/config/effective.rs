@@ -70,6 +70,8 @@ pub struct EffectiveTool {
     pub functions: Option<Setting<Vec<String>>>,
     /// Its declared policy.
     pub policy: DeclaredPolicy,
+    /// How clients show its functions.
+    pub icon: Option<Setting<String>>,
 }
 
 /// Settings of one function. What is not set for it is its file's.
@@ -83,6 +85,8 @@ pub struct FunctionSettings {
     pub validate: Setting<bool>,
     /// Its declared policy.
     pub policy: DeclaredPolicy,
+    /// How clients show it.
+    pub icon: Option<Setting<String>>,
 }
 
 impl Config {
@@ -122,6 +126,7 @@ impl Config {
             protocol: layer.protocol,
             functions: layer.functions,
             policy: layer.policy,
+            icon: layer.icon,
         }
     }
 
@@ -143,8 +148,16 @@ impl Config {
             effects: strongest(effects(own), &tool.effects, effects(declared)),
             validate: strongest(own.and_then(|own| own.validate.clone()), &tool.validate, None),
             policy: policy(declared).under(tool.policy.clone()).under(policy(own)),
+            icon: own.and_then(|own| own.icon.clone()).or_else(|| icon_of(tool, declared)),
         }
     }
+}
+
+/// What the operator sets for the file, else what the function declares, else what its file does.
+fn icon_of(tool: &EffectiveTool, declared: Option<&ToolLayer>) -> Option<Setting<String>> {
+    let file = tool.icon.as_ref();
+    let operators = file.filter(|icon| matches!(icon.origin, Origin::File(_)));
+    operators.or(declared.and_then(|layer| layer.icon.as_ref())).or(file).cloned()
 }
 
 /// What is set for a function, else for its file, else what it declares.
@@ -220,6 +233,9 @@ impl EffectiveTool {
         }
         if let Some(functions) = &self.functions {
             rows.push(row("functions", functions, names(&functions.value)));
+        }
+        if let Some(icon) = &function.icon {
+            rows.push(row("icon", icon, icon.value.chars().take(80).collect()));
         }
         rows.extend(function.policy.declared().map(|(key, value, origin)| {
             let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

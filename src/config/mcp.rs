@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use toml::de::DeValue;
 
 use super::environment::{Environment, from_file};
+use super::icon::address;
 use super::origin::{Diagnosis, Setting};
 use super::section::Section;
 use super::value::{ByteCount, FromToml, Word, mismatch};
@@ -64,7 +65,7 @@ impl Mcp {
             max_result: section.take_as("max_result", line_limit).map_or(MAX_RESULT, |setting| setting.value),
             instructions: text(section.take("instructions")),
             title: text(section.take("title")),
-            icon: text(section.take_as("icon", icon)),
+            icon: text(section.take_as("icon", address)),
             resources: section.take_as("resources", patterns).map(|Setting { value, origin }| ResourceFiles {
                 folder: from_file(&origin, Path::new(""), variables),
                 patterns: value,
@@ -99,13 +100,4 @@ fn patterns(value: &DeValue<'_>) -> Result<Vec<String>, Diagnosis> {
         return Err(Diagnosis::new(format!("`{pattern}` is not a pattern: {}", error.kind()), fix));
     }
     Ok(patterns)
-}
-
-/// The address of an icon. Clients fetch it, and accept these two schemes alone.
-fn icon(value: &DeValue<'_>) -> Result<String, Diagnosis> {
-    let address = String::from_toml(value)?;
-    if !address.starts_with("https://") && !address.starts_with("data:image/") {
-        return Err(mismatch("the address of an image", value, "write one that begins with https:// or data:image/"));
-    }
-    Ok(address)
 }

@@ -4,6 +4,7 @@ pub mod builtin;
 pub mod declared_policy;
 pub mod effective;
 pub mod environment;
+pub mod icon;
 pub mod load;
 pub mod mcp;
 pub mod origin;

@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 17] = [
+const TOOL_KEYS: [&str; 18] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -232,6 +232,7 @@ const TOOL_KEYS: [&str; 17] = [
     "large",
     "share",
     "cwd",
+    "icon",
 ];
 
 /// Keys of a tool that only hostler.toml may set.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::declared_policy::DeclaredPolicy;
+use super::icon::icon;
 use super::origin::{Place, Setting};
 use super::section::Section;
 use super::value::{ByteCount, IdleTimeout, Word, count, function_names, limit, memory, secret_names};
@@ -119,6 +120,8 @@ pub struct ToolLayer {
     /// Its declared policy.
     #[serde(flatten)]
     pub policy: DeclaredPolicy,
+    /// How clients show it: the address of an image, or a path from the file that sets it.
+    pub icon: Option<Setting<String>>,
     /// How long a question to the client may stay open.
     #[serde(skip)]
     pub question_timeout: Option<Setting<Duration>>,
@@ -230,6 +233,7 @@ impl ToolLayer {
             effects: section.take("effects"),
             validate: section.take("validate"),
             policy: DeclaredPolicy::read(section),
+            icon: section.take_as("icon", icon),
             ..Self::default()
         }
     }
@@ -253,6 +257,7 @@ impl ToolLayer {
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
             policy: DeclaredPolicy::read(section),
+            icon: section.take_as("icon", icon),
             ..Self::default()
         }
     }
@@ -287,6 +292,7 @@ impl ToolLayer {
             client_access: over.client_access.or(self.client_access),
             pass_env: over.pass_env.or(self.pass_env),
             policy: self.policy.under(over.policy),
+            icon: over.icon.or(self.icon),
             env: over.env,
             new_privileges: over.new_privileges,
             config: over.config,

@@ -168,7 +168,7 @@ pub struct Function {
     /// What it is served as.
     #[serde(default, skip_serializing_if = "Role::is_tool")]
     pub role: Role,
-    /// What it declares, if it is not a Python function.
+    /// What it declares itself, beside what its file does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Box<ToolLayer>>,
 }

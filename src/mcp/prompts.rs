@@ -12,7 +12,7 @@ use super::blocks::taken_apart;
 use super::call::{self, CallParams, Shape};
 use super::lifecycle::Rules;
 use super::message;
-use super::resources::{Cacheable, ListParams, failed, page, too_long};
+use super::resources::{Cacheable, ListParams, failed, icons, page, too_long};
 use super::rounds::Responses;
 use super::session::McpSession;
 use crate::discovery::{Presented, Role as Served};
@@ -139,6 +139,7 @@ fn described(tool: &Tool) -> Prompt {
     if let Served::Prompt(Presented { title, .. }) = &tool.function().role {
         prompt.title.clone_from(title);
     }
+    prompt.icons = icons(tool);
     prompt
 }
 

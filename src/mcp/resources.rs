@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ErrorCode, RequestId, RequestMetaObject, Resource, ResourceContents, ResourceTemplate};
+use rmcp::model::{
+    CacheScope, ErrorCode, Icon, RequestId, RequestMetaObject, Resource, ResourceContents, ResourceTemplate,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -272,6 +274,12 @@ struct About {
     title: Option<String>,
     description: Option<String>,
     mime_type: Option<String>,
+    icons: Option<Vec<Icon>>,
+}
+
+/// An icon for clients.
+pub(super) fn icons(tool: &Tool) -> Option<Vec<Icon>> {
+    tool.icon.as_deref().map(|address| vec![Icon::new(address)])
 }
 
 /// The address of a resource or of a template, and what is known about it.
@@ -283,6 +291,7 @@ fn described(tool: &Tool, templates: bool) -> Option<(String, About)> {
         title: presented.title.clone(),
         description: tool.description().map(str::to_owned),
         mime_type: mime_type.clone(),
+        icons: icons(tool),
     };
     (is_template == templates).then(|| (uri.clone(), about()))
 }
@@ -290,12 +299,14 @@ fn described(tool: &Tool, templates: bool) -> Option<(String, About)> {
 fn resource(uri: String, about: About) -> Resource {
     let mut resource = Resource::new(uri, about.name);
     (resource.title, resource.description, resource.mime_type) = (about.title, about.description, about.mime_type);
+    resource.icons = about.icons;
     resource
 }
 
 fn template(uri: String, about: About) -> ResourceTemplate {
     let mut template = ResourceTemplate::new(uri, about.name);
     (template.title, template.description, template.mime_type) = (about.title, about.description, about.mime_type);
+    template.icons = about.icons;
     template
 }
 

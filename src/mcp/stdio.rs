@@ -58,7 +58,7 @@ impl FarEnd {
             }
             ready.clear_ready();
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

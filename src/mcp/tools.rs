@@ -94,8 +94,16 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Cow<'a, RawValue>>,
     annotations: ToolAnnotations,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<[ShownIcon<'a>; 1]>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Meta>,
+}
+
+/// An icon, as rmcp's own type would write it.
+#[derive(Serialize)]
+struct ShownIcon<'a> {
+    src: &'a str,
 }
 
 /// What MCP has no field for.
@@ -119,6 +127,7 @@ fn describe(tool: &Tool, envelope: bool) -> Shown<'_> {
         description: tool.description(),
         input_schema: &tool.function().input_schema,
         output_schema,
+        icons: tool.icon.as_deref().map(|src| [ShownIcon { src }]),
         annotations: annotations(tool.settings.effects.value),
         meta: Some(tool.settings.policy.as_json()).filter(|policy| !policy.is_empty()).map(|policy| Meta { policy }),
     }
@@ -138,7 +147,7 @@ mod tests {
     use std::sync::Arc;
 
     use rmcp::model::{
-        JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, ListToolsResult, ServerJsonRpcMessage, ServerResult,
+        Icon, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, ListToolsResult, ServerJsonRpcMessage, ServerResult,
         Tool as McpTool,
     };
 
@@ -157,7 +166,10 @@ mod tests {
         for effects in ["pure", "idempotent", "once"] {
             let header =
                 format!("# /// script\n# dependencies = []\n# [tool.hostler]\n# effects = \"{effects}\"\n# ///\n");
-            let header = header.replace("\"once\"", "\"once\"\n# tags = [\"web\"]\n# risk_level = \"high\"");
+            let header = header.replace(
+                "\"once\"",
+                "\"once\"\n# icon = \"https://a.b/c.png\"\n# tags = [\"web\"]\n# risk_level = \"high\"",
+            );
             std::fs::write(folder.path().join(format!("{effects}.py")), header + TOOLS).unwrap();
         }
         std::fs::write(folder.path().join("internal.py"), TOOLS).unwrap();
@@ -184,6 +196,7 @@ mod tests {
             .with_annotations(ToolAnnotations::from_raw(None, Some(read_only), destructive, Some(idempotent), None));
         if tool.entry.file.pack == "once" {
             let policy = json!({"hostler/policy": {"tags": ["web"], "risk_level": "high"}});
+            shown.icons = Some(vec![Icon::new("https://a.b/c.png")]);
             shown.meta = serde_json::from_value(policy).unwrap();
         }
         shown.output_schema = tool.promised_schema().map(|schema| Arc::new(schema.clone()));

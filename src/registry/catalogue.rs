@@ -1,6 +1,7 @@
 //! One snapshot of all tools: the tool files with their settings and their tools, by both names.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, Validator};
@@ -11,6 +12,8 @@ use super::last_good::StandIns;
 use super::live::Stamps;
 use super::lookup::NotFound;
 use crate::config::builtin::ALIASES;
+use crate::config::icon::resolved;
+use crate::config::origin::Setting;
 use crate::config::tool::LargeResult;
 use crate::config::{Config, FunctionSettings};
 use crate::discovery::{
@@ -60,6 +63,8 @@ pub struct Tool {
     input: Compiled,
     output: Compiled,
     template: OnceLock<Option<UriTemplate>>,
+    /// How clients show it.
+    pub icon: Option<Arc<str>>,
 }
 
 impl Tool {
@@ -197,6 +202,7 @@ impl Catalogue {
 
     fn add(&mut self, entry: Arc<FileEntry>, config: &Config) {
         let pack = &entry.file.pack;
+        let mut icons = Icons::default();
         for (place, function) in entry.file.functions.iter().enumerate() {
             let (name, mcp_name) = entry.file.names_of(&function.name);
             let list = match function.role {
@@ -204,10 +210,12 @@ impl Catalogue {
                 Role::Resource { .. } => &mut self.resources,
                 Role::Prompt(_) => &mut self.prompts,
             };
+            let settings = config.function(pack, &function.name, &entry.settings, function.declared.as_deref());
             list.push(Arc::new(Tool {
                 name,
                 mcp_name,
-                settings: config.function(pack, &function.name, &entry.settings, function.declared.as_deref()),
+                icon: settings.icon.as_ref().and_then(|icon| icons.of(icon, &entry.file.path)),
+                settings,
                 entry: Arc::clone(&entry),
                 place,
                 input: Compiled::default(),
@@ -257,6 +265,22 @@ impl Catalogue {
             return Ok(&self.tools[*place]);
         }
         Err(self.not_found(name))
+    }
+}
+
+/// The icons of one file's functions, each read once. `check` says what is wrong with one.
+#[derive(Default)]
+struct Icons(Vec<(Setting<String>, Option<Arc<str>>)>);
+
+impl Icons {
+    fn of(&mut self, icon: &Setting<String>, tool: &Path) -> Option<Arc<str>> {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == icon) {
+            return known.clone();
+        }
+        let read = resolved(icon, tool).map(Arc::from);
+        let read = read.inspect_err(|reason| tracing::debug!(tool = %tool.display(), %reason, "no icon")).ok();
+        self.0.push((icon.clone(), read.clone()));
+        read
     }
 }
 

@@ -90,6 +90,7 @@ struct Listed<'a> {
     output_schema: Option<&'a str>,
     effects: Effects,
     policy: Map<String, Value>,
+    icon: Option<&'a str>,
     role: &'a Role,
 }
 
@@ -101,6 +102,7 @@ fn listed(tool: &Tool) -> Listed<'_> {
         output_schema: tool.advertised().map(JsonSchema::text),
         effects: tool.settings.effects.value,
         policy: tool.settings.policy.as_json(),
+        icon: tool.icon.as_deref(),
         role: &tool.function().role,
     }
 }

@@ -2,6 +2,7 @@
 
 import json
 import unittest
+from base64 import b64encode
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
@@ -21,6 +22,29 @@ requires_approval = true
 version = "2.1"
 risk_level = "high"
 '''
+PNG = b"\x89PNG\r\n\x1a\n"
+ICONS = '''# /// script
+# dependencies = []
+# [tool.hostler]
+# icon = "icons/of_file.png"
+# ///
+import hostler
+
+def own(): ...
+def other(): ...
+
+@hostler.resource("notes://{id}", icon="https://a.example/note.png")
+def note(id: str) -> str: ...
+@hostler.resource("notes://all")
+def notes() -> str: ...
+@hostler.prompt(icon="icons/absent.png")
+def review() -> str: ...
+@hostler.prompt
+def plan() -> str: ...
+'''
+PROGRAM = """#!/bin/sh
+echo '{"icon": "icons/of_file.png", "input_schema": {"type": "object"}}'
+"""
 BODY = '''
 def rows() -> list[int]:
     return [1, 2]
@@ -58,6 +82,30 @@ class Presented(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(tools["plain_rows"].meta, {"hostler/policy": policy})
             self.assertEqual(tools["plain_told"].meta, {"hostler/policy": {"tags": ["web", "data"], "requires_approval": True}})
             self.assertIsNone(tools["bare_rows"].meta)
+
+    async def test_icons_of_tools_resources_and_prompts(self):
+        tools = self.folder / "iconic"
+        (tools / "icons").mkdir(parents=True)
+        (tools / "icons" / "of_file.png").write_bytes(PNG)
+        write_tool(tools, "a", ICONS, "")
+        (tools / "program").write_text(PROGRAM)
+        (tools / "program").chmod(0o755)
+        (self.folder / "own.svg").write_text("<svg/>")
+        config = config_file(self.folder, '[tool."a.own"]\nicon = "own.svg"\n')
+        image = f"data:image/png;base64,{b64encode(PNG).decode()}"
+        vector = f"data:image/svg+xml;base64,{b64encode(b'<svg/>').decode()}"
+        async with connected(tools, config=config) as hostler:
+            def icons(items, name="name"):
+                return {getattr(item, name): item.icons and [icon.src for icon in item.icons] for item in items}
+
+            await hostler.call("program")  # it is in the list once it has answered
+            self.assertEqual(icons((await hostler.tools()).values()), {"a_own": [vector], "a_other": [image], "program": [image]})
+            self.assertEqual(icons((await hostler.client.list_resource_templates()).resource_templates), {"note": ["https://a.example/note.png"]})
+            self.assertEqual(icons((await hostler.client.list_resources()).resources), {"notes": [image]})
+            self.assertEqual(icons((await hostler.client.list_prompts()).prompts), {"a_plan": [image], "a_review": None})
+        found = json.loads(run("check", "--json", "--tools", tools).stdout)
+        self.assertIn("icons/absent.png", json.dumps(found))
+        self.assertNotIn("icons/of_file.png", json.dumps(found))
 
     async def test_fastmcp_unwraps_what_is_wrapped_and_nothing_else(self):
         words = ["serve", "--tools", str(self.folder / "tools")]

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::config::declared_policy::{DeclaredPolicy, Mode, Risk};
+use crate::config::icon::checked as checked_icon;
 use crate::config::origin::{Diagnosis, Setting};
 use crate::config::tool::{Protocol, ToolLayer};
 use crate::config::value::{Word, parse_duration};
@@ -161,7 +162,8 @@ fn declared_policy(tool: &Schema) -> (Option<Box<ToolLayer>>, Vec<Diagnosis>) {
         rate_limit_per_hour: reader.read("rate_limit_per_hour", None),
     };
     let (timeout, effects) = (reader.timeout(), reader.read("effects", None));
-    let declared = ToolLayer { timeout, effects, policy, ..ToolLayer::default() };
+    let icon = reader.icon();
+    let declared = ToolLayer { timeout, effects, policy, icon, ..ToolLayer::default() };
     ((declared != ToolLayer::default()).then(|| Box::new(declared)), reader.remarks)
 }
 
@@ -187,6 +189,17 @@ impl<'a> PolicyReader<'a> {
             strictest.ok_or(error)
         });
         used.ok().map(Setting::declared)
+    }
+
+    fn icon(&mut self) -> Option<Setting<String>> {
+        let icon = self.read::<String>("icon", None)?;
+        match checked_icon(icon.value) {
+            Ok(icon) => Some(Setting::declared(icon)),
+            Err(reason) => {
+                self.remarks.push(Diagnosis::new(format!("`icon` is ignored: {}", reason.what), reason.fix));
+                None
+            }
+        }
     }
 
     /// As words, or in seconds.

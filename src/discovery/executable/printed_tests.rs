@@ -57,13 +57,14 @@ fn declarations_are_kept() {
     let printed = json!({
         "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium", "timeout_seconds": 5,
         "allowed_modes": ["NORMAL", "alert"], "requires_approval": true, "rate_limit_per_hour": 60, "effects": "pure",
-        "requires_sandbox": null,
+        "requires_sandbox": null, "icon": "icon.svg",
     });
     let printed = read(printed.to_string().as_bytes(), "tool").unwrap();
     assert_eq!(printed.remarks, []);
     let declared = printed.functions[0].declared.as_deref().unwrap();
     assert_eq!(declared.timeout, Some(Setting::declared(Duration::from_secs(5))));
     assert_eq!(declared.effects, Some(Setting::declared(Effects::Pure)));
+    assert_eq!(declared.icon, Some(Setting::declared("icon.svg".to_owned())));
     let policy = json!({
         "version": "1.2.0", "tags": ["web"], "category": "network", "risk_level": "medium",
         "allowed_modes": ["normal", "alert"], "requires_approval": true, "rate_limit_per_hour": 60,
@@ -106,6 +107,7 @@ fn unknown_declarations_are_reported_and_taken_strictly() {
         ("allowed_modes", json!(["plan", "ALERT"]), json!([]), "taken as []"),
         ("allowed_modes", json!("normal"), json!([]), "taken as []"),
         ("rate_limit_per_hour", json!("often"), json!(null), "is ignored"),
+        ("icon", json!("/etc/icon.png"), json!(null), "`icon` is ignored"),
         ("timeout", json!("soon"), json!(null), "a number of seconds"),
         ("timeout_seconds", json!(0), json!(null), "a number of seconds"),
         ("tags", json!("web"), json!(null), "expected a sequence"),

@@ -4,7 +4,9 @@ use ruff_python_ast::{Arguments, Decorator, Expr, StmtFunctionDef};
 use serde_json::Value;
 
 use super::module::Module;
-use crate::config::origin::Diagnosis;
+use crate::config::icon::checked;
+use crate::config::origin::{Diagnosis, Setting};
+use crate::config::tool::ToolLayer;
 use crate::discovery::{Function, Presented, Role, UriTemplate};
 
 /// The rule of `check` about them.
@@ -41,10 +43,12 @@ pub(super) fn assign(module: &mut Module<'_>, node: &StmtFunctionDef, function: 
         Kind::Resource => resource(arguments, function),
         Kind::Prompt => prompt(arguments).map(Role::Prompt),
     };
-    let description = || arguments.map_or(Ok(None), |arguments| keyword(arguments, "description"));
-    match role.and_then(|role| Ok((role, description()?))) {
-        Ok((role, description)) => {
+    let said = |name| arguments.map_or(Ok(None), |arguments| keyword(arguments, name));
+    match role.and_then(|role| Ok((role, said("description")?, said("icon")?.map(checked).transpose()?))) {
+        Ok((role, description, icon)) => {
             function.role = role;
+            function.declared =
+                icon.map(|icon| Box::new(ToolLayer { icon: Some(Setting::declared(icon)), ..ToolLayer::default() }));
             // Clients get contents and messages, which have no schema.
             function.output_schema = None;
             if let Some(text) = description {

@@ -66,6 +66,7 @@ fn a_wrong_decorator_is_a_warning_and_never_a_tool() {
         ("@hostler.resource('notes://{id}', mime_type=TYPE)", "its mime_type is computed"),
         ("@hostler.prompt(title=f'a {1}')", "its title is computed"),
         ("@hostler.prompt(description='a' + 'b')", "its description is computed"),
+        ("@hostler.prompt(icon='../a.png')", "the address or the path of an image"),
     ] {
         let file: ToolFile =
             file_at("a.py", &format!("import hostler\n{decorator}\ndef f(id, x=1): ...\ndef g(): ...\n"));

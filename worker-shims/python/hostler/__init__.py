@@ -77,7 +77,7 @@ class NotSupported(ToolError):
         return (self.data or {}).get("capability")
 
 
-def resource(uri, *, name=None, title=None, description=None, mime_type=None):
+def resource(uri, *, name=None, title=None, description=None, icon=None, mime_type=None):
     """Make a function a resource: `@hostler.resource("notes://{id}")`. Its parameters are the variables of the URI; it returns
     text, bytes, a File, or anything JSON. hostler reads the decorator without running it, so its arguments are literals."""
     if not isinstance(uri, str):
@@ -85,7 +85,7 @@ def resource(uri, *, name=None, title=None, description=None, mime_type=None):
     return lambda function: _marked(function, ("resource", mime_type))
 
 
-def prompt(name=None, *, title=None, description=None):
+def prompt(name=None, *, title=None, description=None, icon=None):
     """Make a function a prompt: `@hostler.prompt`. Its parameters are the prompt's arguments; it returns text, an image, or a list
     of them and of messages such as {"role": "assistant", "content": "Hello"}."""
     if callable(name):
