@@ -10,7 +10,7 @@ use super::event::{CallId, Event, WorkerId};
 use super::open_call;
 use crate::outcome::{Code, Redactor};
 use crate::protocol::{HostMethod, WireError, wire_code};
-use crate::worker::{Ask, LinkWriter, Waits};
+use crate::worker::{Ask, LinkWriter, MOST_REQUESTS, Waits};
 
 /// An answer of the client on its way to the call that asked.
 pub(super) struct HeldAnswer {
@@ -60,6 +60,9 @@ impl Actor {
         let ask = Ask { method, params, left, arguments, waits: Some(waits), secrets };
         // Drop the tasks of requests that have ended.
         while open.questions.try_join_next().is_some() {}
+        if open.questions.len() >= MOST_REQUESTS {
+            return writer.refuse_more();
+        }
         open.questions.spawn(async move {
             let held = HeldAnswer { answer: host.answer(ask).await, writer, id };
             if waits_for_client {

@@ -70,6 +70,7 @@ async fn live(
             excess: None,
             peak_memory: None,
             hung_up: false,
+            reads_no_answers: false,
         }));
     };
     loop {

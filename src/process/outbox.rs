@@ -88,6 +88,12 @@ impl Outbox {
         self.0.0.state.lock().queued
     }
 
+    /// The position up to which the stream has accepted what was queued.
+    pub fn written(&self) -> u64 {
+        let state = self.0.0.state.lock();
+        state.queued - state.waiting() as u64
+    }
+
     /// Writes whole messages immediately if the backlog is empty; what the stream does not accept is queued. For an answer
     /// that is probably the last for now: saves a hand-over to another task.
     pub fn send_now(&self, messages: &[u8]) {

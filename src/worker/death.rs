@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::stack::Stack;
 use super::task::{Excess, installed};
+use super::writer::{MOST_REQUESTS, MOST_UNREAD};
 use crate::outcome::{Code, Details, Fault, Missing};
 use crate::process::Exit;
 
@@ -25,6 +26,8 @@ pub struct Death {
     pub peak_memory: Option<usize>,
     /// Whether hostler killed it because it closed its standard output without exiting.
     pub hung_up: bool,
+    /// Whether hostler killed it because it sent requests and did not read the answers.
+    pub reads_no_answers: bool,
 }
 
 /// Signals usually sent by another process; death by any other signal is the tool's own.
@@ -62,6 +65,14 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
+        _ if death.reads_no_answers => Fault::new(
+            Code::ResourceExhausted,
+            format!(
+                "{tool} was stopped: it sent requests to hostler and did not read the answers, of which at most \
+                 {MOST_REQUESTS} or {} MB may wait; {next}",
+                MOST_UNREAD >> 20
+            ),
+        ),
         _ if death.hung_up => Fault::new(
             Code::ToolCrashed,
             format!("{tool} closed its connection to hostler during the call and was stopped; {next}"),
@@ -162,6 +173,7 @@ mod tests {
                 excess: None,
                 peak_memory: Some(peak),
                 hung_up: false,
+                reads_no_answers: false,
             };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };

@@ -216,6 +216,8 @@ impl Handshake {
             held,
             deaf: writer.broken(),
             hung_up: false,
+            overwhelmed: writer.overwhelmed(),
+            reads_no_answers: false,
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());

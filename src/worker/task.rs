@@ -83,6 +83,10 @@ pub(super) struct WorkerTask {
     pub held: [Option<PipeEnd>; 2],
     /// Notified when it closed its standard input and there is something to read.
     pub deaf: Arc<Notify>,
+    /// Notified when it has sent too many requests without reading the answers.
+    pub overwhelmed: Arc<Notify>,
+    /// It was stopped for that.
+    pub reads_no_answers: bool,
     /// It closed its standard input or output without exiting.
     pub hung_up: bool,
 }
@@ -113,7 +117,7 @@ impl WorkerTask {
         self.stderr.abort();
         let stderr = self.tail.lock().text();
         let stack = self.stack.lock().clone();
-        let hung_up = self.hung_up;
+        let (hung_up, reads_no_answers) = (self.hung_up, self.reads_no_answers);
         let peak_memory = self.child.peak_memory();
         self.events.send(WorkerEvent::Died(Death {
             exit: self.real_exit(exit, &stack),
@@ -123,6 +127,7 @@ impl WorkerTask {
             excess,
             peak_memory,
             hung_up,
+            reads_no_answers,
         }));
     }
 
@@ -143,7 +148,7 @@ impl WorkerTask {
     }
 
     async fn until_death(&mut self) -> Exit {
-        let deaf = Arc::clone(&self.deaf);
+        let (deaf, overwhelmed) = (Arc::clone(&self.deaf), Arc::clone(&self.overwhelmed));
         let closed = closed(self.held, self.interpreter.pid());
         tokio::pin!(closed);
         loop {
@@ -153,6 +158,10 @@ impl WorkerTask {
                 exit = self.child.exited() => return exit,
                 _ = &mut self.reader => return self.silent().await,
                 () = deaf.notified() => return self.silent().await,
+                () = overwhelmed.notified() => {
+                    self.reads_no_answers = true;
+                    return self.stop(Grace::NONE).await;
+                }
                 order = self.orders.recv() => match order {
                     Some(Control::TakeStack { .. }) if !self.signals.stack => {}
                     Some(Control::TakeStack { call: None }) => self.interpreter.signal(Signal::USR2),

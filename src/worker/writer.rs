@@ -3,8 +3,10 @@
 //! Writer and reader are independent tasks: pipes hold 64 KiB, so a host that writes without reading would deadlock with
 //! a worker that does the same.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
@@ -17,17 +19,56 @@ use crate::protocol::{CallFrame, WireError};
 pub struct LinkWriter {
     frames: Outbox,
     codec: Codec,
+    /// Locked only briefly, by replies alone.
+    unread: Arc<Mutex<Unread>>,
+    overwhelmed: Arc<Notify>,
+}
+
+/// Replies that the worker has not read: the position of the end of each, and its length.
+#[derive(Debug, Default)]
+struct Unread {
+    replies: VecDeque<(u64, usize)>,
+    bytes: usize,
+}
+
+/// The most requests of a worker that may be unanswered, or answered and unread.
+pub const MOST_REQUESTS: usize = 4096;
+/// The most bytes of unread replies. Several threads may wait for large results at once.
+pub(super) const MOST_UNREAD: usize = 256 << 20;
+
+impl Unread {
+    fn is_full(&mut self, written: u64) -> bool {
+        while let Some((_, length)) = self.replies.pop_front_if(|(end, _)| *end <= written) {
+            self.bytes -= length;
+        }
+        self.replies.len() >= MOST_REQUESTS || self.bytes >= MOST_UNREAD
+    }
+
+    fn add(&mut self, end: u64, length: usize) {
+        self.replies.push_back((end, length));
+        self.bytes += length;
+    }
 }
 
 impl LinkWriter {
     /// Writes to a worker's standard input.
     pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
-        Self { frames: Outbox::new(pipe), codec }
+        Self { frames: Outbox::new(pipe), codec, unread: Arc::default(), overwhelmed: Arc::default() }
     }
 
     /// Is notified when the worker no longer reads its input, though there is something to read.
     pub(super) fn broken(&self) -> Arc<Notify> {
         self.frames.broken()
+    }
+
+    /// Is notified when the worker has sent too many requests without reading the answers.
+    pub(super) fn overwhelmed(&self) -> Arc<Notify> {
+        Arc::clone(&self.overwhelmed)
+    }
+
+    /// The worker has sent too many requests: it ends.
+    pub fn refuse_more(&self) {
+        self.overwhelmed.notify_one();
     }
 
     /// Queues bytes. If the worker has exited they are dropped; its death is reported elsewhere.
@@ -84,9 +125,15 @@ impl LinkWriter {
         self.send_if(self.codec.shutdown());
     }
 
-    /// Answers the worker's request.
+    /// Answers the worker's request. A worker that leaves too many answers unread ends, as nothing else bounds them.
     pub fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) {
-        self.send_if(self.codec.reply(id, answer));
+        let Some(frame) = self.codec.reply(id, answer) else { return };
+        let mut unread = self.unread.lock();
+        if unread.is_full(self.frames.written()) {
+            return self.refuse_more();
+        }
+        self.frames.send(&frame);
+        unread.add(self.frames.queued(), frame.len());
     }
 
     /// A writer whose frames go to a channel instead of a pipe, for tests of what stands above.
@@ -103,5 +150,57 @@ impl LinkWriter {
             }
         });
         (Self::new(Box::new(pipe), Codec::V1), written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// A writer to a worker with a small pipe, and the pipe's other end.
+    fn writer() -> (LinkWriter, tokio::io::DuplexStream) {
+        let (pipe, worker) = tokio::io::duplex(1 << 16);
+        (LinkWriter::new(Box::new(pipe), Codec::V1), worker)
+    }
+
+    async fn is_overwhelmed(writer: &LinkWriter) -> bool {
+        tokio::time::timeout(Duration::ZERO, writer.overwhelmed().notified()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_reads_no_answers_is_sent_no_more() {
+        let large = RawValue::from_string(format!("\"{}\"", "x".repeat(1 << 20))).unwrap();
+        for (answer, least, most) in [(RawValue::NULL, MOST_REQUESTS, 2 * MOST_REQUESTS), (&*large, 200, 300)] {
+            let (writer, _worker) = writer();
+            let mut sent = 0;
+            while !is_overwhelmed(&writer).await {
+                writer.reply(RawValue::TRUE, Ok(answer));
+                sent += 1;
+                assert!(sent < most, "{sent} answers");
+            }
+            assert!(sent > least, "{sent} answers");
+            let unread = writer.frames.waiting();
+            writer.reply(RawValue::TRUE, Ok(answer));
+            assert_eq!(writer.frames.waiting(), unread);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_reads_its_answers_is_sent_any_number() {
+        let (writer, mut worker) = writer();
+        for _ in 0..3 {
+            (1..MOST_REQUESTS).for_each(|_| writer.reply(RawValue::TRUE, Ok(RawValue::NULL)));
+            let position = writer.frames.queued();
+            let read = async { while worker.read(&mut [0; 4096]).await.is_ok() {} };
+            tokio::select! {
+                () = read => {}
+                () = writer.frames.caught_up_to(position) => {}
+            }
+        }
+        assert!(!is_overwhelmed(&writer).await);
     }
 }

@@ -7,9 +7,9 @@ import subprocess
 import time
 import unittest
 
-from harness import HEADER, HOSTLER, config_file, connected, environment, run, scratch, write_tool
+from harness import HEADER, HOSTLER, META, config_file, connected, environment, run, scratch, write_tool
 from test_executables import program
-from wire import OPENING, Wire, call
+from wire import HELLO, OPENING, Wire, call, line, request
 
 KEY = "s3cret/\"w'th\" <marks> & more"
 HOLDER = 'import hostler\ndef give() -> str:\n    return hostler.secret("KEY")\n'
@@ -259,6 +259,47 @@ for line in sys.stdin:
         time.sleep(0.3)
         sys.exit()
 """
+
+
+# A worker on protocol v1 that sends requests and reads no answer.
+ASKER = r"""
+import json, os, sys
+def write(data):
+    while data:
+        data = data[os.write(1, data):]
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "hello":
+        write(b'{"jsonrpc":"2.0","id":0,"result":{"protocol":1,"pid":%d}}\n' % os.getpid())
+    elif asked["method"] == "call":
+        params = {"id": asked["id"], **asked["params"]["kwargs"]["params"]}
+        request = {"jsonrpc": "2.0", "id": "q", "method": asked["params"]["kwargs"]["method"], "params": params}
+        data = json.dumps(request).encode() + b"\n"
+        while True:
+            write(data)
+"""
+
+
+class Requests(unittest.TestCase):
+    def test_a_worker_that_reads_no_answers_ends(self):
+        folder = scratch(self)
+        tools = folder / "tools"
+        program(tools, "asker", ASKER, {"name": "asker", "protocol": "v1", "input_schema": {"type": "object"}})
+        write_tool(tools, "own", "import time\ndef wait(): time.sleep(600)\ndef seven(): return 7\n")
+        config = config_file(folder, "[tool.asker]\nhost_access = true\n[limits]\nmax_queue = 100000\n[tool]\nmax_queue = 100000\n")
+        with Wire(tools, arguments=("--config", str(config))) as wire:
+            hello = {**HELLO, "capabilities": {"sampling": {}}}  # its questions are never answered
+            wire.send(request(0, "initialize", **hello) + line(method="notifications/initialized"))
+            wire.answer(0)
+            rows = (("host.nothing", {}), ("host.tools", {}), ("host.call", {"tool": "own.wait", "arguments": {}}), ("host.llm", {"prompt": "?"}))
+            for number, (method, params) in enumerate(rows, 1):
+                with self.subTest(method):
+                    wire.send(call(number, "asker", method=method, params=params))
+                    fault = wire.answer(number)["result"]["_meta"][META]["error"]
+                    self.assertEqual(fault["code"], "RESOURCE_EXHAUSTED", fault)
+                    self.assertIn("did not read the answers", fault["message"])
+            wire.send(call(9, "own_seven"))
+            self.assertEqual(wire.answer(9)["result"]["structuredContent"]["result"], 7)
 
 
 class Leaving(unittest.TestCase):
