@@ -117,7 +117,12 @@ impl CallService {
     }
 
     /// Accepts a call. Its outcome is recorded once, even if no listener is left.
-    pub fn start(self: &Arc<Self>, mut request: CallRequest) -> CallHandle {
+    pub fn start(self: &Arc<Self>, request: CallRequest) -> CallHandle {
+        self.start_with(request, |handle| handle)
+    }
+
+    /// The same, for a caller that must know the call before it runs, and may ask something.
+    pub fn start_with<T>(self: &Arc<Self>, mut request: CallRequest, register: impl FnOnce(CallHandle) -> T) -> T {
         let mut refusal = None;
         if let Some(key) = &request.key {
             // Both names of a tool are the same request.
@@ -125,7 +130,7 @@ impl CallService {
                 request.tool.clone_from(&tool.name);
             }
             match self.join(key, &request) {
-                Some(Ok(handle)) => return handle,
+                Some(Ok(handle)) => return register(handle),
                 Some(Err(fault)) => refusal = Some(fault),
                 None => {}
             }
@@ -138,9 +143,10 @@ impl CallService {
         }
         let mut finish =
             Finish { service: Arc::clone(self), running, refusal, tool: request.tool.clone(), began: Instant::now() };
+        let registered = register(handle);
         // Boxed: the future of a call is large, and spawning copies a task several times.
         spawn(async move { Box::pin(finish.run(request)).await });
-        handle
+        registered
     }
 
     /// Runs a call to its end. Dropping the future cancels the call.

@@ -35,11 +35,16 @@ impl Session {
     }
 
     /// Accepts a call in this session.
-    pub fn start(&self, mut request: CallRequest) -> CallHandle {
+    pub fn start(&self, request: CallRequest) -> CallHandle {
+        self.start_with(request, |handle| handle)
+    }
+
+    /// The same, for a caller that must know the call before it runs.
+    pub(crate) fn start_with<T>(&self, mut request: CallRequest, register: impl FnOnce(CallHandle) -> T) -> T {
         if request.caller.session != self.id {
             request.caller = Arc::new(Caller { session: self.id, ..(*request.caller).clone() });
         }
-        self.service.start(request)
+        self.service.start_with(request, register)
     }
 
     /// Runs a call to its end. Dropping the future cancels the call.

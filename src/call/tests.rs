@@ -164,3 +164,32 @@ async fn an_unknown_name_suggests_the_next_step() {
     let far = fault(folder.path(), "qqqqq", json!({})).await;
     assert_eq!(far.message, "there is no tool qqqqq; `hostler list` shows every tool");
 }
+
+/// Another thread runs the call, as in a program whose runtime has several.
+#[test]
+fn a_call_is_known_before_it_runs() {
+    struct Ends(std::sync::mpsc::Sender<()>);
+    impl crate::pool::Listener for Ends {
+        fn ended(&self, _: &Arc<crate::outcome::Outcome>) {
+            let _ = self.0.send(());
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (inside, folder) = (runtime.handle().clone(), tempfile::tempdir().unwrap());
+    let running = std::thread::spawn(move || runtime.block_on(stopped));
+    let _entered = inside.enter();
+    let (service, (sender, ended)) = (service(folder.path(), ""), std::sync::mpsc::channel());
+    let request =
+        CallRequest { listener: Arc::new(Ends(sender)), ..CallRequest::new("no.such", serde_json::Map::new()) };
+    let handle = service.start_with(request, |handle| {
+        // A call of an unknown tool ends at once.
+        let early = ended.recv_timeout(std::time::Duration::from_millis(100));
+        assert!(early.is_err(), "it ran before it was registered");
+        handle
+    });
+    assert_eq!(inside.block_on(handle.outcome()).ended.as_ref().unwrap_err().code, Code::ToolNotFound);
+    assert!(ended.recv().is_ok());
+    drop(stop);
+    assert!(running.join().unwrap().is_err());
+}

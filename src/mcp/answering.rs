@@ -8,7 +8,7 @@ use super::call::{self, CallParams, CallReply, Shape, Terms};
 use super::large::{self, TooLong};
 use super::lifecycle::Rules;
 use super::message;
-use super::notifier::Notifier;
+use super::notifier::{Gate, Notifier};
 use super::open_requests::Running;
 use super::result::{self, Form};
 use super::rounds::{self, Continuation};
@@ -28,7 +28,9 @@ impl McpSession {
         let responses = responses.filter(|_| rules == Rules::Modern);
         responses.as_ref().map_or(Ok(()), rounds::check)?;
         let number = self.open_requests().lock().accept(id)?;
-        let notifier = Notifier::new(self.outbox().clone(), progress, level, &name);
+        let (outbox, open) = (self.outbox(), self.open_requests());
+        let gate = || Gate { outbox: outbox.clone(), open: Arc::clone(open), id: id.clone(), number };
+        let notifier = Notifier::new(gate, progress, level, &name);
         let role = shape.role();
         let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
         if let Some(state) = state.filter(|_| rules == Rules::Modern) {
@@ -57,11 +59,12 @@ impl McpSession {
             chain: Vec::new(),
             outer: None,
         };
-        let handle = self.call_session().start(request);
-        if rules == Rules::Modern {
-            self.begun(&handle, responses);
-        }
-        self.open_requests().lock().set(id, number, Running::Call(handle));
+        self.call_session().start_with(request, |handle| {
+            if rules == Rules::Modern {
+                self.begun(&handle, responses);
+            }
+            self.open_requests().lock().set(id, number, Running::Call(handle));
+        });
         Ok(())
     }
 
@@ -114,11 +117,6 @@ impl McpSession {
             return None;
         }
         Some(large::line(id, outcome, &form, &too_long, self.results()))
-    }
-
-    /// Whether a request has neither been answered nor cancelled.
-    pub fn is_wanted(&self, id: &RequestId, number: u64) -> bool {
-        self.open_requests().lock().has(id, number)
     }
 
     pub fn subscribe(self: &Arc<Self>, id: &RequestId, requested: SubscriptionFilter) -> Result<(), Refused> {

@@ -128,16 +128,9 @@ pub(super) struct CallReply {
     pub notifier: Option<Notifier>,
 }
 
-impl CallReply {
-    /// A joined call goes on for its other listeners when one has cancelled its request.
-    fn notifier(&self) -> Option<&Notifier> {
-        self.notifier.as_ref().filter(|_| self.session.is_wanted(&self.id, self.number))
-    }
-}
-
 impl Listener for CallReply {
     fn note(&self, text: &str) {
-        if let Some(notifier) = self.notifier() {
+        if let Some(notifier) = &self.notifier {
             notifier.note(text);
         }
     }
@@ -156,19 +149,19 @@ impl Listener for CallReply {
     }
 
     fn progress(&self, note: &ProgressNote) {
-        if let Some(notifier) = self.notifier() {
+        if let Some(notifier) = &self.notifier {
             notifier.progress(note);
         }
     }
 
     fn log(&self, line: &LogLine) {
-        if let Some(notifier) = self.notifier() {
+        if let Some(notifier) = &self.notifier {
             notifier.log(line);
         }
     }
 
     fn ended(&self, outcome: &Arc<Outcome>) {
-        if let Some(notifier) = self.notifier() {
+        if let Some(notifier) = &self.notifier {
             notifier.flush();
         }
         self.session.answer(&self.id, self.number, outcome, self.rules, &self.shape);

@@ -6,10 +6,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::{Value, json};
 
 use super::message;
+use super::open_requests::OpenRequests;
 use crate::process::Outbox;
 use crate::protocol::ProgressNote;
 use crate::telemetry::spawn;
@@ -26,8 +27,26 @@ const MAX_LATE_LOGS: usize = 64 << 10;
 /// Writes the notifications of one call.
 pub(super) struct Notifier(Arc<Shared>);
 
+/// Lets notifications through while their request has no answer.
+pub(super) struct Gate {
+    pub outbox: Outbox,
+    pub open: Arc<Mutex<OpenRequests>>,
+    pub id: RequestId,
+    pub number: u64,
+}
+
+impl Gate {
+    /// Nothing is answered meanwhile, so the answer follows.
+    fn send(&self, lines: &[u8]) {
+        let open = self.open.lock();
+        if open.has(&self.id, self.number) {
+            self.outbox.send(lines);
+        }
+    }
+}
+
 struct Shared {
-    outbox: Outbox,
+    gate: Gate,
     token: Option<ProgressToken>,
     level: Option<LoggingLevel>,
     tool: String,
@@ -89,10 +108,15 @@ struct Progress {
 
 impl Notifier {
     /// `None` if the client asked for neither progress nor logs.
-    pub fn new(outbox: Outbox, token: Option<ProgressToken>, level: Option<LoggingLevel>, tool: &str) -> Option<Self> {
+    pub fn new(
+        gate: impl FnOnce() -> Gate,
+        token: Option<ProgressToken>,
+        level: Option<LoggingLevel>,
+        tool: &str,
+    ) -> Option<Self> {
         (token.is_some() || level.is_some()).then(|| {
             let (progress, late) = (Mutex::default(), Mutex::default());
-            Self(Arc::new(Shared { outbox, token, level, tool: tool.to_owned(), progress, late }))
+            Self(Arc::new(Shared { gate: gate(), token, level, tool: tool.to_owned(), progress, late }))
         })
     }
 
@@ -135,11 +159,11 @@ impl Notifier {
         self.0.send(Kind::Log, message::notification("notifications/message", &params));
     }
 
-    /// Sends what waits. For the end of a call: nothing may follow its answer.
+    /// Sends what waits. For the end of a call: nothing follows its answer.
     pub fn flush(&self) {
         let mut late = self.0.late.lock();
         if !late.is_empty() {
-            self.0.outbox.send(&late.take());
+            self.0.gate.send(&late.take());
         }
     }
 }
@@ -167,12 +191,12 @@ impl Shared {
 
     fn send(self: &Arc<Self>, kind: Kind, line: Vec<u8>) {
         let mut late = self.late.lock();
-        if late.is_empty() && self.outbox.waiting() <= MAX_UNREAD_NOTES {
-            return self.outbox.send(&line);
+        if late.is_empty() && self.gate.outbox.waiting() <= MAX_UNREAD_NOTES {
+            return self.gate.send(&line);
         }
         late.keep(kind, line);
         if !std::mem::replace(&mut late.has_task, true) {
-            spawn(send_late(Arc::downgrade(self), self.outbox.clone()));
+            spawn(send_late(Arc::downgrade(self), self.gate.outbox.clone()));
         }
     }
 }
@@ -192,7 +216,7 @@ async fn send_late(call: Weak<Shared>, outbox: Outbox) {
     let Some(call) = call.upgrade() else { return };
     let mut late = call.late.lock();
     late.has_task = false;
-    outbox.send(&late.take());
+    call.gate.send(&late.take());
 }
 
 /// Repeats the last note until the tool runs or the call has ended.
@@ -239,9 +263,15 @@ mod tests {
 
     use super::*;
 
+    fn gate(outbox: Outbox) -> Gate {
+        let (mut open, id) = (OpenRequests::default(), RequestId::Number(1));
+        let number = open.accept(&id).unwrap();
+        Gate { outbox, open: Arc::new(Mutex::new(open)), id, number }
+    }
+
     fn notifier(outbox: Outbox) -> Notifier {
         let token = Some(ProgressToken(NumberOrString::Number(1)));
-        Notifier::new(outbox, token, Some(LoggingLevel::Debug), "a.b").unwrap()
+        Notifier::new(|| gate(outbox), token, Some(LoggingLevel::Debug), "a.b").unwrap()
     }
 
     fn progress(notifier: &Notifier, number: u32) {
@@ -316,7 +346,7 @@ mod tests {
     async fn a_long_start_is_heard_of_every_ten_seconds_until_the_tool_runs() {
         let (ours, client) = tokio::io::duplex(1 << 16);
         let outbox = Outbox::new(Box::new(ours));
-        let notifier = Notifier::new(outbox, Some(ProgressToken(NumberOrString::Number(1))), None, "a.b").unwrap();
+        let notifier = notifier(outbox);
         let mut lines = BufReader::new(client).lines();
         notifier.note("building");
         let mut last = 0.0;
@@ -331,5 +361,30 @@ mod tests {
         assert!(lines.next_line().await.unwrap().unwrap().contains("is ready"));
         let silence = tokio::time::timeout(Duration::from_hours(1), lines.next_line()).await;
         assert!(silence.is_err(), "{silence:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_follows_the_answer() {
+        for is_read in [true, false] {
+            let (outbox, client) = unread();
+            let notifier = notifier(outbox.clone());
+            let mut lines = BufReader::new(client).lines();
+            if is_read {
+                lines.next_line().await.unwrap();
+                outbox.caught_up().await;
+            }
+            // A heartbeat begins, and where the client does not read, notifications wait.
+            notifier.note("the user is asked");
+            let Gate { open, id, number, .. } = &notifier.0.gate;
+            assert!(open.lock().remove(id, *number));
+            outbox.send(b"\"the answer\"\n");
+            progress(&notifier, 7);
+            notifier.log(&LogLine { level: "info".to_owned(), message: String::new(), fields: serde_json::Map::new() });
+            let mut last = None;
+            while let Ok(line) = tokio::time::timeout(HEARTBEAT * 3, lines.next_line()).await {
+                last = line.unwrap();
+            }
+            assert_eq!(last.as_deref(), Some("\"the answer\""), "{is_read}");
+        }
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct McpSession {
     /// Locked only briefly.
     state: Mutex<State>,
     /// Requests without an answer. Locked only briefly.
-    running: Mutex<OpenRequests>,
+    running: Arc<Mutex<OpenRequests>>,
     /// Open subscriptions, and answers that are being made. Locked only briefly.
     tasks: Mutex<JoinSet<()>>,
     /// Marks the changes that the client's last lists contained. Locked only briefly.
@@ -115,7 +115,7 @@ impl McpSession {
             offered: Mutex::default(),
             outbox,
             state: Mutex::new(State { era: Era::Undecided, level: None, caller, last: LastTerms::default() }),
-            running: Mutex::default(),
+            running: Arc::default(),
             tasks: Mutex::default(),
             listed: announcements,
             results,
@@ -154,7 +154,7 @@ impl McpSession {
     }
 
     /// The requests without an answer.
-    pub fn open_requests(&self) -> &Mutex<OpenRequests> {
+    pub fn open_requests(&self) -> &Arc<Mutex<OpenRequests>> {
         &self.running
     }
 
