@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -90,6 +91,14 @@ pub struct Root {
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl Root {
+    /// A folder by its path.
+    pub(crate) fn of_folder(path: &str) -> Self {
+        const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+        Self { uri: format!("file://{}", utf8_percent_encode(path, PATH)), name: None }
+    }
 }
 
 /// The call that asks.

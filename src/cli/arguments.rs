@@ -1,9 +1,11 @@
 //! Arguments on the command line: `key=value`, converted by the tool's schema, and `key:=JSON`.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
 use serde_json::{Map, Value};
 
+use super::options::Call;
 use super::style::Refusal;
 use crate::call::{deep_argument, is_too_deep, keys_to_the_depth};
 
@@ -13,8 +15,24 @@ pub(super) fn no_key(word: &str) -> Refusal {
     Refusal::new(format!("`{word}` is not an argument"), fix)
 }
 
+/// The arguments of a call: `--input`, and the typed words.
+pub(super) fn gather(args: &Call, schema: Option<&Map<String, Value>>) -> Result<Map<String, Value>, Refusal> {
+    let mut gathered = match args.input.as_deref() {
+        None => Map::new(),
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| Refusal::io("cannot read standard input", error))?;
+            object(&text)?
+        }
+        Some(text) => object(text)?,
+    };
+    add(&mut gathered, &args.arguments, schema)?;
+    Ok(gathered)
+}
+
 /// Reads `--input`.
-pub(super) fn object(text: &str) -> Result<Map<String, Value>, Refusal> {
+fn object(text: &str) -> Result<Map<String, Value>, Refusal> {
     let refused = |why: String| Refusal::new(format!("--input must be a JSON object: {why}"), "");
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),

@@ -3,7 +3,6 @@
 use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::call::Feedback;
@@ -14,33 +13,44 @@ use crate::threads::blocking;
 /// The person at the terminal.
 struct Person(Arc<Feedback>);
 
+/// Whether there is a person who can be asked.
+pub(super) fn is_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// The person who can be asked, if standard input and standard error are a terminal.
 pub(super) fn person(feedback: &Arc<Feedback>) -> Option<Arc<dyn ClientFeatures>> {
-    let is_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    is_there.then(|| Arc::new(Person(Arc::clone(feedback))) as Arc<dyn ClientFeatures>)
+    is_there().then(|| Arc::new(Person(Arc::clone(feedback))) as Arc<dyn ClientFeatures>)
 }
 
 impl ClientFeatures for Person {
     fn elicit(&self, asking: Asking, question: Elicitation) -> Answer<'_, Elicited, ClientError> {
         Box::pin(async move {
-            self.0.pause();
-            let dialogue = move || {
-                style::talk(&format!("{} asks: {}\n", asking.tool, style::plain(&question.message)));
-                fill_in(&question.schema, &mut std::io::stdin().lock(), &mut |text| style::talk(text))
-            };
             let failed = |error: std::io::Error| ClientError::Failed(format!("cannot ask: {error}"));
-            Ok(blocking(dialogue).map_err(failed)?.await)
+            Ok(answer(&self.0, asking.tool, question.message, question.schema).map_err(failed)?.await)
         })
     }
 
     fn roots(&self, _: Asking) -> Answer<'_, Vec<Root>, ClientError> {
-        const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
         Box::pin(async move {
             let here = std::env::current_dir().map_err(|error| ClientError::Failed(error.to_string()))?;
-            let uri = format!("file://{}", utf8_percent_encode(&here.to_string_lossy(), PATH));
-            Ok(vec![Root { uri, name: None }])
+            Ok(vec![Root::of_folder(&here.to_string_lossy())])
         })
     }
+}
+
+/// Asks the person, on a thread of its own.
+pub(super) fn answer(
+    feedback: &Feedback,
+    tool: String,
+    message: String,
+    schema: Value,
+) -> std::io::Result<impl Future<Output = Elicited> + use<>> {
+    feedback.pause();
+    blocking(move || {
+        style::talk(&format!("{tool} asks: {}\n", style::plain(&message)));
+        fill_in(&schema, &mut std::io::stdin().lock(), &mut |text| style::talk(text))
+    })
 }
 
 /// Asks for each value of a form; a form without values asks for consent. The end of the input cancels.

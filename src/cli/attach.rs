@@ -1,15 +1,15 @@
 //! `hostler serve` at a shared hostler, and the shared hostler itself.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use super::options::{Options, Serve};
+use super::options::{Command, Options, Serve};
 use super::style::{self, Refusal};
 use crate::config::{Config, Environment};
 use crate::process::detach;
-use crate::shared::{self, Alone, Wanted};
+use crate::shared::{self, Alone, Opened, Start, Wanted};
 
 /// Serves the client by the shared hostler, if that is wanted and possible. Otherwise one line says why not.
 pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) -> Served {
@@ -19,11 +19,7 @@ pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) 
     }
     let wanted = Wanted {
         streams: [rustix::stdio::stdin(), rustix::stdio::stdout()],
-        environment,
-        directory: &directory,
-        config: options.config.as_deref(),
-        tools: &options.tools,
-        verbose: options.verbose,
+        start: start(options, environment, &directory),
         status: super::shared::as_said,
     };
     match shared::attach(&wanted) {
@@ -35,6 +31,27 @@ pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) 
     }
 }
 
+fn start<'a>(options: &'a Options, environment: &'a Environment, directory: &'a Path) -> Start<'a> {
+    let timeout = options.timeout();
+    let (config, tools) = (options.config.as_deref(), &options.tools);
+    Start { environment, directory, config, tools, verbose: options.verbose, timeout }
+}
+
+/// A session of the shared hostler, for a command that can use one that runs.
+pub(super) fn session(options: &Options, environment: &Environment) -> Option<Opened> {
+    let is_wanted = match &options.command {
+        Command::Call(args) => !args.standalone && !args.help,
+        Command::List(args) => !args.standalone && !args.refresh,
+        _ => false,
+    };
+    if !is_wanted {
+        return None;
+    }
+    let directory = std::env::current_dir().ok()?;
+    // Whatever the reason is: the command does its work itself then.
+    shared::open_session(&start(options, environment, &directory)).ok().flatten()
+}
+
 /// By what a client is served.
 pub(super) enum Served {
     /// A shared hostler, until the session was over.
@@ -44,7 +61,7 @@ pub(super) enum Served {
 }
 
 /// Whether the configuration says so. An invalid one is reported where the client is served alone.
-fn is_enabled(options: &Options, environment: &Environment, directory: &std::path::Path) -> bool {
+fn is_enabled(options: &Options, environment: &Environment, directory: &Path) -> bool {
     let wanted = options.wanted(&Arc::new(environment.clone()));
     Config::load(&wanted, directory).is_ok_and(|config| config.shared.enabled.value)
 }

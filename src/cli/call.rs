@@ -1,24 +1,25 @@
 //! `hostler call TOOL`, and what people see of a call: a spinner and the tool's own output while it runs; then its outcome, text as
 //! it is, files as bytes or described, anything else as indented JSON.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::options::Call;
 use super::style::Refusal;
 use super::{arguments, ask, show, style};
-use crate::call::CallRequest;
-use crate::outcome::{Code, Fault, File, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
+use crate::call::{CallRequest, Elicited};
+use crate::outcome::{Code, Fault, File, Metadata, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
 use crate::runtime::Workspace;
+use crate::shared::{CallParams, CommandSession, Event, Hears, Opened, Question};
 use crate::worker::LogLine;
 
 pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusal> {
@@ -29,7 +30,9 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     if args.help {
         return help(app, &args.tool);
     }
-    let arguments = gather(app, args)?;
+    let catalogue = app.calls.registry.catalogue();
+    let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
+    let arguments = arguments::gather(args, schema)?;
     let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
@@ -42,13 +45,70 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     feedback.end();
     let code = match outcome {
         Ok(outcome) => Ok(report(&outcome, OutputFormat::of(args), &feedback)),
-        Err(name) => {
-            let what = format!("CANCELLED: the call of {} was interrupted by {name}", args.tool);
-            Err(Refusal::cancelled(what))
-        }
+        Err(name) => Err(interrupted(args, &name)),
     };
     app.close_hearing(&signals).await;
     code
+}
+
+/// The same by the shared hostler.
+pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<ExitCode, Refusal> {
+    let signals = style::signals()?;
+    let feedback = Feedback::new();
+    let outcome = tokio::select! {
+        outcome = shared_call(opened, args, &feedback) => outcome,
+        name = signals.first() => Err(interrupted(args, &name)),
+    };
+    feedback.end();
+    Ok(report(&outcome?, OutputFormat::of(args), &feedback))
+}
+
+async fn shared_call(opened: Opened, args: &Call, feedback: &Feedback) -> Result<Outcome, Refusal> {
+    let lost = |error| Refusal::system("the shared hostler did not answer", error);
+    let mut session = CommandSession::of(opened).map_err(lost)?;
+    let is_typed = !args.arguments.is_empty();
+    let schema = if is_typed { session.schema(&args.tool, feedback).await.map_err(lost)? } else { None };
+    let arguments = arguments::gather(args, schema.as_ref())?;
+    let params = CallParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there() };
+    let began = Instant::now();
+    let outcome = session.call(params, feedback).await;
+    Ok(outcome.unwrap_or_else(|error| {
+        let text = format!("{error} before {} did; it is not known how far it came", args.tool);
+        Outcome {
+            call_id: String::new(),
+            tool: args.tool.clone(),
+            ended: Err(Fault::new(Code::OutcomeUnknown, text)),
+            latency: began.elapsed(),
+            metadata: Metadata::default(),
+        }
+    }))
+}
+
+fn interrupted(args: &Call, name: &str) -> Refusal {
+    Refusal::cancelled(format!("CANCELLED: the call of {} was interrupted by {name}", args.tool))
+}
+
+impl Hears for Feedback {
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| style::talk(text));
+    }
+
+    fn event(&self, event: Event) {
+        match event {
+            Event::Note { text } => self.note(&text),
+            Event::GoesOn => self.goes_on(),
+            Event::Progress(note) => self.progress(&note),
+            Event::Output { stream, text } => self.output(&stream, &text),
+        }
+    }
+
+    async fn elicit(&self, question: Question) -> Elicited {
+        let Question { tool, message, schema } = question;
+        match ask::answer(self, tool, message, schema) {
+            Ok(answer) => answer.await,
+            Err(_) => Elicited::Cancel,
+        }
+    }
 }
 
 fn help(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
@@ -60,23 +120,6 @@ fn help(app: &Workspace, name: &str) -> Result<ExitCode, Refusal> {
         style::answer(&show::help(tool, style::terminal_width()));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn gather(app: &Workspace, args: &Call) -> Result<Map<String, Value>, Refusal> {
-    let mut gathered = match args.input.as_deref() {
-        None => Map::new(),
-        Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| Refusal::io("cannot read standard input", error))?;
-            arguments::object(&text)?
-        }
-        Some(text) => arguments::object(text)?,
-    };
-    let catalogue = app.calls.registry.catalogue();
-    let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
-    arguments::add(&mut gathered, &args.arguments, schema)?;
-    Ok(gathered)
 }
 
 /// Feedback on standard error: a spinner on a terminal, lines in a pipe.

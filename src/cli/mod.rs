@@ -32,6 +32,7 @@ use crate::config::{ConfigOptions, Environment};
 use crate::mcp;
 use crate::process::{self, keep_trimmed, keeper};
 use crate::runtime::Workspace;
+use crate::shared::Opened;
 use crate::telemetry;
 use options::{Command, Options};
 use style::Refusal;
@@ -68,8 +69,10 @@ pub fn main(environment: Environment) -> ExitCode {
     {
         return refusal;
     }
+    let opened = attach::session(&options, &environment);
     // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
+        && opened.is_none()
         && let Err(error) = keeper::start(PATIENCE)
     {
         style::warn(&format!("if hostler is killed, its processes may survive: {error}"));
@@ -80,7 +83,7 @@ pub fn main(environment: Environment) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Refusal::system("cannot start", error).complain(),
     };
-    let done = runtime.block_on(run(options, Arc::new(environment), record));
+    let done = runtime.block_on(run(options, Arc::new(environment), record, opened));
     let code = done.unwrap_or_else(|refusal| refusal.complain());
     // A thread that is blocked reading a terminal is not waited for.
     runtime.shutdown_background();
@@ -89,7 +92,17 @@ pub fn main(environment: Environment) -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
-async fn run(options: Options, environment: Arc<Environment>, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {
+async fn run(
+    options: Options,
+    environment: Arc<Environment>,
+    record: Option<OwnedFd>,
+    opened: Option<Opened>,
+) -> Result<ExitCode, Refusal> {
+    match (&options.command, opened) {
+        (Command::Call(args), Some(opened)) => return call::by_shared(opened, args).await,
+        (Command::List(args), Some(opened)) => return list::by_shared(opened, args).await,
+        _ => {}
+    }
     let asked = options.wanted(&environment);
     if keeper::is_kept() && !matches!(options.command, Command::SharedHost) {
         Workspace::tidy();

@@ -38,5 +38,5 @@ mod watched;
 
 pub use connection::serve_connection;
 pub use record::Record;
-pub use serve::{Client, ClientView};
+pub use serve::{Client, ClientInfo};
 pub use stdio::{Stdio, can_be_passed};

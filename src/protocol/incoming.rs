@@ -132,7 +132,7 @@ pub struct OutputNote {
 }
 
 /// Progress of a call.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProgressNote {
     /// The call.
     #[serde(default, deserialize_with = "maybe_whole")]

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::catalogue::{Catalogue, Tool};
 use super::file_entry::FileEntry;
 use crate::config::builtin::{GROUPS, listed_as};
@@ -149,7 +151,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Selects tools. `None` selects all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Filter {
     /// Tools that may be called in this mode.
     pub mode: Option<Mode>,

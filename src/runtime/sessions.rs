@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::call::{CallCounts, CallService};
-use crate::mcp::ClientView;
+use crate::mcp::ClientInfo;
 use crate::process::SignalRelay;
 
 /// A session, as `hostler status` shows it.
@@ -45,7 +45,7 @@ pub struct OpenSession {
     /// What serves it.
     pub service: Arc<CallService>,
     /// What it says of itself.
-    pub view: ClientView,
+    pub view: Box<dyn Fn() -> Option<ClientInfo> + Send>,
     /// Ends it.
     pub relay: SignalRelay,
     /// When it was attached.
@@ -55,7 +55,7 @@ pub struct OpenSession {
 impl OpenSession {
     fn info(&self, session: u64) -> SessionInfo {
         let (catalogue, config) = (self.service.registry.catalogue(), self.service.config());
-        let client = self.view.info();
+        let client = (self.view)();
         SessionInfo {
             session,
             running: client.as_ref().map_or(0, |client| client.running),

@@ -40,7 +40,16 @@ const SIGNALS: [i32; 5] = [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1];
 pub struct Wanted<'a> {
     /// Its standard input and output.
     pub streams: [BorrowedFd<'a>; 2],
-    /// Its variables.
+    /// What its session depends on.
+    pub start: Start<'a>,
+    /// The status of the shared hostler as text, for SIGUSR1.
+    pub status: fn(&Environment) -> String,
+}
+
+/// What a session depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The variables of its process.
     pub environment: &'a Environment,
     /// Its working directory.
     pub directory: &'a Path,
@@ -50,8 +59,37 @@ pub struct Wanted<'a> {
     pub tools: &'a [std::path::PathBuf],
     /// How often `-v` was given.
     pub verbose: u8,
-    /// The status of the shared hostler as text, for SIGUSR1.
-    pub status: fn(&Environment) -> String,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+}
+
+impl Start<'_> {
+    /// Where the shared hostler is that may serve this process.
+    pub(super) fn place(&self) -> Result<Place, Unshared> {
+        if is_marked(self.environment) {
+            return Err(Unshared::BelowHostler);
+        }
+        if own_confinement().map_err(Unshared::Unknown)?.contains(&("NoNewPrivs", "1".to_owned())) {
+            return Err(Unshared::Confined);
+        }
+        let key = own_key().map_err(Unshared::Unknown)?;
+        Ok(Place::of(self.environment, &key)?)
+    }
+
+    fn request(&self, method: &str) -> Result<Vec<u8>, Unshared> {
+        let variables = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let params = Attach {
+            protocol: PROTOCOL,
+            build: build().map_err(Unshared::Unknown)?,
+            directory: self.directory.into(),
+            config: self.config.map(Into::into),
+            tools: self.tools.iter().map(Into::into).collect(),
+            verbose: self.verbose,
+            timeout_ms: self.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            variables: variables.collect(),
+        };
+        Ok(message::request(1, method, params))
+    }
 }
 
 /// Why a client is served by a hostler of its own, and what a shared one left of its session.
@@ -75,14 +113,7 @@ fn serve(wanted: &Wanted<'_>, begun: &mut Option<OwnedFd>) -> Result<u8, Unshare
     if !can_be_passed(stdin) || !can_be_passed(stdout) {
         return Err(Unshared::Streams);
     }
-    if is_marked(wanted.environment) {
-        return Err(Unshared::BelowHostler);
-    }
-    if own_confinement().map_err(Unshared::Unknown)?.contains(&("NoNewPrivs", "1".to_owned())) {
-        return Err(Unshared::Confined);
-    }
-    let key = own_key().map_err(Unshared::Unknown)?;
-    let place = Place::of(wanted.environment, &key)?;
+    let place = wanted.start.place()?;
     let record = Record::new().and_then(Record::into_file).map_err(Unshared::Unknown)?;
     // Until here a signal ends this process, as it should.
     let mut link = link(&place, wanted, [stdin, stdout, record.as_fd()], &mut || false)?;
@@ -123,8 +154,8 @@ fn link(
 ) -> Result<Link, Unshared> {
     let until = Instant::now() + ACCEPTANCE;
     loop {
-        let stream = find_or_start(place, wanted.environment, is_over)?;
-        match Link::open(stream, wanted, streams) {
+        let stream = find_or_start(place, wanted.start.environment, is_over)?;
+        match Link::open(stream, &wanted.start, ATTACH, &streams) {
             Err(Unshared::Broken) if is_over() => return Err(Unshared::Interrupted),
             Err(Unshared::Broken) if Instant::now() < until => std::thread::sleep(LOOK),
             opened => return opened,
@@ -177,32 +208,29 @@ fn deliver() -> io::Result<Signals> {
 }
 
 /// A connection with a session.
-struct Link {
-    stream: UnixStream,
-    lines: Vec<u8>,
+pub(super) struct Link {
+    pub stream: UnixStream,
+    /// What was read and not used.
+    pub lines: Vec<u8>,
 }
 
 impl Link {
     /// Asks for a session.
-    fn open(stream: UnixStream, wanted: &Wanted<'_>, streams: [BorrowedFd<'_>; 3]) -> Result<Self, Unshared> {
+    pub fn open(
+        stream: UnixStream,
+        start: &Start<'_>,
+        method: &str,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Self, Unshared> {
         let broken = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => Unshared::Silent,
             _ => Unshared::Broken,
         };
         is_like_us(&stream)?;
-        let variables = wanted.environment.iter().map(|(name, value)| (name.into(), value.into()));
-        let request = Attach {
-            protocol: PROTOCOL,
-            build: build().map_err(Unshared::Unknown)?,
-            directory: wanted.directory.into(),
-            config: wanted.config.map(Into::into),
-            tools: wanted.tools.iter().map(Into::into).collect(),
-            verbose: wanted.verbose,
-            variables: variables.collect(),
-        };
+        let request = start.request(method)?;
         let mut link = Self { stream, lines: Vec::new() };
         link.stream.set_write_timeout(Some(ACCEPTANCE)).map_err(broken)?;
-        send(&link.stream, &message::request(1, ATTACH, request), &streams).map_err(broken)?;
+        send(&link.stream, &request, files).map_err(broken)?;
         let until = Instant::now() + ACCEPTANCE;
         loop {
             if let Some(line) = link.next_line() {
@@ -228,7 +256,7 @@ impl Link {
         loop {
             ends.hear(signals);
             if std::mem::take(&mut ends.is_asked) {
-                stderr.add(&(wanted.status)(wanted.environment));
+                stderr.add(&(wanted.status)(wanted.start.environment));
             }
             for number in ends.unsent.drain(..) {
                 // If it is gone, that is read next.

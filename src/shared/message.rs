@@ -8,6 +8,10 @@ use data_encoding::HEXLOWER;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::protocol::ProgressNote;
+use crate::registry::Filter;
 
 /// The version of these messages.
 pub const PROTOCOL: u32 = 1;
@@ -22,6 +26,78 @@ pub const SIGNAL: &str = "session.signal";
 pub const LOG: &str = "session.log";
 /// The session is over, and the shared hostler has closed the client's streams.
 pub const ENDED: &str = "session.ended";
+
+/// The request that begins a session of a command, whose streams stay with it. Its parameters are those of [`ATTACH`].
+pub const OPEN: &str = "session.open";
+/// A command's request for the list of tools: [`ListParams`], answered by a [`crate::registry::Listing`].
+pub const LIST: &str = "tools.list";
+/// A command's request for the schema of a tool's arguments: [`SchemaParams`], answered by an object, or `null` where there is no
+/// such tool.
+pub const SCHEMA: &str = "tools.schema";
+/// A command's request for a call: [`CallParams`], answered by an [`crate::Outcome`].
+pub const CALL: &str = "calls.run";
+/// What happens during that call: [`Event`].
+pub const EVENT: &str = "calls.event";
+/// The shared hostler's question to the person at the terminal: [`Question`], answered by an [`crate::call::Elicited`].
+pub const ELICIT: &str = "client.elicit";
+
+/// Parameters of [`LIST`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListParams {
+    /// What to list.
+    pub filter: Filter,
+}
+
+/// Parameters of [`SCHEMA`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SchemaParams {
+    /// The tool's name.
+    pub tool: String,
+}
+
+/// Parameters of [`CALL`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CallParams {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// Whether there is a person at a terminal.
+    pub can_ask: bool,
+}
+
+/// Parameters of [`EVENT`], as a [`crate::pool::Listener`] receives them.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A preparation.
+    Note {
+        /// For people.
+        text: String,
+    },
+    /// It is over.
+    GoesOn,
+    /// Progress of the tool.
+    Progress(ProgressNote),
+    /// Output of the tool.
+    Output {
+        /// `stdout` or `stderr`.
+        stream: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// Parameters of [`ELICIT`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// The tool that was called.
+    pub tool: String,
+    /// What the person reads.
+    pub message: String,
+    /// The form, as a JSON Schema.
+    pub schema: Value,
+}
 
 /// Parameters of [`ATTACH`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,6 +114,9 @@ pub struct Attach {
     pub tools: Vec<Words>,
     /// How often `-v` was given.
     pub verbose: u8,
+    /// `--timeout`, in milliseconds.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
     /// Its environment variables.
     pub variables: Vec<(Words, Words)>,
 }
@@ -85,6 +164,8 @@ pub struct Message<'a, P> {
 /// A line of either side. What is missing depends on what it is.
 #[derive(Debug, Deserialize)]
 pub struct Line<'a> {
+    /// The id of a request or a response.
+    pub id: Option<u64>,
     /// The method of a request or a notification.
     pub method: Option<String>,
     /// Its parameters.

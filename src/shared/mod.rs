@@ -9,6 +9,8 @@
 //! or starts one, at the [`place`] of its [`key`].
 
 mod attach;
+mod command_session;
+mod commands;
 mod descriptors;
 mod host;
 mod key;
@@ -19,8 +21,10 @@ mod session_log;
 mod start;
 mod stderr;
 
-pub use attach::{Alone, Wanted, attach};
+pub use attach::{Alone, Start, Wanted, attach};
+pub use command_session::{CommandSession, Hears, Opened, open_session};
 pub use host::{open_log, run};
 pub use key::own_key;
+pub use message::{CallParams, Event, Question};
 pub use place::Place;
 pub use start::{COMMAND, READY, find};

@@ -1,22 +1,26 @@
 //! One connection to the shared hostler: a session of an attached process, or a control connection.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid};
-use tokio::io::Interest;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Chain, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::OwnedReadHalf;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::commands::CommandClient;
 use super::descriptors::receive;
-use super::message::{self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, Over, PROTOCOL, Refusal, SIGNAL, Signalled};
+use super::message::{
+    self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, OPEN, Over, PROTOCOL, Refusal, SIGNAL, Signalled,
+};
 use super::session_log::SessionLog;
 use crate::config::{Config, ConfigOptions};
 use crate::control::Control;
-use crate::mcp::{self, Record, Stdio};
+use crate::mcp::{self, ClientInfo, Record, Stdio};
 use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Workspace};
 use crate::telemetry::Audience;
@@ -41,12 +45,12 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     let first = timeout(FIRST_LINE, link.next_line()).await.map_err(|_| io::ErrorKind::TimedOut)?;
     let Some(first) = first? else { return Ok(()) };
     let read: Line<'_> = serde_json::from_slice(&first).map_err(io::Error::other)?;
-    let is_attach = read.method.as_deref() == Some(ATTACH);
+    let method = read.method.as_deref().unwrap_or_default();
     if let Err(refusal) = admit(&peer) {
-        link.send(&message::response(1, Err::<&Attached, _>(&refusal))).await?;
-        return Err(io::Error::other(refusal.message));
+        link.refuse(refusal.clone()).await?;
+        return Err(io::Error::other(refusal));
     }
-    if !is_attach {
+    if method != ATTACH && method != OPEN {
         let Link { stream, mut bytes, .. } = link;
         let mut lines = first;
         lines.append(&mut bytes);
@@ -54,19 +58,21 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     }
     let asked = read.params.map(|params| serde_json::from_str::<Attach>(params.get())).transpose();
     let asked = asked.ok().flatten().ok_or_else(|| io::Error::other("parameters that cannot be read"))?;
-    attach(link, asked, peer.pid, control).await
+    if method == ATTACH {
+        return attach(link, asked, peer.pid, control).await;
+    }
+    command(link, asked, peer.pid, control).await
 }
 
 /// Whether a process may be served. Its user was compared before.
-fn admit(peer: &Peer) -> Result<(), Refusal> {
-    let refuse = |message: String| Err(Refusal { code: REFUSED, message });
+fn admit(peer: &Peer) -> Result<(), String> {
     if is_below_us(peer.pid) {
-        return refuse("the process was started by this hostler".to_owned());
+        return Err("the process was started by this hostler".to_owned());
     }
     match peer.difference() {
         Ok(None) => Ok(()),
-        Ok(Some(fact)) => refuse(format!("the process is confined otherwise than this hostler ({fact})")),
-        Err(error) => refuse(format!("what the process may reach cannot be seen: {error}")),
+        Ok(Some(fact)) => Err(format!("the process is confined otherwise than this hostler ({fact})")),
+        Err(error) => Err(format!("what the process may reach cannot be seen: {error}")),
     }
 }
 
@@ -102,65 +108,130 @@ impl Link {
         }
     }
 
+    async fn refuse(&mut self, message: String) -> io::Result<()> {
+        let refusal = Refusal { code: REFUSED, message };
+        self.send(&message::response(1, Err::<&Attached, _>(&refusal))).await
+    }
+
     async fn send(&mut self, line: &[u8]) -> io::Result<()> {
         tokio::io::AsyncWriteExt::write_all(&mut self.stream, line).await
     }
 }
 
-/// Serves the client of an attached process.
-async fn attach(mut peer: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
-    let refuse = |message: String| Refusal { code: REFUSED, message };
+/// What comes from the process of a session.
+type Lines = BufReader<Chain<Cursor<Vec<u8>>, OwnedReadHalf>>;
+
+/// A session that was accepted, and that its process waits for.
+struct Accepted {
+    app: Workspace,
+    audience: Audience,
+    log: Arc<SessionLog>,
+    outbox: Outbox,
+    pid: Pid,
+}
+
+/// Opens a session, if this hostler serves such a one; `None` if not, or if its process no longer waits for it.
+async fn accept(
+    mut peer: Link,
+    asked: Attach,
+    pid: Pid,
+    control: &Arc<Control>,
+) -> io::Result<Option<(Accepted, Lines)>> {
     let log = Arc::<SessionLog>::default();
-    let opened = open(&mut peer, asked, control, &log).await;
-    let (app, streams, audience) = match opened {
+    let (app, audience) = match open(asked, control, &log).await {
         Ok(opened) => opened,
-        Err(message) => {
-            peer.send(&message::response(1, Err::<&Attached, _>(&refuse(message)))).await?;
-            return Ok(());
-        }
+        Err(message) => return peer.refuse(message).await.map(|()| None),
     };
     if control.is_over() {
-        return Ok(());
+        return Ok(None);
     }
-    let number = app.session.unwrap_or_default();
-    peer.send(&message::response(1, Ok(&Attached { session: number, pid: std::process::id() }))).await?;
+    let session = app.session.unwrap_or_default();
+    peer.send(&message::response(1, Ok(&Attached { session, pid: std::process::id() }))).await?;
     // Until it says so, it may have given up and serve the client itself.
     match timeout(FIRST_LINE, peer.next_line()).await {
         Ok(Ok(Some(line))) if is(&line, BEGIN) => {}
-        _ => return Ok(()),
+        _ => return Ok(None),
     }
     if control.is_over() {
         // It ends: the attached process looks for the next one.
-        return Ok(());
+        return Ok(None);
     }
-    let Streams { input, output, record } = streams;
-    let streams = Stdio::of(input.as_fd(), output.as_fd())?;
-    drop((input, output));
-    let (relay, signals) = Signals::relayed();
     let Link { stream, bytes, .. } = peer;
     let (reader, writer) = stream.into_split();
     let outbox = Outbox::new(Box::new(writer));
-    let client = mcp::Client::new(Arc::clone(&app.calls), streams, Some(record));
-    let session = OpenSession {
-        pid: pid.as_raw_pid().unsigned_abs(),
-        service: Arc::clone(&app.calls),
-        view: client.view(),
-        relay: relay.clone(),
-        since: Instant::now(),
-    };
-    log.open(outbox.clone());
-    let present = control.runtime().sessions.enter(number, session);
-    let hearing = tokio::spawn(hear(reader, bytes, relay));
-    for text in warnings(&app) {
-        audience.tell(&text);
+    let lines = BufReader::new(Cursor::new(bytes).chain(reader));
+    Ok(Some((Accepted { app, audience, log, outbox, pid }, lines)))
+}
+
+impl Accepted {
+    /// Serves it to its end, as one of this hostler's sessions.
+    async fn run(
+        self,
+        control: &Control,
+        relay: SignalRelay,
+        view: impl Fn() -> Option<ClientInfo> + Send + 'static,
+        serve: impl AsyncFnOnce(&Workspace),
+    ) {
+        let Self { app, audience, log, outbox, pid } = self;
+        let session = OpenSession {
+            pid: pid.as_raw_pid().unsigned_abs(),
+            service: Arc::clone(&app.calls),
+            view: Box::new(view),
+            relay,
+            since: Instant::now(),
+        };
+        log.open(outbox.clone());
+        let number = app.session.unwrap_or_default();
+        let present = control.runtime().sessions.enter(number, session);
+        for text in warnings(&app) {
+            audience.tell(&text);
+        }
+        let served = async {
+            app.ask();
+            serve(&app).await;
+            app.calls.registry.saved();
+        };
+        audience.of(served).await;
+        log.close();
+        outbox.send(&message::notification(ENDED, Over { status: 0 }));
+        let _ = timeout(LAST_WORDS, outbox.caught_up()).await;
+        drop(present);
+        tracing::info!(session = number, "session closed");
     }
-    audience.of(run(&app, client, signals)).await;
+}
+
+/// Serves the client of an attached process.
+async fn attach(mut link: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
+    let Streams { input, output, record } = match Streams::of(std::mem::take(&mut link.files)) {
+        Ok(streams) => streams,
+        Err(message) => return link.refuse(message).await,
+    };
+    let Some((accepted, lines)) = accept(link, asked, pid, control).await? else { return Ok(()) };
+    let streams = Stdio::of(input.as_fd(), output.as_fd())?;
+    drop((input, output));
+    let (relay, signals) = Signals::relayed();
+    let client = mcp::Client::new(Arc::clone(&accepted.app.calls), streams, Some(record));
+    let view = client.view();
+    let hearing = tokio::spawn(hear(lines, relay.clone()));
+    let serve = async |app: &Workspace| {
+        app.calls.registry.introduce();
+        let watching = app.watch();
+        client.serve(signals).await;
+        drop(watching);
+    };
+    accepted.run(control, relay, move || view.info(), serve).await;
     hearing.abort();
-    log.close();
-    outbox.send(&message::notification(ENDED, Over { status: 0 }));
-    let _ = timeout(LAST_WORDS, outbox.caught_up()).await;
-    drop(present);
-    tracing::info!(session = number, "session closed");
+    Ok(())
+}
+
+/// Serves `hostler call` or `hostler list`.
+async fn command(link: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
+    let Some((accepted, lines)) = accept(link, asked, pid, control).await? else { return Ok(()) };
+    let (relay, signals) = Signals::relayed();
+    let client = CommandClient::new(Arc::clone(&accepted.app.calls), accepted.outbox.clone());
+    let view = client.view();
+    let serve = async |_: &Workspace| client.serve(lines, signals).await;
+    accepted.run(control, relay, move || Some(view()), serve).await;
     Ok(())
 }
 
@@ -175,20 +246,20 @@ struct Streams {
     record: Record,
 }
 
-/// The workspace of a session, and its client's streams.
-async fn open(
-    link: &mut Link,
-    asked: Attach,
-    control: &Control,
-    log: &Arc<SessionLog>,
-) -> Result<(Workspace, Streams, Audience), String> {
+impl Streams {
+    fn of(files: Vec<OwnedFd>) -> Result<Self, String> {
+        let files: [OwnedFd; 3] = files.try_into().map_err(|_| "two streams and a record were expected".to_owned())?;
+        let [input, output, record] = files;
+        let record = Record::of(record).map_err(|error| error.to_string())?;
+        Ok(Self { input, output, record })
+    }
+}
+
+/// The workspace of a session, and who reads its log.
+async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result<(Workspace, Audience), String> {
     if asked.protocol != PROTOCOL || asked.build != control.about().build {
         return Err(format!("the shared hostler is another build ({})", control.about().build));
     }
-    let files: [OwnedFd; 3] =
-        std::mem::take(&mut link.files).try_into().map_err(|_| "two streams and a record were expected".to_owned())?;
-    let [input, output, record] = files;
-    let record = Record::of(record).map_err(|error| error.to_string())?;
     if control.is_draining() {
         return Err("the shared hostler ends".to_owned());
     }
@@ -198,7 +269,7 @@ async fn open(
     let options = ConfigOptions {
         config: asked.config.map(Into::into),
         tools: asked.tools.into_iter().map(Into::into).collect(),
-        timeout: None,
+        timeout: asked.timeout_ms.map(Duration::from_millis),
         environment: Arc::new(variables.collect()),
     };
     let directory = std::path::PathBuf::from(asked.directory);
@@ -218,8 +289,7 @@ async fn open(
     let opened: Result<(Workspace, Audience), crate::config::ConfigError> =
         opening.map_err(|error| error.to_string())?.await;
     // Alone, it says what is wrong in its own words.
-    let (app, audience) = opened.map_err(|error| error.to_string())?;
-    Ok((app, Streams { input, output, record }, audience))
+    opened.map_err(|error| error.to_string())
 }
 
 /// What is wrong with a session's tools and configuration, for its standard error.
@@ -228,21 +298,9 @@ fn warnings(app: &Workspace) -> Vec<String> {
     app.warnings().into_iter().chain(nothing).map(|text| format!("warning: {text}\n")).collect()
 }
 
-/// Serves a client until it is gone.
-async fn run(app: &Workspace, client: mcp::Client, signals: Signals) {
-    app.ask();
-    app.calls.registry.introduce();
-    let watching = app.watch();
-    client.serve(signals).await;
-    drop(watching);
-    app.calls.registry.saved();
-}
-
 /// Passes on what the attached process says. When it is gone, so is its client.
-async fn hear(reader: tokio::net::unix::OwnedReadHalf, bytes: Vec<u8>, relay: SignalRelay) {
-    use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-
-    let mut lines = BufReader::new(std::io::Cursor::new(bytes).chain(reader)).take(LONGEST as u64);
+async fn hear(lines: Lines, relay: SignalRelay) {
+    let mut lines = lines.take(LONGEST as u64);
     let mut line = Vec::new();
     loop {
         line.clear();

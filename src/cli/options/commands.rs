@@ -131,6 +131,9 @@ pub(in crate::cli) struct List {
     /// Read the metadata of every executable again
     #[arg(long)]
     pub refresh: bool,
+    /// Do not use your shared hostler, should one run
+    #[arg(long)]
+    pub standalone: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -150,6 +153,7 @@ pub(in crate::cli) struct Show {
 /// `hostler call`
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct Call {
     /// The tool's name: pack.function, or its MCP name
     #[arg(required_unless_present = "help", default_value = "", hide_default_value = true)]
@@ -171,6 +175,9 @@ pub(in crate::cli) struct Call {
     /// Print a JSON object with `tool_success` and the result or error
     #[arg(long, conflicts_with = "json")]
     pub envelope: bool,
+    /// Do not use your shared hostler, should one run
+    #[arg(long)]
+    pub standalone: bool,
     /// Print help; with a TOOL, that tool's own arguments
     #[arg(short, long)]
     pub help: bool,

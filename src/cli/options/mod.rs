@@ -4,6 +4,7 @@ mod commands;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -122,15 +123,19 @@ pub(super) fn help_of(command: &str) -> String {
 impl Options {
     /// The configuration that the flags ask for.
     pub fn wanted(&self, environment: &Arc<Environment>) -> ConfigOptions {
-        let timeout = match &self.command {
-            Command::Call(call) => call.timeout,
-            _ => None,
-        };
         ConfigOptions {
             config: self.config.clone(),
             tools: self.tools.clone(),
-            timeout,
+            timeout: self.timeout(),
             environment: Arc::clone(environment),
+        }
+    }
+
+    /// The time limit of the call, if this is one.
+    pub fn timeout(&self) -> Option<Duration> {
+        match &self.command {
+            Command::Call(call) => call.timeout,
+            _ => None,
         }
     }
 

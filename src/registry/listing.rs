@@ -1,0 +1,113 @@
+//! The catalogue as `hostler list` shows it: a row for each function, and for each file that has none because it is broken.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Catalogue, FileEntry, Filter, RoleKind, Tool};
+use crate::discovery::LeftOut;
+
+/// One line of the list.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// `pack.function`.
+    pub name: String,
+    /// Its name for MCP clients.
+    pub mcp_name: Option<String>,
+    /// The pack.
+    pub pack: String,
+    /// The kind of its file.
+    pub kind: String,
+    /// Whether it is a tool, a resource or a prompt.
+    pub role: String,
+    /// The address of a resource.
+    pub uri: Option<String>,
+    /// Whether it can be called.
+    pub status: String,
+    /// What is wrong with the file.
+    #[serde(rename = "reason")]
+    pub problem: Option<String>,
+    /// The first line of its description.
+    pub description: Option<String>,
+    /// Its file.
+    pub origin: String,
+    /// Its declared policy.
+    #[serde(flatten)]
+    pub facts: Map<String, Value>,
+}
+
+/// A list, and what to do if it is empty.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Listing {
+    /// Sorted by name.
+    pub rows: Vec<Row>,
+    /// Why there are none, and what to do.
+    pub advice: Option<String>,
+}
+
+impl Catalogue {
+    /// What a filter selects. `folders` are those of the tools, for the advice.
+    pub fn listing(&self, filter: &Filter, folders: &[String]) -> Listing {
+        let rows = self.rows(filter);
+        let general = || "no tool matches; `hostler list` shows all tools".to_owned();
+        let advice = match (rows.is_empty(), filter.is_empty()) {
+            (false, _) => None,
+            (true, false) => Some(filter.missed(self).unwrap_or_else(general)),
+            (true, true) => {
+                let place = if folders.is_empty() { "no tools folder".to_owned() } else { folders.join(", ") };
+                Some(format!("no tools found ({place}): {}", self.remedy().unwrap_or_default()))
+            }
+        };
+        Listing { rows, advice }
+    }
+
+    fn rows(&self, filter: &Filter) -> Vec<Row> {
+        let functions = self.tools.iter().chain(&self.resources).chain(&self.prompts);
+        let tools = functions.filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));
+        // A broken file without known tools is listed as a whole.
+        let unnamed = self.files.iter().filter(|_| filter.is_empty());
+        let unnamed = unnamed.filter(|entry| entry.file.functions.is_empty() && entry.broken().is_some());
+        let left_out = self.files.iter().filter(|_| filter.is_empty());
+        let left_out = left_out.flat_map(|entry| entry.file.left_out.iter().map(|one| left_out_row(entry, one)));
+        let mut rows: Vec<Row> = tools.chain(unnamed.map(|entry| file_row(entry))).chain(left_out).collect();
+        rows.sort_by(|left, right| left.name.cmp(&right.name));
+        rows
+    }
+}
+
+fn tool_row(tool: &Tool) -> Row {
+    Row {
+        name: tool.name.clone(),
+        mcp_name: match tool.role_kind() {
+            RoleKind::Tool => Some(tool.mcp_name.clone()),
+            RoleKind::Resource => None,
+            RoleKind::Prompt => Some(tool.prompt_name().to_owned()),
+        },
+        role: tool.role_kind().word().to_owned(),
+        uri: tool.uri().map(str::to_owned),
+        description: tool.function().summary.clone(),
+        facts: tool.settings.policy.as_json(),
+        ..file_row(&tool.entry)
+    }
+}
+
+/// A function that is not a tool because of its name.
+fn left_out_row(entry: &FileEntry, one: &LeftOut) -> Row {
+    let problem = Some(format!("line {}: {}", one.line, one.reason));
+    Row { name: one.name.clone(), status: "broken".to_owned(), problem, ..file_row(entry) }
+}
+
+fn file_row(entry: &FileEntry) -> Row {
+    Row {
+        name: entry.file.pack.clone(),
+        mcp_name: None,
+        pack: entry.file.pack.clone(),
+        kind: entry.kind_word().to_owned(),
+        role: RoleKind::Tool.word().to_owned(),
+        uri: None,
+        status: entry.status().to_owned(),
+        problem: entry.trouble().or_else(|| entry.is_unknown()),
+        description: entry.file.description.clone(),
+        origin: entry.file.path.display().to_string(),
+        facts: Map::new(),
+    }
+}
