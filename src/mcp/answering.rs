@@ -11,7 +11,8 @@ use super::message;
 use super::notifier::{Gate, Notifier};
 use super::open_requests::Running;
 use super::result::{self, Form};
-use super::rounds::{self, Continuation};
+use super::round_trips;
+use super::rounds::Continuation;
 use super::session::{McpSession, Refused};
 use super::{prompts, resources, subscription};
 use crate::call::CallRequest;
@@ -26,7 +27,7 @@ impl McpSession {
         let (key, progress) = (call::key(&meta), meta.get_progress_token());
         let Terms { rules, caller, client, level } = self.terms(meta)?;
         let responses = responses.filter(|_| rules == Rules::Modern);
-        responses.as_ref().map_or(Ok(()), rounds::check)?;
+        responses.as_ref().map_or(Ok(()), round_trips::check)?;
         let number = self.open_requests().lock().accept(id)?;
         let (outbox, open) = (self.outbox(), self.open_requests());
         let gate = || Gate { outbox: outbox.clone(), open: Arc::clone(open), id: id.clone(), number };

@@ -166,7 +166,7 @@ impl Listener for CallReply {
         }
         self.session.answer(&self.id, self.number, outcome, self.rules, &self.shape);
         if self.rules == Rules::Modern {
-            self.session.rounds().lock().ended(outcome);
+            self.session.round_trips().lock().ended(outcome);
         }
     }
 }

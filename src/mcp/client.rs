@@ -144,7 +144,7 @@ impl McpClient {
             Rules::Modern => {
                 let answer = session.asks(asking, json!({"method": method, "params": params}))?;
                 drop(session);
-                answer.await.map_err(|_| gone())
+                answer.answer().await.ok_or_else(gone)
             }
         }
     }

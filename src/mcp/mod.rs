@@ -27,6 +27,7 @@ mod record;
 mod record_input;
 mod recorder;
 mod result;
+mod round_trips;
 mod rounds;
 mod serve;
 mod session;

@@ -1,38 +1,32 @@
-//! Calls that ask their client, from 2026-07-28 on. A question ends the open request with `input_required`, the call stays
-//! in its worker, and the client's next request carries the answers and the `requestState` that names the call.
+//! Calls that ask their client, from 2026-07-28 on: what is asked of whom, and which request continues which call. A question
+//! ends the open request with `input_required`, the call stays in its worker, and the client's next request carries the answers
+//! and the `requestState` that names the call.
+//!
+//! Pure: the time is passed in, and `round_trips` performs the effects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::ErrorData;
-use rmcp::model::{RequestStateCodec, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::call::CallReply;
-use super::message;
-use super::open_requests::Running;
-use super::session::{McpSession, Refused};
-use crate::call::{Asking, CallHandle, ClientError};
+use crate::call::Asking;
 use crate::outcome::Outcome;
-use crate::pool::Listener;
-use crate::telemetry::spawn;
 
-/// How long further questions of a call are waited for: those of several threads go together.
-const GATHER: Duration = Duration::from_millis(20);
 /// How long the outcome of a call that asked is kept for a repeated request, how many of them, and up to which size.
 const KEEP: Duration = Duration::from_mins(5);
 const KEPT: usize = 16;
 const MAX_KEPT: usize = 1 << 20;
 
+/// The answers of a client, by key.
+pub(super) type Responses = BTreeMap<String, Value>;
+
 /// The calls of one session that have asked.
 pub(super) struct Rounds {
-    /// Its key is the session's own, so that no other session can use its states. `None` without randomness.
-    codec: Option<RequestStateCodec>,
+    began: Instant,
     of_call: HashMap<String, Round>,
 }
 
@@ -43,14 +37,18 @@ struct Round {
     /// Without an answer, by key.
     questions: BTreeMap<String, Question>,
     /// Answers that came before their questions.
-    given: BTreeMap<String, Value>,
+    given: Responses,
     asked: u32,
     limit: Duration,
     /// Whether the open requests are about to be answered.
     is_gathering: bool,
-    /// The call, while no request is open.
-    handle: Option<CallHandle>,
     ended: Option<(Instant, Kept)>,
+}
+
+struct Question {
+    /// Its number among the questions of the call.
+    number: u32,
+    request: Value,
 }
 
 /// What is left of a call that has ended.
@@ -61,89 +59,14 @@ enum Kept {
     Nothing,
 }
 
-struct Question {
-    /// Its number among the questions of the call.
-    number: u32,
-    request: Value,
-    answer: oneshot::Sender<Value>,
-}
-
 /// The content of a `requestState`.
-#[derive(Serialize, Deserialize)]
-struct State {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
     call: String,
     /// The newest question that it answers.
     asked: u32,
-}
-
-/// The answers of a client, by key.
-pub(super) type Responses = BTreeMap<String, Value>;
-
-impl Rounds {
-    pub fn new() -> Self {
-        let mut key = [0; 32];
-        let codec = getrandom::fill(&mut key).ok().and_then(|()| RequestStateCodec::try_new(key).ok());
-        Self { codec, of_call: HashMap::new() }
-    }
-
-    /// The call has ended: nothing waits any more, and a repeated request gets the outcome.
-    pub fn ended(&mut self, outcome: &Arc<Outcome>) {
-        if self.of_call.is_empty() {
-            return;
-        }
-        let size = outcome.ended.as_ref().map_or(0, |result| result.get().len());
-        match self.of_call.get_mut(&outcome.call_id) {
-            Some(round) if round.asked > 0 => {
-                let kept = if size <= MAX_KEPT { Kept::Outcome(Arc::clone(outcome)) } else { Kept::Nothing };
-                round.questions.clear();
-                (round.handle, round.ended) = (None, Some((Instant::now(), kept)));
-            }
-            Some(_) => drop(self.of_call.remove(&outcome.call_id)),
-            None => {}
-        }
-        self.forget();
-    }
-
-    fn forget(&mut self) {
-        self.of_call.retain(|_, round| round.ended.as_ref().is_none_or(|(at, _)| at.elapsed() < KEEP));
-        let ended = self.of_call.iter().filter_map(|(call, round)| Some((round.ended.as_ref()?.0, call.clone())));
-        let mut ended: Vec<_> = ended.collect();
-        if ended.len() > KEPT {
-            ended.sort_unstable();
-            for (_, call) in &ended[..ended.len() - KEPT] {
-                self.of_call.remove(call);
-            }
-        }
-    }
-
-    /// The call that a request continues, if the state is ours, has not expired and belongs to this tool and these
-    /// arguments.
-    fn continued(&mut self, state: &str, request: &Continuation) -> Result<(State, &mut Round), Refused> {
-        let codec = self.codec.as_ref().ok_or_else(invalid_state)?;
-        let state: State = codec.open_json(state).map_err(|_| invalid_state())?;
-        let round = self.of_call.get_mut(&state.call).ok_or_else(has_ended)?;
-        if request.is_of(round) { Ok((state, round)) } else { Err(invalid_state()) }
-    }
-}
-
-impl Round {
-    /// Passes answers on. Keys without a question are ignored, and so are questions that are newer than the state: a
-    /// repeated request must not answer what was not asked yet.
-    fn answer(&mut self, responses: Responses, newest: u32) {
-        for (key, value) in responses {
-            if self.questions.get(&key).is_some_and(|question| question.number <= newest)
-                && let Some(question) = self.questions.remove(&key)
-            {
-                let _ = question.answer.send(value);
-            }
-        }
-    }
-
-    /// Questions of calls that have stopped waiting are withdrawn.
-    fn open_questions(&mut self) -> &BTreeMap<String, Question> {
-        self.questions.retain(|_, question| !question.answer.is_closed());
-        &self.questions
-    }
+    /// When it expires, in milliseconds of the session.
+    until: u128,
 }
 
 /// What a request that continues a call says besides its state.
@@ -154,6 +77,217 @@ pub(super) struct Continuation {
     pub arguments: Value,
 }
 
+/// Something that happens to the calls of a session.
+pub(super) enum Event<'a> {
+    /// A request has begun or joined a call: answers may have come with it, and questions may be open already.
+    Begun { call: &'a str, given: Option<Responses> },
+    /// A call asks. `is_open` says whether it answers an open request.
+    Asked { asking: Asking, request: Value, is_open: bool },
+    /// A question needs no answer any more.
+    Withdrawn { call: &'a str, number: u32 },
+    /// The questions of several threads had time to come together.
+    Gathered { call: &'a str },
+    /// A request continues a call. Its state was signed by this session.
+    Continued { state: State, request: &'a Continuation, responses: Responses },
+    /// A call has its outcome.
+    Ended(&'a Arc<Outcome>),
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// Report [`Event::Gathered`] in a moment: the questions of several threads go together.
+    Gather(String),
+    /// The question has this number.
+    Numbered(u32),
+    /// Pass an answer on to the call.
+    Deliver { call: String, number: u32, answer: Value },
+    /// Answer the open requests of the call with its open questions.
+    Require { call: String, state: State, questions: Map<String, Value> },
+    /// The request waits for the call.
+    Resume(String),
+    /// The request gets this outcome.
+    Answer(Arc<Outcome>),
+    /// The request or the question is refused.
+    Refuse(Refusal),
+}
+
+/// Why a request or a question is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The state is not one of this session, has expired, or belongs to another tool or other arguments.
+    InvalidState,
+    /// The state is ours, and its call is not there any more.
+    HasEnded,
+    /// Another open question of the call has the key.
+    KeyInUse(String),
+}
+
+impl Rounds {
+    /// A session that begins now.
+    pub fn new(now: Instant) -> Self {
+        Self { began: now, of_call: HashMap::new() }
+    }
+
+    /// Whether no call has asked: then no call that goes by concerns it.
+    pub fn is_empty(&self) -> bool {
+        self.of_call.is_empty()
+    }
+
+    fn has(&self, call: &str) -> bool {
+        self.of_call.contains_key(call)
+    }
+
+    /// Does what follows from an event.
+    #[must_use]
+    pub fn step(&mut self, now: Instant, event: Event<'_>) -> Vec<Effect> {
+        match event {
+            Event::Begun { call, given } => self.begun(call, given),
+            Event::Asked { asking, request, is_open } => self.asked(asking, request, is_open),
+            Event::Withdrawn { call, number } => {
+                if let Some(round) = self.of_call.get_mut(call) {
+                    round.questions.retain(|_, question| question.number != number);
+                }
+                Vec::new()
+            }
+            Event::Gathered { call } => self.gathered(now, call).into_iter().collect(),
+            Event::Continued { state, request, responses } => match self.continued(now, &state, request, responses) {
+                Ok(effects) => effects,
+                Err(refusal) => vec![Effect::Refuse(refusal)],
+            },
+            Event::Ended(outcome) => {
+                self.ended(now, outcome);
+                Vec::new()
+            }
+        }
+    }
+
+    fn begun(&mut self, call: &str, given: Option<Responses>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if let Some(given) = given {
+            let round = self.of_call.entry(call.to_owned()).or_default();
+            let (open, ahead) = given.into_iter().partition(|(key, _)| round.questions.contains_key(key));
+            effects = round.answer(call, open, u32::MAX);
+            round.given.extend::<Responses>(ahead);
+        }
+        effects.extend(self.of_call.get_mut(call).and_then(|round| round.gather(call)));
+        effects
+    }
+
+    fn asked(&mut self, asking: Asking, request: Value, is_open: bool) -> Vec<Effect> {
+        let Asking { call_id, tool, arguments, key, limit } = asking;
+        // The call may have ended just now.
+        if !is_open && !self.has(&call_id) {
+            return vec![Effect::Refuse(Refusal::HasEnded)];
+        }
+        let round = self.of_call.entry(call_id.clone()).or_default();
+        if round.ended.is_some() {
+            return vec![Effect::Refuse(Refusal::HasEnded)];
+        }
+        round.asked += 1;
+        let number = round.asked;
+        let key = key.unwrap_or_else(|| format!("question_{number}"));
+        if let Some(answer) = round.given.remove(&key) {
+            return vec![Effect::Numbered(number), Effect::Deliver { call: call_id, number, answer }];
+        }
+        if round.questions.contains_key(&key) {
+            return vec![Effect::Refuse(Refusal::KeyInUse(key))];
+        }
+        (round.tool, round.arguments, round.limit) = (tool, arguments, round.limit.max(limit));
+        round.questions.insert(key, Question { number, request });
+        std::iter::once(Effect::Numbered(number)).chain(round.gather(&call_id)).collect()
+    }
+
+    fn gathered(&mut self, now: Instant, call: &str) -> Option<Effect> {
+        let session = now.duration_since(self.began);
+        let round = self.of_call.get_mut(call)?;
+        round.is_gathering = false;
+        if round.questions.is_empty() {
+            return None;
+        }
+        let until = (session + round.limit + KEEP).as_millis();
+        let state = State { call: call.to_owned(), asked: round.asked, until };
+        let questions = round.questions.iter().map(|(key, question)| (key.clone(), question.request.clone()));
+        Some(Effect::Require { call: call.to_owned(), state, questions: questions.collect() })
+    }
+
+    fn continued(
+        &mut self,
+        now: Instant,
+        state: &State,
+        request: &Continuation,
+        responses: Responses,
+    ) -> Result<Vec<Effect>, Refusal> {
+        let State { call, asked, until } = state;
+        if now.duration_since(self.began).as_millis() >= *until {
+            return Err(Refusal::InvalidState);
+        }
+        let round = self.of_call.get_mut(call).ok_or(Refusal::HasEnded)?;
+        if !request.is_of(round) {
+            return Err(Refusal::InvalidState);
+        }
+        match &round.ended {
+            Some((_, Kept::Outcome(outcome))) => return Ok(vec![Effect::Answer(Arc::clone(outcome))]),
+            Some((_, Kept::Nothing)) => return Err(Refusal::HasEnded),
+            None => {}
+        }
+        let mut effects = vec![Effect::Resume(call.clone())];
+        effects.extend(round.answer(call, responses, *asked));
+        effects.extend(round.gather(call));
+        Ok(effects)
+    }
+
+    /// Nothing waits any more, and a repeated request gets the outcome.
+    fn ended(&mut self, now: Instant, outcome: &Arc<Outcome>) {
+        let size = outcome.ended.as_ref().map_or(0, |result| result.get().len());
+        match self.of_call.get_mut(&outcome.call_id) {
+            Some(round) if round.asked > 0 => {
+                let kept = if size <= MAX_KEPT { Kept::Outcome(Arc::clone(outcome)) } else { Kept::Nothing };
+                round.questions.clear();
+                round.ended = Some((now, kept));
+            }
+            Some(_) => drop(self.of_call.remove(&outcome.call_id)),
+            None => {}
+        }
+        self.forget(now);
+    }
+
+    fn forget(&mut self, now: Instant) {
+        let is_kept = |at: Instant| now.duration_since(at) < KEEP;
+        self.of_call.retain(|_, round| round.ended.as_ref().is_none_or(|(at, _)| is_kept(*at)));
+        let ended = self.of_call.iter().filter_map(|(call, round)| Some((round.ended.as_ref()?.0, call.clone())));
+        let mut ended: Vec<_> = ended.collect();
+        if ended.len() > KEPT {
+            ended.sort_unstable();
+            for (_, call) in &ended[..ended.len() - KEPT] {
+                self.of_call.remove(call);
+            }
+        }
+    }
+}
+
+impl Round {
+    /// Passes answers on. Keys without a question are ignored, and so are questions that are newer than the state: a
+    /// repeated request must not answer what was not asked yet.
+    fn answer(&mut self, call: &str, responses: Responses, newest: u32) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for (key, answer) in responses {
+            if let Some(number) = self.questions.get(&key).map(|question| question.number).filter(|own| *own <= newest)
+            {
+                self.questions.remove(&key);
+                effects.push(Effect::Deliver { call: call.to_owned(), number, answer });
+            }
+        }
+        effects
+    }
+
+    fn gather(&mut self, call: &str) -> Option<Effect> {
+        let begins = !self.questions.is_empty() && !self.is_gathering;
+        self.is_gathering |= begins;
+        begins.then(|| Effect::Gather(call.to_owned()))
+    }
+}
+
 impl Continuation {
     fn is_of(&self, round: &Round) -> bool {
         let asked = round.arguments.as_deref().map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap_or_default());
@@ -161,153 +295,181 @@ impl Continuation {
     }
 }
 
-impl McpSession {
-    /// A request has begun or joined a call: answers may have come with it, and questions may be open already.
-    pub fn begun(self: &Arc<Self>, handle: &CallHandle, given: Option<Responses>) {
-        let mut rounds = self.rounds().lock();
-        if given.is_none() && rounds.of_call.is_empty() || handle.has_ended() {
-            return;
-        }
-        let call = handle.id();
-        if let Some(given) = given {
-            let round = rounds.of_call.entry(call.to_owned()).or_default();
-            let (open, ahead) = given.into_iter().partition(|(key, _)| round.questions.contains_key(key));
-            round.answer(open, u32::MAX);
-            round.given.extend::<Responses>(ahead);
-        }
-        if let Some(round) = rounds.of_call.get_mut(call)
-            && !round.open_questions().is_empty()
-        {
-            self.gather(call.to_owned(), round);
-        }
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::outcome::Metadata;
+
+    const MOMENT: Duration = Duration::from_millis(20);
+    const LIMIT: Duration = Duration::from_mins(1);
+
+    /// A session with the call `c`, which answers an open request, and a clock.
+    struct Bench {
+        rounds: Rounds,
+        now: Instant,
     }
 
-    /// Asks the client in its next answer.
-    pub fn asks(self: &Arc<Self>, asking: Asking, request: Value) -> Result<oneshot::Receiver<Value>, ClientError> {
-        let Asking { call_id, tool, arguments, key, limit } = asking;
-        let (sender, answer) = oneshot::channel();
-        let mut rounds = self.rounds().lock();
-        // The call may have ended just now.
-        if !rounds.of_call.contains_key(&call_id) && !self.open_requests().lock().has_call(&call_id) {
-            return Err(ClientError::Failed("the call has ended".to_owned()));
+    impl Bench {
+        fn new() -> Self {
+            let now = Instant::now();
+            Self { rounds: Rounds::new(now), now }
         }
-        let round = rounds.of_call.entry(call_id.clone()).or_default();
-        if round.ended.is_some() {
-            return Err(ClientError::Failed("the call has ended".to_owned()));
-        }
-        round.asked += 1;
-        let key = key.unwrap_or_else(|| format!("question_{}", round.asked));
-        if let Some(given) = round.given.remove(&key) {
-            let _ = sender.send(given);
-            return Ok(answer);
-        }
-        if round.open_questions().contains_key(&key) {
-            let text = format!("another question of this call has the key {key:?} and is still open; use another key");
-            return Err(ClientError::Failed(text));
-        }
-        (round.tool, round.arguments, round.limit) = (tool, arguments, round.limit.max(limit));
-        round.questions.insert(key, Question { number: round.asked, request, answer: sender });
-        self.gather(call_id, round);
-        Ok(answer)
-    }
 
-    fn gather(self: &Arc<Self>, call: String, round: &mut Round) {
-        if std::mem::replace(&mut round.is_gathering, true) {
-            return;
+        /// The effects, as texts.
+        fn does(&mut self, event: Event<'_>) -> Vec<String> {
+            self.now += MOMENT;
+            self.rounds.step(self.now, event).iter().map(said).collect()
         }
-        let session = Arc::downgrade(self);
-        spawn(async move {
-            tokio::time::sleep(GATHER).await;
-            if let Some(session) = session.upgrade() {
-                session.require_input(&call);
-            }
-        });
-    }
 
-    /// Answers the open requests of a call with its open questions.
-    fn require_input(&self, call: &str) {
-        let mut rounds = self.rounds().lock();
-        let Rounds { codec, of_call } = &mut *rounds;
-        let (Some(codec), Some(round)) = (codec, of_call.get_mut(call)) else { return };
-        round.is_gathering = false;
-        if round.open_questions().is_empty() {
-            return;
+        fn asks(&mut self, key: Option<&str>) -> Vec<String> {
+            let arguments = Some(RawValue::from_string("{\"a\":1}".to_owned()).unwrap());
+            let (call_id, tool, key) = ("c".to_owned(), "p.f".to_owned(), key.map(str::to_owned));
+            let asking = Asking { call_id, tool, arguments, key, limit: LIMIT };
+            self.does(Event::Asked { asking, request: json!("?"), is_open: true })
         }
-        let state = State { call: call.to_owned(), asked: round.asked };
-        let Ok(state) = codec.seal_json_with(&state, &SealOptions::new().ttl(round.limit + KEEP)) else { return };
-        let questions = round.questions.iter().map(|(key, question)| (key.clone(), question.request.clone()));
-        let questions: Map<String, Value> = questions.collect();
-        let result = json!({"resultType": "input_required", "inputRequests": questions, "requestState": state});
-        let open = self.open_requests().lock().take_of(call);
-        for (id, handle) in open {
-            match &round.handle {
-                Some(_) => handle.release(),
-                None => round.handle = Some(handle),
-            }
-            self.reply(&id, &message::result(&id, &result));
-        }
-    }
 
-    /// A request that continues a call: its answers are passed on, and the call's outcome or its next question answers it.
-    pub fn continue_call(
-        self: &Arc<Self>,
-        request: &Continuation,
-        state: &str,
-        responses: Responses,
-        reply: CallReply,
-    ) -> Result<(), Refused> {
-        let (id, number) = (reply.id.clone(), reply.number);
-        let (State { call, asked }, handle) = {
-            let mut rounds = self.rounds().lock();
-            let (state, round) = rounds.continued(state, request)?;
-            if let Some((_, kept)) = round.ended.clone() {
-                drop(rounds);
-                let Kept::Outcome(outcome) = kept else { return Err(has_ended()) };
-                self.answer(&id, number, &outcome, reply.rules, &reply.shape);
-                return Ok(());
-            }
-            (state, round.handle.take())
-        };
-        // A repeated request: the first one is still open.
-        let handle = handle.or_else(|| self.open_requests().lock().join(&call)).ok_or_else(has_ended)?;
-        let listener: Arc<dyn Listener> = Arc::new(reply);
-        handle.listen(&listener);
-        self.open_requests().lock().set(&id, number, Running::Call(handle));
-        let mut rounds = self.rounds().lock();
-        if let Some(round) = rounds.of_call.get_mut(&call) {
-            round.answer(responses, asked);
-            if !round.open_questions().is_empty() {
-                self.gather(call, round);
+        /// What a client gets that is asked now.
+        fn state(&mut self) -> State {
+            self.now += MOMENT;
+            match self.rounds.step(self.now, Event::Gathered { call: "c" }).pop() {
+                Some(Effect::Require { state, .. }) => state,
+                other => panic!("{other:?}"),
             }
         }
-        Ok(())
-    }
-}
 
-/// The error for answers that are no objects, as every answer of a client is.
-pub(super) fn check(responses: &Responses) -> Result<(), Refused> {
-    match responses.iter().find(|(_, value)| !value.is_object()) {
-        Some((key, _)) => {
-            Err(ErrorData::invalid_params(format!("inputResponses.{key} must be an object, the client's result"), None))
+        fn continues(&mut self, state: &State, answers: Value) -> Vec<String> {
+            self.continues_as(state, "p_f", json!({"a": 1}), answers)
         }
-        None => Ok(()),
+
+        fn continues_as(&mut self, state: &State, tool: &str, arguments: Value, answers: Value) -> Vec<String> {
+            let request = Continuation { tool: tool.to_owned(), arguments };
+            let responses = serde_json::from_value(answers).unwrap();
+            self.does(Event::Continued { state: state.clone(), request: &request, responses })
+        }
+
+        fn ends(&mut self, call: &str, result: &str) {
+            let outcome = Outcome {
+                call_id: call.to_owned(),
+                tool: "p.f".to_owned(),
+                latency: Duration::ZERO,
+                ended: Ok(RawValue::from_string(result.to_owned()).unwrap()),
+                metadata: Metadata::default(),
+            };
+            assert_eq!(self.does(Event::Ended(&Arc::new(outcome))), [""; 0]);
+        }
     }
-}
 
-/// The state is ours, and its call is not there any more.
-fn has_ended() -> Refused {
-    ErrorData::invalid_params(
-        "the call of this requestState has ended, and its outcome is not kept any more; call the tool again without \
-         requestState if it may run twice",
-        None,
-    )
-}
+    fn said(effect: &Effect) -> String {
+        match effect {
+            Effect::Gather(_) => "gather".to_owned(),
+            Effect::Numbered(number) => format!("number {number}"),
+            Effect::Deliver { number, answer, .. } => format!("deliver {number} {answer}"),
+            Effect::Require { questions, .. } => {
+                format!("require {}", questions.keys().cloned().collect::<Vec<_>>().join(" "))
+            }
+            Effect::Resume(_) => "resume".to_owned(),
+            Effect::Answer(outcome) => format!("answer {}", outcome.ended.as_ref().unwrap()),
+            Effect::Refuse(refusal) => format!("refuse {refusal:?}"),
+        }
+    }
 
-/// One sentence for every reason, so that a forger learns nothing.
-fn invalid_state() -> Refused {
-    ErrorData::invalid_params(
-        "requestState is not valid: it was changed, has expired, belongs to another tool or other arguments, or hostler was \
-         restarted since; call the tool again without requestState",
-        None,
-    )
+    #[test]
+    fn a_question_is_answered_by_the_request_that_continues_the_call() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.does(Event::Begun { call: "c", given: None }), [""; 0]);
+        assert!(bench.rounds.is_empty());
+        assert_eq!(bench.asks(None), ["number 1", "gather"]);
+        let state = bench.state();
+        assert_eq!(
+            bench.continues(&state, json!({"question_1": {"x": 1}, "other": {}})),
+            ["resume", "deliver 1 {\"x\":1}"]
+        );
+        assert_eq!(bench.does(Event::Gathered { call: "c" }), [""; 0], "nothing is open");
+        bench.ends("c", "7");
+        assert_eq!(bench.continues(&state, json!({})), ["answer 7"], "a repeat gets the outcome");
+    }
+
+    #[test]
+    fn two_questions_go_together_and_are_answered_apart() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.asks(Some("a")), ["number 1", "gather"]);
+        assert_eq!(bench.asks(Some("b")), ["number 2"]);
+        assert_eq!(bench.asks(Some("a")), ["refuse KeyInUse(\"a\")"]);
+        assert_eq!(bench.does(Event::Gathered { call: "c" }), ["require a b"]);
+        let state = bench.state();
+        assert_eq!(bench.continues(&state, json!({"b": {}})), ["resume", "deliver 2 {}", "gather"], "a is asked again");
+        assert_eq!(bench.does(Event::Gathered { call: "c" }), ["require a"]);
+        assert_eq!(bench.does(Event::Withdrawn { call: "c", number: 1 }), [""; 0]);
+        assert_eq!(bench.does(Event::Gathered { call: "c" }), [""; 0]);
+        assert_eq!(bench.asks(Some("a")), ["number 4", "gather"], "the key is free again");
+    }
+
+    #[test]
+    fn a_repeat_answers_nothing_that_was_asked_later() {
+        let mut bench = Bench::new();
+        bench.asks(Some("a"));
+        let first = bench.state();
+        assert_eq!(bench.continues(&first, json!({"a": 1})), ["resume", "deliver 1 1"]);
+        bench.asks(Some("a"));
+        assert_eq!(bench.continues(&first, json!({"a": 1})), ["resume"], "it joins the call");
+        let second = bench.state();
+        assert_eq!(bench.continues(&second, json!({"a": 2}))[..2], ["resume", "deliver 2 2"]);
+    }
+
+    #[test]
+    fn answers_may_come_before_their_questions() {
+        let mut bench = Bench::new();
+        let given = BTreeMap::from([("a".to_owned(), json!(1))]);
+        assert_eq!(bench.does(Event::Begun { call: "c", given: Some(given) }), [""; 0]);
+        assert_eq!(bench.asks(Some("a")), ["number 1", "deliver 1 1"]);
+        let given = BTreeMap::from([("b".to_owned(), json!(2))]);
+        assert_eq!(bench.asks(Some("b")), ["number 2", "gather"]);
+        assert_eq!(bench.does(Event::Begun { call: "c", given: Some(given) }), ["deliver 2 2"], "a joined call");
+    }
+
+    #[test]
+    fn a_call_that_ends_unasked_leaves_nothing() {
+        let mut bench = Bench::new();
+        let _ = bench.does(Event::Begun { call: "c", given: Some(Responses::new()) });
+        bench.ends("other", "1");
+        assert!(!bench.rounds.is_empty());
+        bench.ends("c", "1");
+        assert!(bench.rounds.is_empty());
+        let asking = Asking { call_id: "c".to_owned(), tool: String::new(), arguments: None, key: None, limit: LIMIT };
+        assert_eq!(bench.does(Event::Asked { asking, request: json!("?"), is_open: false }), ["refuse HasEnded"]);
+        assert!(bench.rounds.is_empty());
+    }
+
+    #[test]
+    fn a_state_is_valid_for_its_call_tool_arguments_and_time() {
+        let mut bench = Bench::new();
+        bench.asks(None);
+        let state = bench.state();
+        let invalid = ["refuse InvalidState"];
+        assert_eq!(bench.continues_as(&state, "p_g", json!({"a": 1}), json!({})), invalid);
+        assert_eq!(bench.continues_as(&state, "p_f", json!({"a": 2}), json!({})), invalid);
+        let of_another = State { call: "d".to_owned(), ..state.clone() };
+        assert_eq!(bench.continues(&of_another, json!({})), ["refuse HasEnded"]);
+        bench.now += (LIMIT + KEEP).saturating_sub(MOMENT * 5);
+        assert_eq!(bench.continues(&state, json!({})), ["resume", "gather"], "just before it expires");
+        assert_eq!(bench.continues(&state, json!({"question_1": {}})), invalid, "it has expired");
+    }
+
+    #[test]
+    fn outcomes_are_kept_for_a_while() {
+        let mut bench = Bench::new();
+        bench.asks(None);
+        let state = State { until: u128::MAX, ..bench.state() };
+        bench.ends("c", &format!("\"{}\"", "x".repeat(MAX_KEPT)));
+        assert!(bench.continues(&state, json!({})) == ["refuse HasEnded"], "too large");
+        assert_eq!(bench.asks(None), ["refuse HasEnded"]);
+        let mut bench = Bench::new();
+        bench.asks(None);
+        bench.ends("c", "1");
+        bench.now += KEEP;
+        bench.ends("other", "1");
+        assert!(bench.rounds.is_empty());
+    }
 }

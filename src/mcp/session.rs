@@ -19,7 +19,7 @@ use super::open_requests::{OpenRequests, Running};
 use super::params::{Cancel, Level, Listen, Meta, is_modern, read};
 use super::recorder::Recorder;
 use super::resources::ListParams;
-use super::rounds::Rounds;
+use super::round_trips::RoundTrips;
 use super::serve::ClientInfo;
 use super::stored::StoredResults;
 use super::subscription::{self, Changes};
@@ -39,7 +39,7 @@ pub(super) struct McpSession {
     /// Our requests to the client.
     requests: Requests,
     /// Calls that asked the client. Locked only briefly, and before `running`.
-    rounds: Mutex<Rounds>,
+    round_trips: Mutex<RoundTrips>,
     /// Itself, for the clients of its calls.
     own: Weak<Self>,
     /// Locked only briefly.
@@ -109,7 +109,7 @@ impl McpSession {
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new_cyclic(|own| Self {
             requests: Requests::new(outbox.clone(), recorder.as_ref().map_or(0, |_| first_id())),
-            rounds: Mutex::new(Rounds::new()),
+            round_trips: Mutex::new(RoundTrips::new()),
             own: Weak::clone(own),
             subscribed: Mutex::default(),
             offered: Mutex::default(),
@@ -139,8 +139,8 @@ impl McpSession {
     }
 
     /// The calls that asked the client.
-    pub fn rounds(&self) -> &Mutex<Rounds> {
-        &self.rounds
+    pub fn round_trips(&self) -> &Mutex<RoundTrips> {
+        &self.round_trips
     }
 
     /// The resources that the client watches.
