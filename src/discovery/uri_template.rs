@@ -75,49 +75,57 @@ impl UriTemplate {
     }
 
     /// The values that an address gives the variables; `None` if it does not match. A variable ends where what follows it first
-    /// occurs.
+    /// occurs. What is behind a variable with slashes is taken from the end, so that it is as long as possible.
     pub fn matches(&self, uri: &str) -> Option<Match> {
         if uri.len() > LONGEST {
             return None;
         }
+        let widest = self.parts.iter().position(|part| matches!(part, Part::Variable { has_slashes: true, .. }));
+        let last = || self.parts.iter().rposition(|part| matches!(part, Part::Variable { .. }));
+        let Some(middle) = widest.or_else(last) else {
+            let is_same = matches!(&self.parts[..], [Part::Literal(literal)] if literal == uri);
+            return is_same.then(|| Match::Values(Vec::new()));
+        };
         let (mut rest, mut values) = (uri, Vec::new());
-        let mut parts = self.parts.iter().peekable();
-        while let Some(part) = parts.next() {
-            match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
-                Part::Variable { name, has_slashes } => {
-                    let length = match (parts.next(), parts.peek()) {
-                        (Some(Part::Literal(last)), None) => {
-                            let length = rest.strip_suffix(last.as_str())?.len();
-                            rest = &rest[..length];
-                            length
-                        }
-                        (Some(Part::Literal(next)), Some(_)) => {
-                            let length = rest.find(next.as_str())?;
-                            rest =
-                                take(&mut values, (name, *has_slashes), rest, length)?.strip_prefix(next.as_str())?;
-                            continue;
-                        }
-                        _ => rest.len(),
-                    };
-                    rest = take(&mut values, (name, *has_slashes), rest, length)?;
+        let mut before = self.parts[..middle].iter();
+        while let Some(part) = before.next() {
+            match (part, before.as_slice().first()) {
+                (Part::Literal(literal), _) => rest = rest.strip_prefix(literal.as_str())?,
+                (variable, Some(Part::Literal(next))) => {
+                    let (value, left) = rest.split_at(rest.find(next.as_str())?);
+                    values.push(written(variable, value)?);
+                    rest = left;
                 }
+                _ => return None,
             }
         }
-        rest.is_empty().then(|| decoded(values))
+        let mut behind = self.parts[middle + 1..].iter();
+        let mut ends = Vec::new();
+        while let Some(part) = behind.next_back() {
+            match (part, behind.as_slice().last()) {
+                (Part::Literal(literal), _) => rest = rest.strip_suffix(literal.as_str())?,
+                (variable, Some(Part::Literal(previous))) => {
+                    let (left, value) = rest.split_at(rest.rfind(previous.as_str())? + previous.len());
+                    ends.push(written(variable, value)?);
+                    rest = left;
+                }
+                _ => return None,
+            }
+        }
+        values.push(written(&self.parts[middle], rest)?);
+        values.extend(ends.into_iter().rev());
+        Some(decoded(values))
     }
 }
 
 /// A value as it is written: its variable, whether it may have slashes, the text.
 type Written<'a> = ((&'a str, bool), &'a str);
 
-/// Takes the value of a variable from the front, and returns what is left. A value is never empty, and has a `/`, `?` or `#` of the
-/// address's own only where it may have slashes.
-fn take<'a>(values: &mut Vec<Written<'a>>, variable: (&'a str, bool), rest: &'a str, length: usize) -> Option<&'a str> {
-    let (value, rest) = rest.split_at(length);
+/// The value of a variable. It is never empty, and has a `/`, `?` or `#` of the address's own only where it may have slashes.
+fn written<'a>(variable: &'a Part, value: &'a str) -> Option<Written<'a>> {
+    let Part::Variable { name, has_slashes } = variable else { return None };
     let is_one_segment = !value.contains(['/', '?', '#']);
-    (!value.is_empty() && (variable.1 || is_one_segment)).then(|| values.push((variable, value)))?;
-    Some(rest)
+    (!value.is_empty() && (*has_slashes || is_one_segment)).then_some(((name.as_str(), *has_slashes), value))
 }
 
 fn decoded(values: Vec<Written<'_>>) -> Match {
@@ -209,6 +217,19 @@ mod tests {
             ("docs://{+path}", "docs://a/b.md", Some(values(&[("path", "a/b.md")]))),
             ("docs://{path*}", "docs://a/b.md", Some(values(&[("path", "a/b.md")]))),
             ("docs://{+path}/info", "docs://a/info/info", Some(values(&[("path", "a/info")]))),
+            ("p://{+path}/{name}", "p://a/b/c", Some(values(&[("path", "a/b"), ("name", "c")]))),
+            ("p://{+path}/{name}", "p://c", None),
+            (
+                "p://{+path}/{name}.{kind}",
+                "p://a.b/c.d/e.f",
+                Some(values(&[("path", "a.b/c.d"), ("name", "e"), ("kind", "f")])),
+            ),
+            (
+                "p://{host}/{+path}/x/{+rest}",
+                "p://h/a/x/b/x/c",
+                Some(values(&[("host", "h"), ("path", "a/x/b"), ("rest", "c")])),
+            ),
+            ("p://{+path}/", "p://a/b/", Some(values(&[("path", "a/b")]))),
         ] {
             assert_eq!(matched(template, uri), expected, "{template} {uri}");
         }
@@ -259,7 +280,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_address_passes_a_value_that_leads_elsewhere(uri in "a://(\\.|/|%2[eEfF]|%5[cC]|%0[0-9a-f]|[a-c]){0,12}") {
-            for template in ["a://{x}", "a://{+x}", "a://{x}/{+y}"] {
+            for template in ["a://{x}", "a://{+x}", "a://{x}/{+y}", "a://{+x}/{y}"] {
                 if let Some(Match::Values(values)) = matched(template, &uri) {
                     for (_, value) in values {
                         prop_assert!(!value.is_empty() && !value.starts_with('/'));
