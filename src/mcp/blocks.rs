@@ -18,14 +18,14 @@ pub(super) struct Apart {
     pub is_all: bool,
 }
 
-/// Separates a result from its blocks; `None` if it has none.
-pub(super) fn taken_apart(call_id: &str, json: &str) -> Option<Apart> {
+/// Separates a result from its blocks; `None` if it has none. `place` is that of the first block in the answer.
+pub(super) fn taken_apart(call_id: &str, json: &str, place: usize) -> Option<Apart> {
     if !may_hold_blocks(json) {
         return None;
     }
     let mut result: Value = serde_json::from_str(json).ok()?;
     let is_all = is_content(&result);
-    let mut found = Found { call_id, before: usize::from(!is_all), blocks: Vec::new() };
+    let mut found = Found { call_id, before: place + usize::from(!is_all), blocks: Vec::new() };
     match &mut result {
         Value::Array(items) if is_all => items.iter_mut().for_each(|item| found.item(item)),
         single if is_all => found.item(single),
@@ -155,7 +155,7 @@ mod tests {
             "report": {"mime_type": "text/csv", "base64": "YSxi", "name": "two words.csv"},
             "see": {"type": "resource_link", "uri": "https://a.b/c", "name": "c", "size": 7},
         });
-        let apart = taken_apart("c-1", &result.to_string()).unwrap();
+        let apart = taken_apart("c-1", &result.to_string(), 0).unwrap();
         assert!(!apart.is_all);
         assert_eq!(
             apart.result,
@@ -181,15 +181,15 @@ mod tests {
     fn a_list_of_content_is_its_blocks_in_its_order() {
         let image = json!({"mime_type": "image/png", "base64": "iVBO"});
         let link = json!({"type": "resource_link", "uri": "a://b"});
-        let apart = taken_apart("c-1", &json!(["before", image, "between", link]).to_string()).unwrap();
+        let apart = taken_apart("c-1", &json!(["before", image, "between", link]).to_string(), 0).unwrap();
         assert!(apart.is_all);
         let kinds: Vec<Value> = apart.blocks.iter().map(|block| json!(block)["type"].clone()).collect();
         assert_eq!(kinds, ["text", "image", "text", "resource_link"]);
         assert_eq!(apart.result[1], json!({"mime_type": "image/png", "size": 3, "content": 1}));
         assert_eq!(apart.result[3], link, "a link loses nothing");
-        assert!(taken_apart("c-1", &image.to_string()).unwrap().is_all);
+        assert!(taken_apart("c-1", &image.to_string(), 0).unwrap().is_all);
         for other in [json!(["text", 1, image]), json!({"a": image}), json!([[image]])] {
-            let apart = taken_apart("c-1", &other.to_string()).unwrap();
+            let apart = taken_apart("c-1", &other.to_string(), 0).unwrap();
             assert!(!apart.is_all && apart.blocks.len() == 1, "{other}");
         }
     }
@@ -202,7 +202,7 @@ mod tests {
             json!({"type": "resource_link", "uri": "a://b", "more": 1}),
             json!(["resource_link"]),
         ] {
-            assert!(taken_apart("c-1", &other.to_string()).is_none(), "{other}");
+            assert!(taken_apart("c-1", &other.to_string(), 0).is_none(), "{other}");
         }
     }
 
@@ -210,7 +210,7 @@ mod tests {
     fn text_is_sent_as_text_if_it_is_utf_8() {
         let sent = |mime_type: &str, bytes: &[u8]| {
             let file = json!({"mime_type": mime_type, "base64": BASE64.encode(bytes), "uri": "docs://a"});
-            let apart = taken_apart("c-1", &file.to_string()).unwrap();
+            let apart = taken_apart("c-1", &file.to_string(), 0).unwrap();
             json!(apart.blocks[0])["resource"].clone()
         };
         for mime_type in ["text/plain; charset=utf-8", "application/json", "application/ld+json", "TEXT/Markdown"] {

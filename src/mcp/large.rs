@@ -169,7 +169,7 @@ struct Blocks {
 
 fn blocks_of(outcome: &Outcome, json: &str) -> Blocks {
     let text_type = if json.starts_with('"') { "text/plain" } else { "application/json" };
-    match taken_apart(&outcome.call_id, json) {
+    match taken_apart(&outcome.call_id, json, 0) {
         Some(Apart { blocks, is_all: true, .. }) => Blocks { all: blocks, text_type: "text/plain" },
         Some(Apart { blocks, result, is_all: false }) => {
             let text = ContentBlock::text(result.to_string());

@@ -3,35 +3,20 @@
 use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{ContentBlock, Prompt, PromptArgument, PromptMessage, RequestId, RequestMetaObject, Role};
+use rmcp::model::{ContentBlock, Prompt, PromptArgument, PromptMessage, RequestId, Role};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::arguments::{completions, converted};
 use super::blocks::taken_apart;
-use super::call::{self, CallParams, Shape};
+use super::call::{CallParams, Shape};
 use super::lifecycle::Rules;
 use super::message;
 use super::resources::{Cacheable, ListParams, failed, icons, page, too_long};
-use super::rounds::Responses;
 use super::session::McpSession;
 use crate::discovery::{Presented, Role as Served};
 use crate::outcome::{Code, Fault, Outcome};
 use crate::registry::{RoleKind, Tool};
-
-/// The parameters of `prompts/get`.
-#[derive(Deserialize)]
-pub(super) struct GetParams {
-    name: String,
-    #[serde(default, deserialize_with = "call::or_default")]
-    arguments: Map<String, Value>,
-    #[serde(rename = "inputResponses", default)]
-    responses: Option<Responses>,
-    #[serde(rename = "requestState", default)]
-    state: Option<String>,
-    #[serde(rename = "_meta", default, deserialize_with = "call::or_default")]
-    meta: RequestMetaObject,
-}
 
 /// The parameters of `completion/complete`.
 #[derive(Deserialize)]
@@ -68,17 +53,17 @@ impl McpSession {
     }
 
     /// Answers `prompts/get`: its function is called.
-    pub(super) fn get_prompt(self: &Arc<Self>, id: &RequestId, params: GetParams) -> Result<(), ErrorData> {
+    pub(super) fn get_prompt(self: &Arc<Self>, id: &RequestId, params: CallParams) -> Result<(), ErrorData> {
         self.rules(&params.meta)?;
-        let GetParams { name, arguments, responses, state, meta } = params;
-        let prompt = self.find_prompt(&name)?;
+        let prompt = self.find_prompt(&params.name)?;
+        let arguments = params.arguments.unwrap_or_default();
         // Numbers and the like are taken too, although MCP has strings alone. Some clients write `null` for what they leave out.
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let given = arguments.iter().filter(|(_, value)| !value.is_null());
         let given = given.map(|(name, value)| (name.as_str(), text(value)));
         let arguments = Some(converted(prompt.input_schema(), given));
         let description = prompt.function().summary.clone();
-        let params = CallParams { name: prompt.name.clone(), arguments, responses, state, meta };
+        let params = CallParams { name: prompt.name.clone(), arguments, ..params };
         self.call(id, params, Shape::Prompt { description })
     }
 
@@ -177,23 +162,27 @@ const FORMS: &str = "return text, an image or another file, or a list of them an
 
 /// The messages of a prompt's result.
 fn messages(call_id: &str, value: &Value) -> Result<Vec<PromptMessage>, String> {
+    let mut made = Vec::new();
     match value {
-        Value::Array(items) => {
-            items.iter().map(|item| message_of(call_id, item)).collect::<Result<Vec<_>, _>>().map(|all| all.concat())
-        }
-        Value::Object(object) if object.contains_key("messages") => messages(call_id, &object["messages"]),
-        one => message_of(call_id, one),
+        Value::Object(object) if object.contains_key("messages") => return messages(call_id, &object["messages"]),
+        Value::Array(items) => items.iter().try_for_each(|item| add_message(&mut made, call_id, item))?,
+        one => add_message(&mut made, call_id, one)?,
     }
+    Ok(made)
 }
 
 /// One message; several if its content is a list.
-fn message_of(call_id: &str, value: &Value) -> Result<Vec<PromptMessage>, String> {
+fn add_message(made: &mut Vec<PromptMessage>, call_id: &str, value: &Value) -> Result<(), String> {
     let (role, contents) = match (value.get("role"), value.get("content")) {
         (Some(role), Some(Value::Array(items))) => (role_of(role)?, items.iter().collect()),
         (Some(role), Some(content)) => (role_of(role)?, vec![content]),
         _ => (Role::User, vec![value]),
     };
-    contents.into_iter().map(|one| Ok(PromptMessage::new(role.clone(), block_of(call_id, one)?))).collect()
+    for content in contents {
+        let block = block_of(call_id, content, made.len())?;
+        made.push(PromptMessage::new(role.clone(), block));
+    }
+    Ok(())
 }
 
 fn role_of(role: &Value) -> Result<Role, String> {
@@ -204,11 +193,12 @@ fn role_of(role: &Value) -> Result<Role, String> {
     }
 }
 
-fn block_of(call_id: &str, value: &Value) -> Result<ContentBlock, String> {
+/// `place` is that of its message, by which a file without a name is addressed.
+fn block_of(call_id: &str, value: &Value, place: usize) -> Result<ContentBlock, String> {
     if let Some(text) = value.as_str() {
         return Ok(ContentBlock::text(text));
     }
-    let apart = taken_apart(call_id, &value.to_string()).filter(|apart| apart.is_all);
+    let apart = taken_apart(call_id, &value.to_string(), place).filter(|apart| apart.is_all);
     let block = apart.and_then(|apart| apart.blocks.into_iter().next());
     // As MCP writes a text.
     let text = || value.get("text").and_then(Value::as_str).filter(|_| value["type"] == "text").map(ContentBlock::text);
@@ -248,6 +238,14 @@ mod tests {
         ] {
             assert_eq!(made(&value), Ok(expected), "{value}");
         }
+    }
+
+    #[test]
+    fn each_file_has_an_address_of_its_own() {
+        let file = json!({"mime_type": "application/pdf", "base64": "JVBERg=="});
+        let made = made(&json!([file, "text", {"role": "assistant", "content": [file, file]}])).unwrap();
+        let addresses = [0, 2, 3].map(|at: usize| made[at]["content"]["resource"]["uri"].as_str().unwrap().to_owned());
+        assert_eq!(addresses, [0, 2, 3].map(|place| format!("hostler://calls/c-1/{place}")));
     }
 
     #[test]

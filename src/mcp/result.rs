@@ -35,7 +35,7 @@ pub(super) fn line(id: &RequestId, outcome: &Outcome, metadata: &Metadata, form:
     match &outcome.ended {
         Ok(raw) => {
             let raw = if envelope { Cow::Owned(in_envelope(raw)) } else { Cow::Borrowed(&**raw) };
-            match taken_apart(&outcome.call_id, raw.get()) {
+            match taken_apart(&outcome.call_id, raw.get(), 0) {
                 Some(apart) => message::result(id, to.with_blocks(apart)),
                 None => message::result(id, to.success(&raw)),
             }
