@@ -19,6 +19,7 @@ use super::spec::EnvironmentSpec;
 use super::staging::STAGING;
 use super::turn::REMIND;
 use crate::outcome::{Code, Fault};
+use crate::process::limit_behind;
 use crate::threads::blocking;
 
 /// All environments of one cache folder.
@@ -208,7 +209,11 @@ pub(super) fn read_lock(spec: &EnvironmentSpec) -> Result<Option<Vec<u8>>, Fault
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
-            let text = format!("cannot read the lock {}: {error}; correct its permissions", path.display());
+            let path = path.display();
+            if let Some(limit) = limit_behind(&error) {
+                return Err(Fault::new(Code::ResourceExhausted, format!("cannot read the lock {path}: {limit}")));
+            }
+            let text = format!("cannot read the lock {path}: {error}; correct its permissions");
             Err(Fault::new(Code::EnvironmentFailed, text))
         }
     }

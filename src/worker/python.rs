@@ -102,7 +102,8 @@ fn shimmed(
     sources: &Sources,
 ) -> Result<Launch, Fault> {
     let shim = shims.lay_out().map_err(|error| unwritten(shims.folder(), &error))?;
-    let source = sources.of(&spec.file, python.fingerprint).ok_or_else(|| lost_fault(spec))?;
+    let source = sources.of(&spec.file, python.fingerprint).map_err(|error| unread(spec, &error))?;
+    let source = source.ok_or_else(|| lost_fault(spec))?;
     Ok(interpreter.arg("-I").arg(shim).arg(&spec.file).arg(source))
 }
 
@@ -110,7 +111,7 @@ fn shimmed(
 /// neither, so this version can start only while the file is unchanged. `-u` disables buffering, which would hold
 /// answers back.
 fn itself(interpreter: Launch, spec: &WorkerSpec, python: &PythonSpec, sources: &Sources) -> Result<Launch, Fault> {
-    if !sources.is_still(&spec.file, python.fingerprint) {
+    if !sources.is_still(&spec.file, python.fingerprint).map_err(|error| unread(spec, &error))? {
         return Err(lost_fault(spec));
     }
     // Lines are UTF-8 in every locale.
@@ -133,6 +134,12 @@ fn unwritten(folder: &Path, error: &io::Error) -> Fault {
     let text =
         format!("cannot write the worker shim below {place}: {error}. {cure}, or set XDG_CACHE_HOME to another folder");
     Fault::new(code, text)
+}
+
+/// A limit of the system is in the way of the file.
+fn unread(spec: &WorkerSpec, error: &io::Error) -> Fault {
+    let why = limit_behind(error).map_or_else(|| error.to_string(), |limit| limit.to_string());
+    Fault::new(Code::ResourceExhausted, format!("{} could not be started: {why}", spec.pack))
 }
 
 /// Neither the file nor a copy has the source of this version. A new call uses the current file.

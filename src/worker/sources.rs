@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
+use crate::process::limit_behind;
+
 /// Copies unused for this long are removed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 
@@ -27,29 +29,29 @@ impl Sources {
     }
 
     /// A file with this fingerprint (the SHA-256 of its bytes): a copy, made now if needed, or the tool file itself if
-    /// no copy can be made. `None` if that content no longer exists.
-    pub fn of(&self, file: &Path, fingerprint: [u8; 32]) -> Option<PathBuf> {
+    /// no copy can be made. `None` if that content no longer exists, an error where the system has no file left to read it.
+    pub fn of(&self, file: &Path, fingerprint: [u8; 32]) -> io::Result<Option<PathBuf>> {
         static PRUNED: Once = Once::new();
         let copy = self.folder.join(name(fingerprint));
-        if holds(&copy, fingerprint).is_some() {
+        if holds(&copy, fingerprint)?.is_some() {
             let _ = File::open(&copy).and_then(|copy| copy.set_modified(SystemTime::now()));
-            return Some(copy);
+            return Ok(Some(copy));
         }
-        let text = holds(file, fingerprint)?;
+        let Some(text) = holds(file, fingerprint)? else { return Ok(None) };
         PRUNED.call_once(|| self.prune());
         match self.write(&copy, &text) {
-            Ok(()) => Some(copy),
+            Ok(()) => Ok(Some(copy)),
             Err(error) => {
                 tracing::debug!(copy = %copy.display(), %error, "no copy of the tool file is kept");
-                Some(file.to_owned())
+                Ok(Some(file.to_owned()))
             }
         }
     }
 
     /// Whether the tool file still has this fingerprint.
     #[expect(clippy::unused_self, reason = "asked of the copies, wherever they lie")]
-    pub fn is_still(&self, file: &Path, fingerprint: [u8; 32]) -> bool {
-        holds(file, fingerprint).is_some()
+    pub fn is_still(&self, file: &Path, fingerprint: [u8; 32]) -> io::Result<bool> {
+        Ok(holds(file, fingerprint)?.is_some())
     }
 
     /// Makes a copy ahead of need, if there is none.
@@ -83,14 +85,18 @@ fn name(fingerprint: [u8; 32]) -> String {
     HEXLOWER.encode(&fingerprint) + ".py"
 }
 
-/// The content of a file, if it has the fingerprint.
-fn holds(file: &Path, fingerprint: [u8; 32]) -> Option<Vec<u8>> {
+/// The content of a file, if it has the fingerprint. A limit of the system says nothing about the file.
+fn holds(file: &Path, fingerprint: [u8; 32]) -> io::Result<Option<Vec<u8>>> {
     // Opening a pipe would block until a writer opens it.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return None;
+        return Ok(None);
     }
-    let text = fs::read(file).ok()?;
-    (<[u8; 32]>::from(Sha256::digest(&text)) == fingerprint).then_some(text)
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) if limit_behind(&error).is_some() => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    Ok((<[u8; 32]>::from(Sha256::digest(&text)) == fingerprint).then_some(text))
 }
 
 #[cfg(test)]
@@ -106,15 +112,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, sources) = (folder.path().join("a.py"), Sources::in_cache(folder.path()));
         fs::write(&file, "old").unwrap();
-        let copy = sources.of(&file, fingerprint("old")).unwrap();
+        let copy = sources.of(&file, fingerprint("old")).unwrap().unwrap();
         assert_ne!(copy, file);
         fs::write(&file, "new").unwrap();
-        assert_eq!(sources.of(&file, fingerprint("old")), Some(copy.clone()));
+        assert_eq!(sources.of(&file, fingerprint("old")).unwrap(), Some(copy.clone()));
         assert_eq!(fs::read_to_string(&copy).unwrap(), "old");
         fs::write(&copy, "damaged").unwrap();
-        assert_eq!(sources.of(&file, fingerprint("old")), None, "other content is not a version");
+        assert_eq!(sources.of(&file, fingerprint("old")).unwrap(), None, "other content is not a version");
         fs::write(&file, "old").unwrap();
-        assert_eq!(sources.of(&file, fingerprint("old")), Some(copy.clone()));
+        assert_eq!(sources.of(&file, fingerprint("old")).unwrap(), Some(copy.clone()));
         assert_eq!(fs::read_to_string(&copy).unwrap(), "old", "mended");
     }
 
@@ -124,7 +130,7 @@ mod tests {
         let (file, cache) = (folder.path().join("a.py"), folder.path().join("cache"));
         fs::write(&file, "old").unwrap();
         fs::write(&cache, "no folder").unwrap();
-        assert_eq!(Sources::in_cache(&cache).of(&file, fingerprint("old")), Some(file));
+        assert_eq!(Sources::in_cache(&cache).of(&file, fingerprint("old")).unwrap(), Some(file));
     }
 
     #[test]
@@ -133,7 +139,7 @@ mod tests {
         let (file, sources) = (folder.path().join("a.py"), Sources::in_cache(folder.path()));
         let copy = |text: &str| {
             fs::write(&file, text).unwrap();
-            sources.of(&file, fingerprint(text)).unwrap()
+            sources.of(&file, fingerprint(text)).unwrap().unwrap()
         };
         let (old, handshake) = (copy("old"), copy("handshake"));
         let past = SystemTime::now() - KEPT - Duration::from_hours(1);

@@ -7,7 +7,7 @@ import unittest
 
 from harness import HEADER, META, config_file
 from unprivileged import Account
-from wire import Wire, call, request
+from wire import OPENING, Wire, call, request
 
 # A user without other processes: the limit counts all of a user's.
 LONELY = 64_731
@@ -74,6 +74,25 @@ class Processes(unittest.TestCase):
                 self.assertIn("ulimit -n", done.stderr)
                 self.assertNotIn("panicked at src/", done.stderr)  # uv panics too, in its own files
         self.assertEqual(self.call().stdout, "a\n")
+
+    def test_a_server_with_few_open_files_names_the_limit(self):
+        self.assertEqual(self.call().returncode, 0)  # the environment is built
+        said = set()
+        for limit in range(17, 41):
+            words = ["prlimit", f"--nofile={limit}:{limit}", "--", *self.account.become, self.account.hostler]
+            with self.subTest(limit), Wire(self.account.tools, env=self.account.env, cwd=self.account.folder, program=words) as hostler:
+                hostler.send(OPENING + call(1, "plain_echo", text="a"))
+                try:
+                    hostler.answer(0)
+                    result = hostler.answer(1).get("result", {})
+                except EOFError:
+                    self.assertIn("ulimit -n", hostler.stderr())
+                    continue
+                error = result.get("_meta", {}).get(META, {}).get("error") or {}
+                said.add(error.get("code"))
+                self.assertIn(error.get("code"), (None, "RESOURCE_EXHAUSTED"), error)
+                self.assertIn("ulimit -n", error.get("message", "ulimit -n"))
+        self.assertIn("RESOURCE_EXHAUSTED", said)
 
     def test_small_files_are_named(self):
         for limit in (0, 1000):
