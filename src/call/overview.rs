@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{CallCounts, CallService};
 use crate::executor::Status;
-use crate::registry::Asking;
+use crate::registry::SchemaProgress;
 use crate::threads::blocking_or_here;
 
 /// A snapshot of hostler.
@@ -18,7 +18,7 @@ pub struct Overview {
     /// Tool files that cannot be served.
     pub broken: usize,
     /// Progress of describing executables.
-    pub asking: Asking,
+    pub asking: SchemaProgress,
     /// Calls that have ended.
     pub calls: CallCounts,
     /// Running calls and workers.

@@ -10,7 +10,7 @@ use super::service::CallService;
 use super::validate;
 use crate::discovery::{SourceId, Status};
 use crate::outcome::{Code, Details, Fault};
-use crate::registry::{Asking, NotFound, RoleKind, Tool};
+use crate::registry::{NotFound, RoleKind, SchemaProgress, Tool};
 
 impl CallService {
     /// The tool of that name. Waits while an executable that may provide it is being described.
@@ -21,7 +21,7 @@ impl CallService {
                 self.registry.asked().await;
                 self.find(role, name)
             }
-            Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != Asking::NotStarted => {
+            Err(fault) if fault.code == Code::ToolNotFound && self.registry.asking() != SchemaProgress::NotStarted => {
                 self.registry.asked().await;
                 self.find(role, name)
             }

@@ -39,7 +39,7 @@ pub struct CallService {
     layers: Vec<Arc<dyn Layer>>,
     counts: Arc<CountLayer>,
     /// Files whose running calls wait for other files. Locked only briefly.
-    pub(super) waits: Mutex<waits::Waits>,
+    pub(super) waits: Mutex<waits::WaitGraph>,
     /// Whether the minimum workers were started.
     is_warm: AtomicBool,
     ids: CallIds,

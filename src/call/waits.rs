@@ -19,9 +19,9 @@ pub(super) struct Wait {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Waits(Vec<Wait>);
+pub(super) struct WaitGraph(Vec<Wait>);
 
-impl Waits {
+impl WaitGraph {
     /// Adds a wait, unless it would be a deadlock. The error lists the files of the cycle, from the one waited for
     /// to the waiting one.
     pub fn enter(&mut self, wait: Wait) -> Result<(), Vec<String>> {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn two_files_with_capacity_for_one_call_may_not_wait_for_each_other() {
-        let mut waits = Waits::default();
+        let mut waits = WaitGraph::default();
         assert_eq!(waits.enter(wait("a", "b", 1, 1)), Ok(()));
         assert_eq!(waits.enter(wait("b", "a", 1, 1)), Err(vec!["a".to_owned(), "b".to_owned()]));
         waits.leave(&wait("a", "b", 1, 1));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn spare_capacity_lets_a_call_start() {
-        let mut waits = Waits::default();
+        let mut waits = WaitGraph::default();
         for _ in 0..2 {
             assert_eq!(waits.enter(wait("a", "b", 1, 2)), Ok(()));
         }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_call_that_blocks_the_loop_uses_the_whole_capacity_of_its_worker() {
-        let mut waits = Waits::default();
+        let mut waits = WaitGraph::default();
         assert_eq!(waits.enter(wait("a", "b", 4, 4)), Ok(()));
         assert!(waits.enter(wait("b", "a", 4, 4)).is_err());
         assert_eq!(waits.enter(wait("b", "a", 1, 4)), Ok(()));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_path_through_files_with_spare_capacity_is_no_cycle() {
-        let mut waits = Waits::default();
+        let mut waits = WaitGraph::default();
         assert_eq!(waits.enter(wait("a", "b", 1, 1)), Ok(()));
         assert_eq!(waits.enter(wait("b", "c", 1, 2)), Ok(()));
         assert_eq!(waits.enter(wait("c", "a", 1, 1)), Ok(()), "b has capacity for another");

@@ -8,7 +8,7 @@ use super::style;
 use crate::call::{CallService, Overview};
 use crate::executor::FileStatus;
 use crate::pool::{Usage, WorkerStatus};
-use crate::registry::Asking;
+use crate::registry::SchemaProgress;
 use crate::telemetry;
 
 /// Writes the status to standard error on every SIGUSR1.
@@ -61,11 +61,11 @@ fn broken(files: usize) -> String {
 }
 
 /// How many executables have not been asked yet.
-fn asking(state: Asking) -> String {
+fn asking(state: SchemaProgress) -> String {
     match state {
-        Asking::NotStarted | Asking::Complete => String::new(),
-        Asking::InProgress(left) => format!("; {left} executables not asked yet"),
-        Asking::Failed => "; executables are no longer asked, a fault of hostler: restart it".to_owned(),
+        SchemaProgress::NotStarted | SchemaProgress::Complete => String::new(),
+        SchemaProgress::InProgress(left) => format!("; {left} executables not asked yet"),
+        SchemaProgress::Failed => "; executables are no longer asked, a fault of hostler: restart it".to_owned(),
     }
 }
 

@@ -39,7 +39,7 @@ impl AdmissionQueue {
         Arc::new(Self { shared, id, waiting: AtomicUsize::new(0), looks: Mutex::new(looks) })
     }
 
-    /// Waits for a permit, in order of arrival. Dropping the future leaves the queue.
+    /// Waiting for a permit, in order of arrival. Dropping the future leaves the queue.
     pub async fn permit(self: &Arc<Self>, max_queue: usize) -> Result<RunPermit, Full> {
         if self.waiting.load(Ordering::Relaxed) == 0 && self.take() {
             return Ok(RunPermit(Arc::clone(self)));
@@ -53,7 +53,7 @@ impl AdmissionQueue {
             self.count(waiting);
             return Err(Full { waiting: overall, overall: true });
         }
-        let _waits = Waits::begin(self);
+        let _waits = Waiting::begin(self);
         let mut looks = self.looks.lock().await;
         while !self.take() {
             // The channel stays open as long as this queue is registered.
@@ -64,7 +64,7 @@ impl AdmissionQueue {
 
     /// A permit for a call that had one before it asked its client: however long the queue is.
     pub async fn permit_again(self: &Arc<Self>) -> RunPermit {
-        let _waits = Waits::begin(self);
+        let _waits = Waiting::begin(self);
         let mut looks = self.looks.lock().await;
         while !self.take() {
             looks.recv().await;
@@ -105,16 +105,16 @@ impl Drop for RunPermit {
 }
 
 /// Counts as waiting until it has its permit or is dropped.
-struct Waits<'a>(&'a AdmissionQueue);
+struct Waiting<'a>(&'a AdmissionQueue);
 
-impl<'a> Waits<'a> {
+impl<'a> Waiting<'a> {
     fn begin(queue: &'a AdmissionQueue) -> Self {
         queue.count(queue.waiting.fetch_add(1, Ordering::Relaxed) + 1);
         Self(queue)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let left = self.0.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
         self.0.count(left);

@@ -118,11 +118,11 @@ fn parse_method(method: &str, id: Option<&RawValue>, params: Option<&RawValue>) 
 /// The call that a worker's request belongs to.
 fn asking(params: &str) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Asking {
+    struct Params {
         #[serde(default, deserialize_with = "maybe_whole")]
         id: Option<u64>,
     }
-    serde_json::from_str::<Asking>(params).ok()?.id
+    serde_json::from_str::<Params>(params).ok()?.id
 }
 
 /// The call that a line answers though it is not valid: `"result": NaN`, text that is not UTF-8, a member twice. Without

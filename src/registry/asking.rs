@@ -22,7 +22,7 @@ use crate::threads::blocking_or_here;
 /// The state of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asking {
+pub enum SchemaProgress {
     /// It has not begun.
     NotStarted,
     /// This many executables have not answered.
@@ -45,14 +45,14 @@ pub struct Asks {
 /// Connects the task that asks with those that wait for it.
 #[derive(Debug)]
 pub(super) struct AskSignal {
-    pub state: watch::Sender<Asking>,
+    pub state: watch::Sender<SchemaProgress>,
     /// Wakes the task when the catalogue changed.
     pub wake: Notify,
 }
 
 impl Default for AskSignal {
     fn default() -> Self {
-        Self { state: watch::Sender::new(Asking::NotStarted), wake: Notify::new() }
+        Self { state: watch::Sender::new(SchemaProgress::NotStarted), wake: Notify::new() }
     }
 }
 
@@ -63,7 +63,7 @@ const MOST: usize = 1 << 20;
 pub fn keep_asking(registry: Weak<Registry>, asks: Asks) -> impl Future<Output = ()> + Send {
     // Set at once, so that a search for a tool waits for it.
     if let Some(known) = registry.upgrade() {
-        known.ask_signal().state.send_replace(Asking::InProgress(known.unasked().len()));
+        known.ask_signal().state.send_replace(SchemaProgress::InProgress(known.unasked().len()));
     }
     asking(registry, Arc::new(asks))
 }
@@ -74,9 +74,9 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
         let unasked = known.unasked();
         let signal = known.ask_signal();
         signal.state.send_replace(if unasked.is_empty() {
-            Asking::Complete
+            SchemaProgress::Complete
         } else {
-            Asking::InProgress(unasked.len())
+            SchemaProgress::InProgress(unasked.len())
         });
         if unasked.is_empty() {
             drop(known);
@@ -87,7 +87,7 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
         // All files are read again.
         let taken = spawn(blocking_or_here(move || known.take_answers(answers))).await;
         if taken.is_err() {
-            signal.state.send_replace(Asking::Failed);
+            signal.state.send_replace(SchemaProgress::Failed);
             return;
         }
     }

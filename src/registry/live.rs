@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use super::asking::{AskSignal, Asking};
+use super::asking::{AskSignal, SchemaProgress};
 use super::catalogue::{Catalogue, RoleKind, Tool};
 use super::changes::{MissingExecutables, add_missing, keep_listed, log_changes, log_contents, look_alike};
 use super::file_entry::FileEntry;
@@ -192,14 +192,14 @@ impl Registry {
     }
 
     /// The state of asking executables.
-    pub fn asking(&self) -> Asking {
+    pub fn asking(&self) -> SchemaProgress {
         *self.asking.state.borrow()
     }
 
     /// Waits until every executable has been asked.
     pub async fn asked(&self) {
         let mut state = self.asking.state.subscribe();
-        let is_over = |state: &watch::Receiver<Asking>| *state.borrow() == Asking::Failed;
+        let is_over = |state: &watch::Receiver<SchemaProgress>| *state.borrow() == SchemaProgress::Failed;
         while !self.unasked().is_empty() && !is_over(&state) && state.changed().await.is_ok() {}
     }
 
