@@ -69,8 +69,7 @@ async fn live(
             stack: crate::worker::Stack::default(),
             excess: None,
             peak_memory: None,
-            hung_up: false,
-            reads_no_answers: false,
+            broke: None,
         }));
     };
     loop {

@@ -24,10 +24,17 @@ pub struct Death {
     pub excess: Option<Excess>,
     /// Its peak memory, in bytes.
     pub peak_memory: Option<usize>,
-    /// Whether hostler killed it because it closed its standard output without exiting.
-    pub hung_up: bool,
-    /// Whether hostler killed it because it sent requests and did not read the answers.
-    pub reads_no_answers: bool,
+    /// Why hostler killed it, if its end of the pipes was wrong.
+    pub broke: Option<Broke>,
+}
+
+/// What a worker did to its pipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broke {
+    /// It closed its standard input or output without exiting.
+    HungUp,
+    /// It sent requests and did not read the answers.
+    UnreadAnswers,
 }
 
 /// Signals usually sent by another process; death by any other signal is the tool's own.
@@ -65,7 +72,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
-        _ if death.reads_no_answers => Fault::new(
+        _ if death.broke == Some(Broke::UnreadAnswers) => Fault::new(
             Code::ResourceExhausted,
             format!(
                 "{tool} was stopped: it sent requests to hostler and did not read the answers, of which at most \
@@ -73,7 +80,7 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
                 MOST_UNREAD >> 20
             ),
         ),
-        _ if death.hung_up => Fault::new(
+        _ if death.broke == Some(Broke::HungUp) => Fault::new(
             Code::ToolCrashed,
             format!("{tool} closed its connection to hostler during the call and was stopped; {next}"),
         ),
@@ -165,16 +172,8 @@ mod tests {
     fn a_kill_names_the_likely_cause_by_the_memory_held() {
         let message = |peak: usize| {
             let (exit, stack) = (Exit::Signal(9), Stack::default());
-            let death = Death {
-                exit,
-                status: None,
-                stderr: None,
-                stack,
-                excess: None,
-                peak_memory: Some(peak),
-                hung_up: false,
-                reads_no_answers: false,
-            };
+            let death =
+                Death { exit, status: None, stderr: None, stack, excess: None, peak_memory: Some(peak), broke: None };
             died_fault("a.f", Path::new("a.py"), &death, 0).message
         };
         assert!(

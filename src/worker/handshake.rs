@@ -215,9 +215,8 @@ impl Handshake {
             stack: Arc::clone(&self.stack),
             held,
             deaf: writer.broken(),
-            hung_up: false,
             overwhelmed: writer.overwhelmed(),
-            reads_no_answers: false,
+            broke: None,
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());

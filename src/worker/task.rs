@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::death::Death;
+use super::death::{Broke, Death};
 use super::events::{Control, EventSender, WorkerEvent};
 use super::stack::Stack;
 use super::stderr::Tail;
@@ -85,10 +85,8 @@ pub(super) struct WorkerTask {
     pub deaf: Arc<Notify>,
     /// Notified when it has sent too many requests without reading the answers.
     pub overwhelmed: Arc<Notify>,
-    /// It was stopped for that.
-    pub reads_no_answers: bool,
-    /// It closed its standard input or output without exiting.
-    pub hung_up: bool,
+    /// Why it was stopped, if its end of the pipes was wrong.
+    pub broke: Option<Broke>,
 }
 
 /// Waits until the interpreter has closed one of its pipes, which the launcher may still hold open.
@@ -117,7 +115,7 @@ impl WorkerTask {
         self.stderr.abort();
         let stderr = self.tail.lock().text();
         let stack = self.stack.lock().clone();
-        let (hung_up, reads_no_answers) = (self.hung_up, self.reads_no_answers);
+        let broke = self.broke;
         let peak_memory = self.child.peak_memory();
         self.events.send(WorkerEvent::Died(Death {
             exit: self.real_exit(exit, &stack),
@@ -126,8 +124,7 @@ impl WorkerTask {
             stack,
             excess,
             peak_memory,
-            hung_up,
-            reads_no_answers,
+            broke,
         }));
     }
 
@@ -159,7 +156,7 @@ impl WorkerTask {
                 _ = &mut self.reader => return self.silent().await,
                 () = deaf.notified() => return self.silent().await,
                 () = overwhelmed.notified() => {
-                    self.reads_no_answers = true;
+                    self.broke = Some(Broke::UnreadAnswers);
                     return self.stop(Grace::NONE).await;
                 }
                 order = self.orders.recv() => match order {
@@ -210,7 +207,7 @@ impl WorkerTask {
         if let Ok(exit) = timeout(SILENT_GRACE, self.child.exited()).await {
             return exit;
         }
-        self.hung_up = true;
+        self.broke = Some(Broke::HungUp);
         self.stop(Grace::NONE).await
     }
 }
