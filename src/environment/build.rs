@@ -73,10 +73,11 @@ impl Build<'_> {
         let launch = self.uv_sync(&script).arg("--active").arg("--compile-bytecode");
         let launch = launch.env("VIRTUAL_ENV", staging.environment());
         let done = run(&launch, self.until.saturating_duration_since(Instant::now()), |line| {
+            let line = &without_password(line);
             if is_progress(line) {
                 progress(&format!("{}: {}", self.spec.name, line.trim()));
             }
-            tracing::debug!(line = without_password(line), tool = self.spec.name, "uv");
+            tracing::debug!(line, tool = self.spec.name, "uv");
         });
         let done = done
             .await

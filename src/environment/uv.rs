@@ -186,6 +186,7 @@ pub(super) fn unfit_uv(
     exit: Exit,
     stderr: &str,
 ) -> Fault {
+    let stderr = without_password(stderr.trim());
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     let how = format!("{exit}{}", last.map(|line| format!(": {line}")).unwrap_or_default());
     let uv = uv.display();
@@ -204,7 +205,7 @@ pub(super) fn unfit_uv(
         Some(configured) => format!("correct `environment.uv` at {}", place_of(&configured.origin)),
         None => "remove it from PATH, and hostler uses another".to_owned(),
     };
-    let stderr = Some(stderr.trim().to_owned()).filter(|text| !text.is_empty());
+    let stderr = Some(stderr).filter(|text| !text.is_empty());
     Fault::new(Code::EnvironmentFailed, format!("{what}; {fix}, or {other}"))
         .with(Details { stderr, ..Details::default() })
 }

@@ -133,7 +133,6 @@ impl Lines {
         if self.bytes.len() > MAX_MESSAGE || self.is_cut.is_some() {
             self.is_cut.get_or_insert(Cut::TooLong);
             self.bytes.truncate(KEPT);
-            self.bytes.shrink_to(CHUNK);
             self.searched = self.bytes.len();
         }
     }

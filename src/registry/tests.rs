@@ -336,3 +336,13 @@ fn a_broken_edit_leaves_the_last_good_version_in_force() {
     std::fs::remove_file(folder.path().join("greet.py")).unwrap();
     assert!(registry.find("greet.salut").is_err(), "what was removed is not kept");
 }
+
+#[test]
+fn the_address_of_a_resource_is_parsed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "import hostler\n@hostler.resource('a://{id}')\ndef r(id: str): ...\n";
+    write(folder.path(), "a.py", text);
+    let catalogue = open(folder.path()).catalogue();
+    let resource = catalogue.ready_resources().next().unwrap();
+    assert!(std::ptr::eq(resource.template().unwrap(), resource.template().unwrap()));
+}

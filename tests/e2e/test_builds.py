@@ -1,6 +1,7 @@
 """Environments as configured: their Python, time limit, sources, and when they are removed."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -46,6 +47,20 @@ class Builds(unittest.IsolatedAsyncioTestCase):
 
     def call(self, *words, tools=None):
         return run("call", "--tools", tools or self.tools, *words, env=self.env, timeout=30)
+
+    def test_lines_of_uv_are_shown_without_passwords(self):
+        line = "Building x @ git+https://me:pa55word@host.example/x"
+        uv = program(self.cache / "uv", f'[ "$1" = --version ] && echo uv 0.8.0 && exit\necho "{line}" >&2\nexit 1\n')
+        config = config_file(self.cache, f'[environment]\nuv = "{uv}"\n')
+        with Wire(self.tools, env=self.env, arguments=("--config", str(config), "-vv")) as wire:
+            wire.open()
+            wire.send(call(1, "engine_well", 7))
+            result = json.dumps(wire.answer(1)["result"])
+            wire.end_input()
+            wire.ended(5)
+            for text in (json.dumps(wire.notes), wire.stderr()):
+                self.assertIn("****@host.example", text)
+                self.assertNotIn("pa55word", text + result)
 
     def test_a_build_that_takes_too_long_is_stopped(self):
         told, asked = self.cache / "pid", self.cache / "asked"
