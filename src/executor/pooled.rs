@@ -237,7 +237,7 @@ impl Pools {
             let launcher = makers.launcher(entry, describe);
             Pool::start(entry.file.path.clone(), &rules(entry), launcher, Arc::clone(&self.store.broker))
         };
-        let pool = Arc::new(self.store.lease(key, parts, user, start));
+        let pool = Arc::new(self.store.lease(key, parts, user, rules(entry).idle, start));
         let config = as_json(&toml::Value::Table(entry.settings.config.value.clone()));
         let config = to_raw_value(&config).map_or_else(|_| Arc::clone(&self.nothing), Arc::from);
         Current {

@@ -10,11 +10,12 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
 use super::identity::{Parts, PoolKey};
 use crate::config::Config;
 use crate::discovery::SourceId;
-use crate::pool::{BrokerHandle, Pool, PoolStatus};
+use crate::pool::{BrokerHandle, Pool, PoolStatus, Rules};
 use crate::registry::FileEntry;
 
 /// Every pool of a process.
@@ -31,7 +32,8 @@ pub struct PoolStore {
 struct SharedPool {
     pool: Pool,
     parts: Parts,
-    outlives_users: bool,
+    /// How long it stays without users.
+    stays: Option<Duration>,
     /// Locked only to add, to remove or to copy.
     users: Mutex<Users>,
     /// The type descriptions of a worker, for users added later.
@@ -42,6 +44,8 @@ struct SharedPool {
 struct Users {
     last: u64,
     present: BTreeMap<u64, User>,
+    /// Closes the pool unless another user comes.
+    closing: Option<AbortHandle>,
 }
 
 /// A workspace that uses a pool.
@@ -57,6 +61,9 @@ pub(super) type Describe = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
 impl Users {
     fn add(&mut self, user: User) -> u64 {
+        if let Some(closing) = self.closing.take() {
+            closing.abort();
+        }
         self.last += 1;
         self.present.insert(self.last, user);
         self.last
@@ -69,23 +76,28 @@ impl PoolStore {
         Arc::new(Self { broker, pools: Mutex::default(), outlives_users })
     }
 
-    /// The pool of a key, created if needed. `start` receives the callback for type descriptions.
+    /// The pool of a key, created if needed. `idle` is how long its workers stay without calls, if they do not stay forever;
+    /// `start` receives the callback for type descriptions.
     pub(super) fn lease(
         &self,
         key: PoolKey,
         parts: Parts,
         user: User,
+        idle: Option<Duration>,
         start: impl FnOnce(Describe) -> Pool,
     ) -> PoolLease {
         let mut pools = self.pools.lock();
         pools.retain(|_, pool| pool.strong_count() > 0);
-        let is_usable = |shared: &Arc<SharedPool>| !shared.pool.is_closing() && !shared.pool.is_empty();
-        if let Some(shared) = pools.get(&key).and_then(Weak::upgrade).filter(is_usable) {
-            if let Some(types) = shared.described.get() {
-                (user.describe)(types);
+        if let Some(shared) = pools.get(&key).and_then(Weak::upgrade) {
+            let mut users = shared.users.lock();
+            if !shared.pool.is_closing() && !shared.pool.is_empty() {
+                if let Some(types) = shared.described.get() {
+                    (user.describe)(types);
+                }
+                let user = users.add(user);
+                drop(users);
+                return PoolLease { shared, user, is_released: AtomicBool::new(false) };
             }
-            let user = shared.users.lock().add(user);
-            return PoolLease { shared, user, is_released: AtomicBool::new(false) };
         }
         let mut users = Users::default();
         let user = users.add(user);
@@ -101,14 +113,10 @@ impl PoolStore {
                 }
             });
             // What is one session's own ends with it.
-            let outlives_users = self.outlives_users && !parts.is_of_one_session;
-            SharedPool {
-                pool: start(tell),
-                parts,
-                outlives_users,
-                users: Mutex::new(users),
-                described: OnceLock::new(),
-            }
+            let stays = self.outlives_users && !parts.is_of_one_session;
+            // Also if its settings keep workers forever: without users, it would be until the end of the process.
+            let stays = stays.then(|| idle.or(Rules::default().idle).unwrap_or_default());
+            SharedPool { pool: start(tell), parts, stays, users: Mutex::new(users), described: OnceLock::new() }
         });
         pools.insert(key, Arc::downgrade(&shared));
         PoolLease { shared, user, is_released: AtomicBool::new(false) }
@@ -177,9 +185,6 @@ pub(super) struct PoolLease {
     is_released: AtomicBool,
 }
 
-/// How often a pool without users is looked at, whether its workers are gone.
-const LOOK: Duration = Duration::from_secs(30);
-
 impl PoolLease {
     /// Releases the pool. After the last user, its calls are finished and its workers stop.
     pub fn close(&self) {
@@ -199,11 +204,12 @@ impl PoolLease {
     pub fn leave(&self) -> bool {
         let shared = &self.shared;
         let Ok(runtime) = Handle::try_current() else { return false };
-        if !shared.outlives_users || shared.pool.is_closing() {
-            return false;
-        }
+        let Some(stays) = shared.stays.filter(|_| !shared.pool.is_closing()) else { return false };
         if self.is_last() {
-            runtime.spawn(close_when_unused(Arc::clone(shared)));
+            let closing = runtime.spawn(close_when_unused(Arc::clone(shared), stays)).abort_handle();
+            if let Some(before) = shared.users.lock().closing.replace(closing) {
+                before.abort();
+            }
         }
         true
     }
@@ -239,21 +245,13 @@ impl PoolLease {
     }
 }
 
-/// Keeps a pool for later users until its workers have been idle for their time.
-async fn close_when_unused(shared: Arc<SharedPool>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let is_used = !shared.users.lock().present.is_empty();
-        if is_used || shared.pool.is_closing() {
-            return;
-        }
-        let workers = shared.pool.status().await.map_or(0, |status| status.workers.len());
-        // A session may have begun in the meantime.
-        let users = shared.users.lock();
-        if workers == 0 && users.present.is_empty() {
-            shared.pool.close();
-            return;
-        }
+/// Keeps a pool for later users until it was without any for this long.
+async fn close_when_unused(shared: Arc<SharedPool>, stays: Duration) {
+    tokio::time::sleep(stays).await;
+    // A session may have begun in the meantime.
+    let users = shared.users.lock();
+    if users.present.is_empty() {
+        shared.pool.close();
     }
 }
 
@@ -346,6 +344,58 @@ impl Open {
                     }
                 }
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Caps;
+    use crate::worker::{EventSender, Launcher, StartNotes, Starting};
+
+    struct NoWorkers;
+
+    impl Launcher for NoWorkers {
+        fn name(&self) -> &'static str {
+            "none"
+        }
+
+        fn launch(&self, _: EventSender, _: StartNotes) -> Starting {
+            unreachable!("no call is made")
+        }
+    }
+
+    fn lease(store: &Arc<PoolStore>, idle: Option<Duration>) -> PoolLease {
+        let key = PoolKey { source: SourceId::Python("a".into()), version: [0; 32], effective: [0; 32] };
+        let user = User { session: Some(1), describe: Arc::new(|_| {}) };
+        let broker = Arc::clone(&store.broker);
+        store.lease(key, Parts::default(), user, idle, |_| {
+            Pool::start("a".into(), &Rules::default(), Arc::new(NoWorkers), broker)
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pool_without_users_ends_whatever_its_settings_say() {
+        let caps = Caps { running: 1, workers: 1, waiting: 1, memory: None };
+        let store = PoolStore::new(Arc::new(BrokerHandle::new(caps)), true);
+        for (idle, stays) in [(Some(Duration::from_secs(3)), 3), (None, 600)] {
+            let first = lease(&store, idle);
+            let shared = Arc::clone(&first.shared);
+            let tasks = Handle::current().metrics().num_alive_tasks();
+            drop(first);
+            for _ in 0..9 {
+                tokio::time::sleep(Duration::from_secs(stays - 1)).await;
+                // Each session that ends would leave a task otherwise.
+                drop(lease(&store, idle));
+                tokio::task::yield_now().await;
+                assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks + 1);
+            }
+            tokio::time::sleep(Duration::from_secs(stays - 1)).await;
+            assert!(!shared.pool.is_closing());
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            assert!(shared.pool.is_closing());
+            shared.pool.emptied().await;
         }
     }
 }
