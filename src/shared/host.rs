@@ -19,6 +19,7 @@ use crate::control::{About, Control};
 use crate::process::{Signals, keep_trimmed};
 use crate::runtime::{Runtime, Workspace};
 use crate::telemetry;
+use crate::threads::blocking;
 
 /// How long a predecessor may take to end.
 const PREDECESSOR: Duration = Duration::from_secs(3);
@@ -95,6 +96,11 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     Workspace::tidy();
     ready();
     tracing::info!(pid = std::process::id(), socket = %place.socket().display(), "the shared hostler listens");
+    // Disks may be slow. Without a thread, the next one does it.
+    let _ = blocking({
+        let place = place.clone();
+        move || place.sweep()
+    });
     let trimming = tokio::spawn(keep_trimmed({
         let runtime = Arc::clone(&runtime);
         move || Arc::clone(&runtime).next_end()

@@ -96,6 +96,7 @@ static LOG_FILE: OnceLock<PathBuf> = OnceLock::new();
 /// Keeps the file that standard error goes to small.
 pub fn keep_small(log: &Path) {
     let _ = LOG_FILE.set(log.to_owned());
+    hold();
     begin_anew_if_large();
 }
 
@@ -109,7 +110,13 @@ fn begin_anew_if_large() {
     }
     if let Ok(file) = OpenOptions::new().create(true).append(true).mode(0o600).open(log) {
         let _ = rustix::stdio::dup2_stderr(&file);
+        hold();
     }
+}
+
+/// Marks the log as one in use.
+fn hold() {
+    let _ = rustix::fs::flock(rustix::stdio::stderr(), rustix::fs::FlockOperation::NonBlockingLockShared);
 }
 
 /// The buffer of the writing thread.

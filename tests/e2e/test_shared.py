@@ -549,8 +549,12 @@ class Alone(Shared):
         os.kill(pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{pid}").exists())
         self.assertTrue(path.exists(), "a killed process removes nothing")
+        others = [path.with_name(f"dead.{kind}") for kind in ("sock", "start", "live")]
+        for other in others:
+            other.touch()
         self.attached(self.open())
         self.assertNotEqual(self.status()["pid"], pid)
+        until(lambda: not any(other.exists() for other in others))
 
     def test_one_that_does_not_answer(self):
         self.open()
