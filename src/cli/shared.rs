@@ -95,7 +95,7 @@ fn own(environment: &Environment) -> Result<Option<Connection>, Refusal> {
     let failed = |error: &dyn std::fmt::Display| {
         Refusal::system("the shared hostler cannot be reached", io::Error::other(error.to_string()))
     };
-    let key = own_key().map_err(|error| failed(&error))?;
+    let key = own_key(environment).map_err(|error| failed(&error))?;
     let place = Place::of(environment, &key).map_err(|error| failed(&error))?;
     let Some(stream) = find(&place).map_err(|error| failed(&error))? else { return Ok(None) };
     Connection::over(stream).map(Some).map_err(|error| failed(&error))

@@ -86,6 +86,21 @@ mod system {
         Some(mount.join(path))
     }
 
+    /// The limits that hold for this process's group, by itself or by those above it: each once.
+    pub fn own_limits() -> Vec<String> {
+        const FILES: [&str; 4] = ["memory.max", "memory.high", "cpu.max", "pids.max"];
+        let own = own_folder();
+        let groups =
+            own.iter().flat_map(|own| own.ancestors()).take_while(|folder| folder.join("cgroup.procs").exists());
+        let set = groups.flat_map(|folder| {
+            FILES.into_iter().filter_map(move |file| {
+                let value = fs::read_to_string(folder.join(file)).ok()?;
+                (!value.starts_with("max")).then(|| format!("{file}={}", value.trim()))
+            })
+        });
+        set.collect::<std::collections::BTreeSet<String>>().into_iter().collect()
+    }
+
     /// The mount point of the second version's groups, and which group is its root.
     fn mount_of(line: &str) -> Option<(PathBuf, PathBuf)> {
         let (fields, kind) = line.split_once(" - ")?;
@@ -146,7 +161,7 @@ mod system {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use system::{Group, end_all_of};
+pub(super) use system::{Group, end_all_of, own_limits};
 
 /// Other systems have none.
 #[cfg(not(target_os = "linux"))]
@@ -163,6 +178,11 @@ impl Group {
     pub fn end(self) -> bool {
         false
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn own_limits() -> Vec<String> {
+    Vec::new()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -72,7 +72,7 @@ impl Start<'_> {
         if own_confinement().map_err(Unshared::Unknown)?.contains(&("NoNewPrivs", "1".to_owned())) {
             return Err(Unshared::Confined);
         }
-        let key = own_key().map_err(Unshared::Unknown)?;
+        let key = own_key(self.environment).map_err(Unshared::Unknown)?;
         Ok(Place::of(self.environment, &key)?)
     }
 

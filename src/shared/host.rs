@@ -16,7 +16,7 @@ use super::place::{Lock, Place, PlaceError};
 use super::session;
 use crate::config::{Config, ConfigError, ConfigOptions, Environment};
 use crate::control::{About, Control};
-use crate::process::{Signals, keep_trimmed};
+use crate::process::{Signals, keep_trimmed, reset_oom_score};
 use crate::runtime::{Runtime, Workspace};
 use crate::telemetry;
 use crate::threads::blocking;
@@ -65,7 +65,7 @@ impl HostError {
 /// Sends standard error to the log of the shared hostler, which is kept small. Call it before the keeper starts, so that its
 /// words go there too.
 pub fn open_log(environment: &Environment) -> Result<(), HostError> {
-    let key = own_key().map_err(HostError::Unknown)?;
+    let key = own_key(environment).map_err(HostError::Unknown)?;
     let log = Place::of(environment, &key)?.log;
     let failed = |error| HostError::system(log.display().to_string())(error);
     if let Some(folder) = log.parent() {
@@ -81,7 +81,8 @@ pub fn open_log(environment: &Environment) -> Result<(), HostError> {
 pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<(), HostError> {
     telemetry::start(LOG);
     raise_limits();
-    let key = own_key().map_err(HostError::Unknown)?;
+    reset_oom_score();
+    let key = own_key(&environment).map_err(HostError::Unknown)?;
     let place = Place::of(&environment, &key)?;
     let lock = place.live_lock(PREDECESSOR).map_err(HostError::system("cannot lock its place"))?;
     let lock = lock.ok_or(HostError::Taken)?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use super::key::CERTIFICATES;
 use super::place::{Place, PlaceError};
 use crate::config::Environment;
 use crate::process::{reaches_workers, start_detached};
@@ -152,7 +153,7 @@ fn reach(path: &std::path::Path) -> io::Result<UnixStream> {
 
 /// What a shared hostler needs to find its own files. No secret of the client that happens to start it.
 fn variables(environment: &Environment) -> BTreeMap<OsString, OsString> {
-    let is_needed = |name: &str| name.starts_with("XDG_") || reaches_workers(name, &[]);
+    let is_needed = |name: &str| name.starts_with("XDG_") || CERTIFICATES.contains(&name) || reaches_workers(name, &[]);
     let needed = environment.iter().filter(|(name, _)| name.to_str().is_some_and(is_needed));
     needed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

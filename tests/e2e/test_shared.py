@@ -541,6 +541,27 @@ class Alone(Shared):
         self.assertEqual(subprocess.run(stop, env=self.env, timeout=PATIENCE, capture_output=True).returncode, 0)
         second.ended(2)
 
+    def test_other_limits_are_another_hostler(self):
+        shell = lambda text: ("sh", "-c", text + '; exec "$@"', "sh")
+        first = self.start(before=shell("echo 300 > /proc/self/oom_score_adj; ulimit -S -n 1000"))
+        pid = self.status()["pid"]
+        self.assertEqual(Path(f"/proc/{pid}/oom_score_adj").read_text(), "0\n")
+        alike = [self.start(before=before) for before in ((), shell("ulimit -S -n 900"), shell("ulimit -S -c 0"))]
+        self.all_attached([first, *alike])
+        one = (sys.executable, "-c", "import os, sys; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); os.execvp(sys.argv[1], sys.argv[1:])")
+        restricted = ((("nice", "-n", "5"), {}), (shell("ulimit -v 90000000"), {}), ((), {"SSL_CERT_DIR": "/nowhere"}))
+        restricted += (((one, {}),) if len(os.sched_getaffinity(0)) > 1 else ())
+        for before, variables in restricted:
+            with self.subTest(before=before):
+                wire = self.start(before=before, **variables)
+                self.assertNotEqual(wire.value(1, "a_pid")[0], first.value(1, "a_pid")[0])
+                self.assertNotIn(wire.process.pid, self.sessions())
+                words = [*before, HOSTLER]
+                status = json.loads(subprocess.run([*words, "status", "--json"], env={**self.env, **variables}, capture_output=True).stdout)
+                self.assertEqual([session["pid"] for session in status["sessions"]], [wire.process.pid])
+                subprocess.run([*words, "stop"], env={**self.env, **variables}, capture_output=True, timeout=PATIENCE)
+                wire.ended(2)
+
     def test_what_is_left_of_a_dead_one_is_replaced(self):
         first = self.open()
         pid, path = self.status()["pid"], next((self.folder / "run" / "hostler").glob("*.sock"))
