@@ -245,7 +245,7 @@ impl Actor {
                 self.step(Event::Ready(worker));
             }
             Err(fault) => {
-                tracing::info!(file = %self.file.display(), %fault, "worker not started");
+                tracing::info!(target: "tool", file = %self.file.display(), %fault, "worker not started");
                 self.workers.remove(&worker);
                 // The cause may lie outside the file (uv, the network), so it may be gone at any moment.
                 let by_itself = fault.code == Code::StartupFailed;
@@ -405,7 +405,7 @@ impl Actor {
 
     fn log_loose(&self, text: &str) {
         if !text.is_empty() {
-            tracing::info!(file = %self.file.display(), text = text.trim_end(), "output outside a call");
+            tracing::info!(target: "tool", file = %self.file.display(), text = text.trim_end(), "output outside a call");
         }
     }
 }

@@ -36,6 +36,9 @@ pub struct Usage {
     pub workers: usize,
     /// The limit on workers.
     pub max_workers: usize,
+    /// The limit on the memory of all workers, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<usize>,
 }
 
 impl BrokerHandle {
@@ -70,6 +73,7 @@ impl BrokerHandle {
             max_queue: caps.waiting,
             workers: broker.alive(),
             max_workers: caps.workers,
+            max_memory: caps.memory,
         }
     }
 

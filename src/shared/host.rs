@@ -27,8 +27,8 @@ const PREDECESSOR: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_millis(1500);
 /// Connections that may wait for being accepted.
 const QUEUE: i32 = 128;
-/// The level of its own log. What concerns a session goes to that session, at its level.
-const LOG: &str = "info";
+/// The level of its own log. What concerns a session goes to that session, at its level; what tools write never goes to a disk.
+const LOG: &str = "info,tool=off";
 
 /// Why a shared hostler cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -18,9 +18,12 @@ use super::message::{
     self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, OPEN, Over, PROTOCOL, Refusal, SIGNAL, Signalled,
 };
 use super::session_log::SessionLog;
+use crate::config::origin::Origin;
+use crate::config::tables::Limits;
 use crate::config::{Config, ConfigOptions};
 use crate::control::Control;
 use crate::mcp::{self, ClientInfo, Record, Stdio};
+use crate::pool::Usage;
 use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Workspace};
 use crate::telemetry::Audience;
@@ -295,7 +298,27 @@ async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result
 /// What is wrong with a session's tools and configuration, for its standard error.
 fn warnings(app: &Workspace) -> Vec<String> {
     let nothing = app.calls.registry.catalogue().remedy().map(|remedy| format!("no tools found: {remedy}"));
-    app.warnings().into_iter().chain(nothing).map(|text| format!("warning: {text}\n")).collect()
+    let limits = ignored_limits(&app.config().limits, &app.runtime().pools.broker.usage());
+    app.warnings().into_iter().chain(limits).chain(nothing).map(|text| format!("warning: {text}\n")).collect()
+}
+
+/// Limits of a session's configuration that are not in force, because they are those of all sessions.
+fn ignored_limits(limits: &Limits, usage: &Usage) -> Vec<String> {
+    let memory = limits.max_memory.as_ref().map(|limit| ("max_memory", limit.value.0, &limit.origin, usage.max_memory));
+    let counts = [
+        ("max_concurrent_calls", &limits.max_concurrent_calls, usage.max_concurrent_calls),
+        ("max_queue", &limits.max_queue, usage.max_queue),
+        ("max_workers", &limits.max_workers, usage.max_workers),
+    ];
+    let counts = counts.map(|(name, set, in_force)| (name, set.value, &set.origin, Some(in_force)));
+    let ignored = counts.into_iter().chain(memory).filter(|(_, set, _, in_force)| *in_force != Some(*set));
+    let warning = |(name, set, origin, in_force): (&str, usize, &Origin, Option<usize>)| {
+        let Origin::File(place) = origin else { return None };
+        let in_force = in_force.map_or("none".to_owned(), |value| value.to_string());
+        let what = format!("`limits.{name}` is {set} here and {in_force} in the shared hostler, for all sessions");
+        Some(format!("{place}: {what}; set it in your own hostler.toml, or use --standalone"))
+    };
+    ignored.filter_map(warning).collect()
 }
 
 /// Passes on what the attached process says. When it is gone, so is its client.

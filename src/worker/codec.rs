@@ -108,7 +108,7 @@ fn interpret_v1(line: &[u8]) -> Option<WorkerEvent> {
         }
         Err(error) => {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
-            tracing::warn!(%error, line = beginning, "a worker wrote a line that is not a frame");
+            tracing::warn!(target: "tool", %error, line = beginning, "a worker wrote a line that is not a frame");
             None
         }
     }

@@ -59,6 +59,27 @@ def say() -> str:
     hostler.log("heard", level="warning")
     return "said"
 """
+LOUD = """
+import os, sys, threading, hostler
+
+def say(word: str) -> int:
+    print("MARK out", word)
+    hostler.log("MARK logged " + word, level="error")
+    def later():
+        os.write(2, b"MARK later\\n")
+        print("MARK later", flush=True)
+        open("done", "w").close()
+    threading.Timer(0.3, later).start()
+    raise ValueError("MARK raised " + word)
+"""
+# Answers what it is asked, and between it writes what is no message.
+LINES = """#!/usr/bin/env python3
+import json, sys
+if "--schema" in sys.argv:
+    print(json.dumps({"name": "speaks", "input_schema": {"type": "object"}}))
+    sys.exit()
+print("MARK no frame", flush=True)
+"""
 SECRETIVE = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# [tool.hostler]\n# secrets = ["KEY"]\n# ///\n'
 PROGRAM = """#!/bin/sh
 [ "$1" = --schema ] && echo '{"name": "env", "input_schema": {"type": "object"}}' && exit
@@ -474,6 +495,40 @@ class Apart(Shared):
         log = log.read_text()
         self.assertIn("worker ready", log)
         self.assertFalse([own for own in ids if own in log])
+
+    def test_what_tools_write_is_not_on_the_disk(self):
+        write_tool(self.tools, "loud", LOUD)
+        write_tool(self.tools, "broken", "import sys\nprint('MARK import', file=sys.stderr)\nraise ValueError('MARK raised')\ndef f() -> int:\n    return 1\n")
+        program = self.tools / "speaks"
+        program.write_text(LINES)
+        program.chmod(0o755)
+        config = config_file(self.folder, '[tool.speaks]\nprotocol = "v1"\n')
+        wire = self.open("-v", "--config", str(config))
+        wire.send(call(1, "loud_say", word="MARK argument") + call(2, "broken_f") + call(3, "speaks", word="MARK argument"))
+        for number in (1, 2, 3):
+            wire.answer(number)
+        until(lambda: (self.folder / "done").exists())
+        wire.value(4, "a_pid")
+        wire.end_input()
+        wire.ended(1)
+        self.stop()
+        logs = list((self.folder / "state").rglob("*.log*"))
+        text = "".join(log.read_text() for log in logs)
+        self.assertIn("worker ready", text)
+        self.assertNotIn("MARK", text)
+
+    def test_limits_of_a_project_are_not_in_force_and_it_is_said(self):
+        own = self.folder / "config" / "hostler"
+        own.mkdir(parents=True)
+        (own / "hostler.toml").write_text("[limits]\nmax_workers = 7\n")
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        config = config_file(self.folder, '[limits]\nmax_workers = 7\nmax_queue = 5\nmax_memory = "1GB"\n')
+        wire = self.open("--config", str(config))
+        wire.end_input()
+        wire.ended(1)
+        said = wire.stderr()
+        self.assertEqual([said.count(f"limits.{name}") for name in ("max_workers", "max_queue", "max_memory")], [0, 1, 1], said)
+        self.assertIn(f"{config}:3", said)
 
     def test_an_invalid_configuration_is_its_clients_own(self):
         self.open()
