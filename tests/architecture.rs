@@ -101,6 +101,14 @@ fn the_pools_machine_knows_no_clock_no_runtime_and_no_process() {
 }
 
 #[test]
+fn no_limit_depends_on_a_clock_that_may_be_set() {
+    let rooms = ["shared", "control", "runtime", "pool", "executor", "call", "mcp"];
+    hold(("src/shared/start.rs", "let until = std::time::SystemTime::now();"), |sources| {
+        inside(sources, &rooms, &["SystemTime", "UNIX_EPOCH"])
+    });
+}
+
+#[test]
 fn pool_and_worker_know_no_policy_and_no_tool() {
     let words = ["policy", "Policy", "approval", "Approval", "crate::call", "crate::mcp", "crate::registry"];
     hold(("src/pool/actor.rs", "use crate::policy::Decision;"), |sources| inside(sources, &["pool", "worker"], &words));

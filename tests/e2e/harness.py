@@ -167,9 +167,9 @@ class Session:
 
 
 @contextlib.asynccontextmanager
-async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbose=False, **options):
+async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbose=False, flags=(), **options):
     """A hostler of one's own, started and ended by the official client."""
-    arguments = ["serve", *shared_mode.words(())]
+    arguments = ["serve", *shared_mode.words(()), *flags]
     env = shared_mode.limited(env if env is not None else environment(), config)
     for folder in tools or (TOOLS,):
         arguments += ["--tools", str(folder)]

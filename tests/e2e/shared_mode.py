@@ -23,6 +23,7 @@ LIMIT = 20  # seconds until a client is attached, or a shared hostler is gone
 # name. `scripts/test e2e` runs them.
 STANDALONE = {
     "test_shared": "it attaches by itself, and is run with the other part",
+    "test_neighbours": "the same",
     "test_orphans": "its keeper and supervisor are killed, stopped and signalled; the shared hostler's are in test_shared",
     "test_terminal": "terminals are not passed",
     "test_interrupted": "commands, no servers",
