@@ -178,7 +178,13 @@ impl Actor {
         match message {
             Message::Submit(call, mut job, reply) => {
                 let cold = !self.workers.values().any(|held| matches!(held, WorkerProcess::Live(_)));
-                let spec = CallSpec { call, timeout: job.timeout, repeatable: job.repeatable, nested: job.nested };
+                let spec = CallSpec {
+                    call,
+                    session: job.caller.session,
+                    timeout: job.timeout,
+                    repeatable: job.repeatable,
+                    nested: job.nested,
+                };
                 job.redactor = self.learned.with(job.redactor.take());
                 self.redactor = job.redactor.clone().or_else(|| self.redactor.take());
                 self.calls.insert(call, OpenCall::new(job, reply, cold));

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::job::SessionId;
+
 /// Time as the machine knows it: the duration since an epoch that the driver chooses.
 pub type Moment = Duration;
 
@@ -95,6 +97,8 @@ pub enum Need {
 pub struct CallSpec {
     /// The call.
     pub call: CallId,
+    /// Whose it is.
+    pub session: SessionId,
     /// Its time limit, counted from the moment its worker begins it.
     pub timeout: Duration,
     /// Whether it may be repeated if its worker dies during it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::broker::{Caps, PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, WorkerId};
 use super::machine::Machine;
+use super::job::SessionId;
 use super::rules::Rules;
 
 pub(super) const W1: WorkerId = WorkerId(1);
@@ -16,7 +17,7 @@ pub(super) fn at(milliseconds: u64) -> Duration {
 }
 
 pub(super) fn call(number: u64) -> CallSpec {
-    CallSpec { call: CallId(number), timeout: at(60_000), repeatable: false, nested: false }
+    CallSpec { call: CallId(number), session: SessionId(1), timeout: at(60_000), repeatable: false, nested: false }
 }
 
 pub(super) fn answered(worker: WorkerId, call: u64) -> Event {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::broker::{Caps, PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, StopMode, Verdict, WorkerId};
 use super::machine;
+use super::job::SessionId;
 use super::rules::Rules;
 
 const W1: WorkerId = WorkerId(1);
@@ -56,7 +57,7 @@ impl Machine {
 }
 
 fn spec(call: CallId) -> CallSpec {
-    CallSpec { call, timeout: at(1000), repeatable: false, nested: false }
+    CallSpec { call, session: SessionId(1), timeout: at(1000), repeatable: false, nested: false }
 }
 
 fn submit(call: CallId) -> Event {
@@ -286,4 +287,26 @@ fn a_worker_that_was_asked_to_exit_gets_no_further_call() {
     let stop = Effect::Stop { worker: W1, mode: StopMode::Retire };
     assert_eq!(machine.step(at(13), answer), [stop], "its answer changes nothing");
     assert_eq!(machine.step(at(14), Event::Ready(W2)), [Effect::Send { worker: W2, call: B }]);
+}
+
+#[test]
+fn sessions_take_turns() {
+    let mut machine = Machine::new(&Rules { write_ahead: 1, ..Rules::default() });
+    let of = |session, call| Event::Submit(CallSpec { session: SessionId(session), ..spec(CallId(call)) });
+    let _ = machine.step(at(0), of(1, 1));
+    let _ = machine.step(at(1), Event::Ready(W1));
+    // One session asks for much, before the others ask for a little.
+    for (session, call) in [(1, 10), (1, 11), (1, 12), (1, 13), (2, 20), (3, 30), (2, 21)] {
+        assert_eq!(machine.step(at(2), of(session, call)), []);
+    }
+    let _ = machine.step(at(2), Event::Submit(CallSpec { nested: true, ..spec(CallId(40)) }));
+    let mut served = Vec::new();
+    let mut next = 1;
+    while let [Effect::Finish { .. }, Effect::Send { call, .. }] =
+        machine.step(at(3), Event::Answered { worker: W1, call: CallId(next), cancelled: false })[..]
+    {
+        next = call.0;
+        served.push(next);
+    }
+    assert_eq!(served, [40, 10, 20, 30, 11, 21, 12, 13]);
 }

@@ -16,7 +16,7 @@ mod sabotage;
 mod timing;
 mod view;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -26,6 +26,7 @@ pub use view::{Resting, WorkerView};
 use super::breaker::CircuitBreaker;
 use super::broker::{PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, Verdict, WorkerId};
+use super::job::SessionId;
 use super::rules::Rules;
 use super::worker_state::{Escalation, QueuedCall, WorkerState};
 
@@ -80,7 +81,7 @@ pub struct Machine {
     pool: PoolId,
     rules: Rules,
     phase: Phase,
-    /// Nested calls first, each kind in order.
+    /// Nested calls first, in order; then the others, by turns of their sessions.
     waiting: VecDeque<QueuedCall>,
     /// The queue length that the broker knows.
     counted: usize,
@@ -256,14 +257,31 @@ impl Machine {
         self.usual_run.max(Duration::from_millis(50))
     }
 
-    /// Puts a call at the end of the queue; a nested call goes behind the other nested calls.
+    /// Puts a call into the queue. A nested call goes behind the other nested calls; others take turns by session, and those of
+    /// one session stay in order.
     fn wait(&mut self, queued: QueuedCall) {
-        let place = if queued.spec.nested {
-            self.waiting.iter().position(|other| !other.spec.nested).unwrap_or(self.waiting.len())
-        } else {
-            self.waiting.len()
-        };
+        let nested = self.waiting.iter().take_while(|other| other.spec.nested).count();
+        let place = if queued.spec.nested { nested } else { self.turn_of(queued.spec.session, nested) };
         self.waiting.insert(place, queued);
+    }
+
+    /// The place of a session's next call behind the nested ones: its third waiting call goes behind the third of every other
+    /// session and before the fourth of any.
+    fn turn_of(&self, session: SessionId, nested: usize) -> usize {
+        let others = self.waiting.range(nested..);
+        let own = others.clone().filter(|other| other.spec.session == session).count();
+        if own == others.len() {
+            return self.waiting.len();
+        }
+        let mut before = HashMap::<SessionId, usize>::new();
+        let goes_after = |other: &&QueuedCall| {
+            let turn = before.entry(other.spec.session).or_default();
+            *turn += 1;
+            *turn <= own + 1
+        };
+        // Behind the session's own last call, wherever that went back to.
+        let last = others.clone().rposition(|other| other.spec.session == session).map_or(0, |last| last + 1);
+        nested + others.take_while(goes_after).count().max(last)
     }
 
     fn cancel(&mut self, step: &mut Step<'_>, call: CallId) {

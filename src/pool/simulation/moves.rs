@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::world::{Call, World};
 use crate::pool::broker::Wakeup;
 use crate::pool::event::{CallId, CallSpec, Event, Need, WorkerId};
+use crate::pool::job::SessionId;
 
 impl World {
     pub(super) fn some_pool(&mut self) -> usize {
@@ -15,7 +16,8 @@ impl World {
         let pool = self.some_pool();
         let call = CallId(self.calls.len() as u64);
         let timeout = Duration::from_millis(20 + self.chance.below(200));
-        let spec = CallSpec { call, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
+        let session = SessionId(self.chance.below(3));
+        let spec = CallSpec { call, session, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
         self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None, asks: false });
         self.step(pool, Event::Submit(spec));
     }
