@@ -80,6 +80,7 @@ fn worker_frame(id: u64, a: i64, b: i64) -> Fallible<Vec<u8>> {
         deadline_ms: 300_000,
         trace: None,
         tags: &[],
+        session: 7,
     };
     Ok(call.frame())
 }

@@ -72,5 +72,6 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
+        self.service.pools.session_ended(self.id);
     }
 }

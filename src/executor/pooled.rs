@@ -21,7 +21,7 @@ use crate::config::tool::Effects;
 use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Redactor};
-use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, Settled, Usage};
+use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, SessionId, Settled, Usage};
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::telemetry::Audience;
 use crate::worker::{HostAccess, Waits};
@@ -166,6 +166,11 @@ impl Pools {
     pub fn build_in(&self, environments: Environments) {
         let mut makers = self.makers.write();
         *makers = Arc::new(Makers { environments: Arc::new(environments), ..(**makers).clone() });
+    }
+
+    /// No call of a session follows.
+    pub fn session_ended(&self, session: SessionId) {
+        self.open.lock().pools().for_each(|pool| pool.session_ended(session));
     }
 
     /// Finishes all calls, then stops the workers that no other session uses or may use.

@@ -30,6 +30,9 @@ const LENGTH: usize = TAIL.end;
 /// What stays in memory of a long line after its end.
 pub(super) const KEPT_TAIL: usize = 1 << 20;
 
+/// So many bytes a pipe takes whole or not at all (`PIPE_BUF`).
+const WRITTEN_WHOLE: usize = 4096;
+
 /// Fields of the head, in eight bytes each.
 const WRITTEN: usize = 0;
 const IS_MID_LINE: usize = 1;
@@ -160,11 +163,14 @@ impl Record {
         (value & 1, (value / 2).min(HALF))
     }
 
-    /// Bytes are about to be written: until it is known how many were, a part of a line may be. Returns what was known before,
-    /// for [`Record::wrote_nothing`].
-    pub(super) fn writes(&mut self) -> bool {
+    /// Bytes are about to be written: until it is known how many were, a part of a line may be. Of few bytes all are written, or
+    /// none. Returns what was known before, for [`Record::wrote_nothing`].
+    pub(super) fn writes(&mut self, bytes: &[u8]) -> bool {
         let was_mid_line = self.head(IS_MID_LINE) != 0;
-        self.set_head(IS_MID_LINE, 1);
+        let is_whole = !was_mid_line && bytes.len() <= WRITTEN_WHOLE && bytes.ends_with(b"\n");
+        if !is_whole {
+            self.set_head(IS_MID_LINE, 1);
+        }
         was_mid_line
     }
 
@@ -318,13 +324,26 @@ mod tests {
     #[test]
     fn a_write_that_nobody_recorded_may_have_left_a_part_of_a_line() {
         let mut record = Record::new().unwrap();
-        let before = record.writes();
+        let long = [b"x".repeat(WRITTEN_WHOLE), b"\n".to_vec()].concat();
+        let before = record.writes(&long);
         record.wrote_nothing(before);
         assert!(!record.take_over().0.is_mid_line);
-        record.writes();
-        record.wrote(b"whole\n");
+        record.writes(&long);
+        record.wrote(&long);
         assert!(!record.take_over().0.is_mid_line);
-        record.writes();
+        record.writes(&long);
+        assert!(killed(record).take_over().0.is_mid_line);
+    }
+
+    #[test]
+    fn a_short_line_is_written_whole_or_not_at_all() {
+        let mut record = Record::new().unwrap();
+        record.writes(&[b"x".repeat(WRITTEN_WHOLE - 1), b"\n".to_vec()].concat());
+        let mut record = killed(record);
+        assert!(!record.take_over().0.is_mid_line);
+        // Not so the rest of a longer one.
+        record.wrote(b"the beginning of one");
+        record.writes(b"rest\n");
         assert!(killed(record).take_over().0.is_mid_line);
     }
 

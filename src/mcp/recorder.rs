@@ -155,7 +155,7 @@ impl AsyncWrite for Recorded {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let Self { stream, record } = &mut *self;
         let mut record = record.lock();
-        let was_mid_line = record.writes();
+        let was_mid_line = record.writes(bytes);
         let written = Pin::new(stream).poll_write(context, bytes);
         match &written {
             Poll::Ready(Ok(count)) => record.wrote(&bytes[..*count]),

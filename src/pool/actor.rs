@@ -14,7 +14,7 @@ use super::asking::HeldAnswer;
 use super::broker::PoolId;
 use super::broker_handle::BrokerHandle;
 use super::event::{CallId, CallSpec, Event, WorkerId};
-use super::job::{CapturedOutput, Job, Settled};
+use super::job::{CapturedOutput, Job, SessionId, Settled};
 use super::machine::Machine;
 use super::open_call;
 use super::open_call::OpenCall;
@@ -43,6 +43,8 @@ pub(super) enum Message {
     InnerGoesOn(CallId, u32),
     /// A call that this call waits for has secrets.
     Learns(CallId, Arc<Redactor>),
+    /// No call of a session follows.
+    SessionEnded(SessionId),
     Status(oneshot::Sender<PoolStatus>),
     Close,
     End,
@@ -192,6 +194,7 @@ impl Actor {
                 self.note_of_asking(Some(call));
             }
             Message::Cancel(call) => self.step(Event::Cancel(call)),
+            Message::SessionEnded(session) => self.session_ended(session),
             Message::Started(worker, outcome) => self.started(worker, outcome),
             Message::Note(note) => self.note(&note),
             Message::WorkerEvent(worker, events) => {

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::actor::{Actor, Message};
 use super::broker_handle::BrokerHandle;
 use super::event::{CallId, Event};
-use super::job::{Job, Settled};
+use super::job::{Job, SessionId, Settled};
 use super::open_call;
 use super::rules::Rules;
 use super::status::PoolStatus;
@@ -58,6 +58,11 @@ impl Pool {
                 if self.closing.load(Ordering::Relaxed) { open_call::closed(&tool) } else { open_call::broken(&tool) };
             Settled { ended: Err(fault), metadata: Metadata::default() }
         })
+    }
+
+    /// No call of a session follows.
+    pub fn session_ended(&self, session: SessionId) {
+        let _ = self.sender.send(Message::SessionEnded(session));
     }
 
     /// Starts the minimum of workers.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::broker::{Caps, PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, WorkerId};
-use super::machine::Machine;
 use super::job::SessionId;
+use super::machine::Machine;
 use super::rules::Rules;
 
 pub(super) const W1: WorkerId = WorkerId(1);

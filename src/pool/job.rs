@@ -1,7 +1,8 @@
 //! A call on its way through the pool, its caller and its listener.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -15,6 +16,14 @@ use crate::worker::{HostAccess, LogLine};
 /// One client connection, unique within a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
+
+impl SessionId {
+    /// What tools know it by: another number in each process, so that none stands for two sessions.
+    pub fn for_tools(self) -> u64 {
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        KEY.hash_one(self.0)
+    }
+}
 
 /// The caller of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

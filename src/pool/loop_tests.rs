@@ -51,7 +51,8 @@ impl Launcher for MemoryLauncher {
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
             tokio::spawn(live(frames, orders, events));
-            Ok(WorkerHandle { pid, writer, control, stack: Arc::default(), ends_by_interruption: false })
+            let (stack, ends_by_interruption, keeps_sessions) = (Arc::default(), false, false);
+            Ok(WorkerHandle { pid, writer, control, stack, ends_by_interruption, keeps_sessions })
         })
     }
 }

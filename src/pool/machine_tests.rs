@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::broker::{Caps, PoolId, ResourceBroker};
 use super::event::{CallId, CallSpec, Decision, Effect, Event, Moment, StopMode, Verdict, WorkerId};
-use super::machine;
 use super::job::SessionId;
+use super::machine;
 use super::rules::Rules;
 
 const W1: WorkerId = WorkerId(1);

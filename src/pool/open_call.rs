@@ -154,7 +154,8 @@ impl OpenCall {
         let deadline_ms = in_ms(self.job.timeout);
         let Job { call_id, caller, function, kwargs, config, secrets, .. } = &*self.job;
         let (trace, tags) = (caller.trace.as_deref(), &*caller.tags);
-        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms, trace, tags }
+        let session = caller.session.for_tools();
+        CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms, trace, tags, session }
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::actor::{Actor, Message, WorkerProcess};
 use super::admission::Full;
 use super::event::{CallId, Effect, Event, StopMode, Verdict, WorkerId};
+use super::job::SessionId;
 use super::open_call::{self, OpenCall};
 use crate::outcome::{Cancelled, Canceller, Code, Fault};
 use crate::process::Grace;
@@ -14,6 +15,15 @@ use crate::worker::{self, Control, EventSender, StartNotes, died_fault, held_up_
 pub(super) const PING: CallId = CallId(0);
 
 impl Actor {
+    /// What workers keep for a session ends with it.
+    pub(super) fn session_ended(&self, session: SessionId) {
+        let live = self.workers.values().filter_map(|worker| match worker {
+            WorkerProcess::Live(handle) if handle.keeps_sessions => Some(handle),
+            _ => None,
+        });
+        live.for_each(|handle| handle.writer.session_ended(session.for_tools()));
+    }
+
     pub(super) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Start(worker) => self.start(worker),

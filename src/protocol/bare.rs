@@ -121,6 +121,7 @@ mod tests {
             deadline_ms: 1,
             trace: None,
             tags: &[],
+            session: 7,
         };
         let line = bare_call(&call);
         assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));

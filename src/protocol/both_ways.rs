@@ -116,13 +116,14 @@ proptest! {
         let (trace, tags) = (trace.as_deref(), &*tags);
         let call = CallFrame {
             id, function: &function, kwargs: &kwargs, config, secrets, call_id: &call_id, deadline_ms: id, trace, tags,
+            session: 7,
         };
         let line = call.frame();
         prop_assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         let read: Value = serde_json::from_slice(&line).unwrap();
         let wanted = json!({
             "function": function, "kwargs": value, "config": value, "secrets": value,
-            "call": {"id": call_id, "deadline_ms": id, "trace": trace, "tags": tags},
+            "call": {"id": call_id, "deadline_ms": id, "trace": trace, "tags": tags, "session": "0000000000000007"},
         });
         prop_assert_eq!((&read["id"], &read["params"]), (&json!(id), &wanted));
     }

@@ -1,5 +1,6 @@
 //! Frames from host to worker. Each function returns one whole line with its newline.
 
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -71,6 +72,8 @@ pub struct CallFrame<'a> {
     pub trace: Option<&'a str>,
     /// The caller's tags.
     pub tags: &'a [String],
+    /// The caller's session, which workers see in hexadecimal.
+    pub session: u64,
 }
 
 impl CallFrame<'_> {
@@ -104,7 +107,11 @@ impl CallFrame<'_> {
             }
             push_string(&mut out, tag);
         }
-        out.extend_from_slice(b"]}}}\n");
+        out.extend_from_slice(b"],\"session\":\"");
+        let mut digits = [0; 16];
+        HEXLOWER.encode_mut(&self.session.to_be_bytes(), &mut digits);
+        out.extend_from_slice(&digits);
+        out.extend_from_slice(b"\"}}}\n");
         out
     }
 }
@@ -125,6 +132,16 @@ pub fn recall_frame(id: u64) -> Vec<u8> {
         id: u64,
     }
     line(&Request { jsonrpc: "2.0", id: None, method: "recall", params: &Params { id } })
+}
+
+/// Says that a session has ended, and no call of it follows.
+pub fn session_ended_frame(session: u64) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Params {
+        session: String,
+    }
+    let params = Params { session: format!("{session:016x}") };
+    line(&Request { jsonrpc: "2.0", id: None, method: "session_ended", params: &params })
 }
 
 /// Pings a worker that runs several calls.
@@ -229,6 +246,7 @@ mod tests {
             deadline_ms: 30_000,
             trace: None,
             tags: &[],
+            session: 7,
         };
         let frame = call.frame();
         assert_eq!(frame.iter().position(|byte| *byte == b'\n'), Some(frame.len() - 1));
@@ -236,6 +254,7 @@ mod tests {
         assert_eq!(value["params"]["kwargs"]["a"], "x\ny");
         assert_eq!(value["params"]["function"], "se\"arch");
         assert_eq!(value["params"]["call"]["deadline_ms"], 30_000);
+        assert_eq!(value["params"]["call"]["session"], "0000000000000007");
         assert_eq!(value["id"], 7);
     }
 }

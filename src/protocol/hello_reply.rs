@@ -39,6 +39,11 @@ impl HelloReply {
         self.can("cancel")
     }
 
+    /// Whether it keeps something for each session.
+    pub fn keeps_sessions(&self) -> bool {
+        self.can("sessions")
+    }
+
     fn can(&self, wanted: &str) -> bool {
         self.features.iter().any(|feature| feature == wanted)
     }

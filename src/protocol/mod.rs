@@ -11,7 +11,9 @@ mod incoming;
 mod parse;
 
 pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
-pub use frame::{CallFrame, Hello, cancel_frame, ping_frame, recall_frame, reply_frame, shutdown_frame};
+pub use frame::{
+    CallFrame, Hello, cancel_frame, ping_frame, recall_frame, reply_frame, session_ended_frame, shutdown_frame,
+};
 pub use hello_reply::HelloReply;
 pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
 pub use parse::{id_of_answer, invalid_answer, parse, peek_id};

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::events::WorkerEvent;
 use crate::protocol::{
     self, BareLine, CallFrame, Incoming, OutputNote, WireError, bare_call, cancel_frame, ping_frame, recall_frame,
-    reply_frame, shutdown_frame,
+    reply_frame, session_ended_frame, shutdown_frame,
 };
 
 /// The codec of one worker. Its writer and its reader share it.
@@ -59,6 +59,11 @@ impl Codec {
     /// A recall, if the codec has one.
     pub(super) fn recall(&self, call: u64) -> Option<Vec<u8>> {
         self.in_v1(|| recall_frame(call))
+    }
+
+    /// The end of a session, if the codec has one.
+    pub(super) fn session_ended(&self, session: u64) -> Option<Vec<u8>> {
+        self.in_v1(|| session_ended_frame(session))
     }
 
     /// A ping, if the codec has one.
@@ -149,6 +154,7 @@ mod tests {
             deadline_ms: 1,
             trace: None,
             tags: &[],
+            session: 7,
         };
         String::from_utf8(codec.call(&call)).unwrap()
     }

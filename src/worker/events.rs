@@ -123,4 +123,6 @@ pub struct WorkerHandle {
     pub stack: Arc<Mutex<Stack>>,
     /// Interrupting its call means asking it to exit.
     pub ends_by_interruption: bool,
+    /// It keeps something for each session, until it hears of the session's end.
+    pub keeps_sessions: bool,
 }

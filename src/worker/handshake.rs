@@ -141,7 +141,8 @@ impl Handshake {
         };
         let signals =
             Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() };
-        Ok(self.settle(interpreter, signals, pipes))
+        let handle = self.settle(interpreter, signals, pipes);
+        Ok(WorkerHandle { keeps_sessions: hello.keeps_sessions(), ..handle })
     }
 
     /// Waits for the answer to `hello`; `None` if the pipe ended first.
@@ -220,6 +221,6 @@ impl Handshake {
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());
-        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption }
+        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption, keeps_sessions: false }
     }
 }

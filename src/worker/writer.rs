@@ -115,6 +115,11 @@ impl LinkWriter {
         self.send_if(self.codec.recall(call));
     }
 
+    /// Says that no call of a session follows.
+    pub fn session_ended(&self, session: u64) {
+        self.send_if(self.codec.session_ended(session));
+    }
+
     /// Sends a ping.
     pub fn ping(&self, id: u64) {
         self.send_if(self.codec.ping(id));

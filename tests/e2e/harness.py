@@ -186,6 +186,8 @@ async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbos
             failure = None
             try:
                 if shared_mode.IS_ON:
+                    # A client that asks nothing at its start does not wait for the shell that writes it.
+                    await eventually_async(lambda: os.fstat(started.fileno()).st_size, "the server is started")
                     await asyncio.to_thread(shared_mode.wait_attached, int(started.read()), env)
                 yield Session(client, log)
             except Exception as error:  # told after the client has gone: it wraps what passes through it, twice

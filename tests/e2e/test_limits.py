@@ -1,16 +1,29 @@
 """What hostler does where the system gives it no more: processes, threads."""
 
+import contextlib
 import os
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
-from harness import HEADER, META, config_file
+from harness import HEADER, META, config_file, eventually
 from unprivileged import Account
 from wire import OPENING, Wire, call, request
 
 # A user without other processes: the limit counts all of a user's.
 LONELY = 64_731
+
+
+def processes():
+    """What the limit counts: zombies, too, until init has taken note of them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines = (folder / "status").read_text().splitlines()
+            if any(line.split()[:2] == ["Uid:", str(LONELY)] for line in lines):
+                found.append(int(folder.name))
+    return found
 
 
 class Processes(unittest.TestCase):
@@ -19,6 +32,7 @@ class Processes(unittest.TestCase):
     def setUp(self):
         if os.geteuid() != 0:
             self.skipTest("only root may become a user without other processes")
+        eventually(lambda: not processes(), "the processes of earlier tests are gone, zombies too", limit=60)
         self.account = Account(self, LONELY)
         self.account.tool("plain.py", HEADER + "def echo(text: str) -> str:\n    return text\n")
         program = '#!/bin/sh\nif [ "$1" = --schema ]; then echo \'{"name": "say", "description": "Says.", "inputSchema": {"type": "object"}}\'; else echo 7; fi\n'

@@ -390,6 +390,26 @@ class Control(Shared):
 class Apart(Shared):
     """What one session never gets of another."""
 
+    def test_what_a_tool_keeps_for_a_session(self):
+        write_tool(self.tools, "b", """
+import hostler
+from hostler_worker.state import state
+
+def add(n: int) -> list:
+    hostler.session["sum"] = hostler.session.get("sum", 0) + n
+    return [hostler.session.id, hostler.session["sum"], len(state.sessions)]
+""")
+        first, second = self.open(), self.open()
+        one, sum_of_one, _ = first.value(1, "b_add", n=1)
+        two, sum_of_two, kept = second.value(1, "b_add", n=10)
+        self.assertNotEqual(one, two)
+        self.assertEqual((sum_of_one, sum_of_two, kept), (1, 10, 2))
+        self.assertEqual(first.value(2, "b_add", n=2), [one, 3, 2])
+        first.end_input()
+        first.ended(1)
+        self.all_attached([second])
+        self.assertEqual(second.value(3, "b_add", n=1), [two, 11, 1])
+
     def test_secrets_of_the_environment(self):
         write_tool(self.tools, "secret", SECRET, header=SECRETIVE)
         first, second, third = self.open(KEY="k-one"), self.open(KEY="k-two"), self.open(KEY="k-one")

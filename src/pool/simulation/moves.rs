@@ -17,7 +17,8 @@ impl World {
         let call = CallId(self.calls.len() as u64);
         let timeout = Duration::from_millis(20 + self.chance.below(200));
         let session = SessionId(self.chance.below(3));
-        let spec = CallSpec { call, session, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
+        let spec =
+            CallSpec { call, session, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
         self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None, asks: false });
         self.step(pool, Event::Submit(spec));
     }

@@ -2,6 +2,7 @@
 
     hostler.config["issuer"]          this tool's settings, during a call
     hostler.secret("API_KEY")         a secret the file's header declares
+    hostler.session["seen"] = 3       what this worker keeps for the client's session; hostler.session.id
     hostler.log("fetched", pages=3)   one line in hostler's log
     hostler.progress(3, 10)           how far the running call is
     hostler.call("text.slug", text=…) another tool, where the file has host access
@@ -22,7 +23,7 @@ call must not ask: in a worker for one call at a time it would ask in the name o
 import os
 import time
 from _thread import allocate_lock
-from _collections_abc import Mapping  # collections.abc, without importing collections
+from _collections_abc import Mapping, MutableMapping  # collections.abc, without importing collections
 
 from hostler_worker import host as _host
 from hostler_worker.encode import NotJson as _NotJson, encode as _encode
@@ -32,7 +33,7 @@ _lines = allocate_lock()
 
 __all__ = [
     "Answer", "Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
-    "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "roots", "secret", "status", "tools",
+    "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "roots", "secret", "session", "status", "tools",
 ]
 
 
@@ -126,6 +127,43 @@ class _Config(Mapping):
 
 
 config = _Config()
+
+
+class _Session(MutableMapping):
+    """The session of the client that this call is for. It is a dictionary of that session's own in this worker, and ends with
+    the session or the worker."""
+
+    @property
+    def id(self):
+        """A text that no other session has had since hostler started."""
+        params = _state.params
+        if params is None:
+            raise HostlerError("hostler.session is available only during a call; read it " + _state.where)
+        return (params.get("call") or {}).get("session") or ""
+
+    def _values(self):
+        return _state.sessions.setdefault(self.id, {})
+
+    def __getitem__(self, key):
+        return self._values()[key]
+
+    def __setitem__(self, key, value):
+        self._values()[key] = value
+
+    def __delitem__(self, key):
+        del self._values()[key]
+
+    def __iter__(self):
+        return iter(self._values())
+
+    def __len__(self):
+        return len(self._values())
+
+    def __repr__(self):
+        return "hostler.session" if _state.params is None else "hostler.session(%r)" % self._values()
+
+
+session = _Session()
 
 
 def secret(name):

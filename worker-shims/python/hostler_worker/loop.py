@@ -12,7 +12,7 @@ from .state import state
 from .wire import Gone, id_text, wire
 
 PROTOCOL = 1
-FEATURES = '["cancel","progress","output","describe","concurrent","interrupt","stack","recall"]'
+FEATURES = '["cancel","progress","output","describe","concurrent","interrupt","stack","recall","sessions"]'
 MAX_FRAME = 64 << 20  # the host refuses longer ones, and then the whole worker
 
 queue = deque()
@@ -67,6 +67,10 @@ def receive(wire, message, cancel, replied):
         params = message.get("params")
         if type(params) is dict:
             (cancel if method == "cancel" else _recall)(params.get("id"))
+    elif method == "session_ended":
+        params = message.get("params")
+        if type(params) is dict:
+            state.sessions.pop(params.get("session"), None)
     elif isinstance(method, str):
         queue.append(message)
     else:

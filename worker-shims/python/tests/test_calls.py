@@ -255,6 +255,21 @@ class Ends(ShimTest):
                 self.assertEqual(worker.process.wait(LIMIT), -signal.SIGTERM)
                 self.assertEqual(worker.process.stderr.read(), err)
 
+    def test_each_session_has_a_dictionary_until_it_ends(self):
+        for concurrency in (1, 4):
+            with self.subTest(concurrency):
+                worker = self.worker("""
+                    import hostler
+                    from hostler_worker.state import state
+                    def add(n: int) -> list:
+                        hostler.session["sum"] = hostler.session.get("sum", 0) + n
+                        return [hostler.session.id, hostler.session["sum"], len(state.sessions)]
+                """, concurrency=concurrency)
+                of = lambda session, n: worker.call("add", {"n": n}, call={"id": "c", "deadline_ms": 1000, "session": session})["result"]
+                self.assertEqual([of("a", 1), of("b", 5), of("a", 2)], [["a", 1, 1], ["b", 5, 2], ["a", 3, 2]])
+                worker.write({"method": "session_ended", "params": {"session": "a"}})
+                self.assertEqual([of("b", 1), of("a", 7)], [["b", 6, 1], ["a", 7, 2]])
+
     def test_stack_of_a_worker_that_holds_the_lock(self):
         worker = self.worker(self.SOURCE)
         worker.begin("hangs")

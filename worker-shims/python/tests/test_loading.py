@@ -17,7 +17,7 @@ class Loading(ShimTest):
         worker = self.start(self.file("def f(): pass\n"))
         result = worker.hello(secrets=[], host=[])["result"]
         self.assertEqual((result["protocol"], result["pid"], result["functions"]), (1, worker.process.pid, ["f"]))
-        self.assertEqual(result["features"], ["cancel", "progress", "output", "describe", "concurrent", "interrupt", "stack", "recall"])
+        self.assertEqual(result["features"], ["cancel", "progress", "output", "describe", "concurrent", "interrupt", "stack", "recall", "sessions"])
         self.assertRegex(result["python"], r"^3\.\d+\.\d+$")
 
     def test_marked_functions_are_served_whatever_their_names(self):
