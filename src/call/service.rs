@@ -85,9 +85,10 @@ impl CallService {
     /// Puts another configuration in force, with these built-in tools and these environments. Calls that run keep theirs.
     pub fn reconfigure(&self, config: Config, tools: Builtins, environments: Environments) {
         let files = tools.files();
-        self.built_ins.replace(tools);
-        self.pools.build_in(environments);
-        self.registry.reconfigure(Arc::new(config), files);
+        self.registry.reconfigure(Arc::new(config), files, |install| {
+            self.built_ins.replace(tools);
+            self.pools.build_in(environments, install);
+        });
     }
 
     /// Starts the minimum workers. Runs with a client's first real request: some clients start a server only to
@@ -101,6 +102,7 @@ impl CallService {
     /// Adapts to changed tool files: workers of removed files leave, new files may start their minimum.
     pub fn changed(&self, catalogue: &Catalogue) {
         self.pools.close_without(catalogue);
+        self.pools.follow(catalogue);
         self.one_shots.keep_those_of(catalogue);
         self.built_ins.keep_those_of(catalogue);
         if self.is_warm.load(Ordering::Relaxed) {

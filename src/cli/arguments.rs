@@ -15,20 +15,18 @@ pub(super) fn no_key(word: &str) -> Refusal {
     Refusal::new(format!("`{word}` is not an argument"), fix)
 }
 
-/// The arguments of a call: `--input`, and the typed words.
-pub(super) fn gather(args: &Call, schema: Option<&Map<String, Value>>) -> Result<Map<String, Value>, Refusal> {
-    let mut gathered = match args.input.as_deref() {
-        None => Map::new(),
+/// The arguments that `--input` has. Standard input is read before signals are listened for, so that they end the program.
+pub(super) fn input(args: &Call) -> Result<Map<String, Value>, Refusal> {
+    match args.input.as_deref() {
+        None => Ok(Map::new()),
         Some("-") => {
             let mut text = String::new();
             let read = std::io::stdin().read_to_string(&mut text);
             read.map_err(|error| Refusal::io("cannot read standard input", error))?;
-            object(&text)?
+            object(&text)
         }
-        Some(text) => object(text)?,
-    };
-    add(&mut gathered, &args.arguments, schema)?;
-    Ok(gathered)
+        Some(text) => object(text),
+    }
 }
 
 /// Reads `--input`.

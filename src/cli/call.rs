@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::options::Call;
 use super::style::Refusal;
 use super::{arguments, ask, show, style};
-use crate::call::{CallRequest, Elicited};
+use crate::call::{Arguments, CallRequest, Elicited};
 use crate::outcome::{Code, Fault, File, Metadata, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
 use crate::pool::Listener;
 use crate::protocol::ProgressNote;
@@ -32,7 +32,8 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     }
     let catalogue = app.calls.registry.catalogue();
     let schema = catalogue.resolve(&args.tool).ok().map(|tool| tool.input_schema());
-    let arguments = arguments::gather(args, schema)?;
+    let mut arguments = arguments::input(args)?;
+    arguments::add(&mut arguments, &args.arguments, schema)?;
     let signals = style::signals()?;
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
@@ -53,22 +54,28 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
 
 /// The same by the shared hostler.
 pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<ExitCode, Refusal> {
+    let arguments = arguments::input(args)?;
     let signals = style::signals()?;
     let feedback = Feedback::new();
     let outcome = tokio::select! {
-        outcome = shared_call(opened, args, &feedback) => outcome,
+        outcome = shared_call(opened, args, arguments, &feedback) => outcome,
         name = signals.first() => Err(interrupted(args, &name)),
     };
     feedback.end();
     Ok(report(&outcome?, OutputFormat::of(args), &feedback))
 }
 
-async fn shared_call(opened: Opened, args: &Call, feedback: &Feedback) -> Result<Outcome, Refusal> {
+async fn shared_call(
+    opened: Opened,
+    args: &Call,
+    mut arguments: Arguments,
+    feedback: &Feedback,
+) -> Result<Outcome, Refusal> {
     let lost = |error| Refusal::system("the shared hostler did not answer", error);
     let mut session = CommandSession::of(opened).map_err(lost)?;
     let is_typed = !args.arguments.is_empty();
     let schema = if is_typed { session.schema(&args.tool, feedback).await.map_err(lost)? } else { None };
-    let arguments = arguments::gather(args, schema.as_ref())?;
+    arguments::add(&mut arguments, &args.arguments, schema.as_ref())?;
     let params = CallParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there() };
     let began = Instant::now();
     let outcome = session.call(params, feedback).await;

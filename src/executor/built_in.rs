@@ -22,7 +22,7 @@ use crate::telemetry::spawn;
 /// The enabled built-in tools.
 pub struct BuiltIns {
     /// Locked only to copy or replace the tools.
-    tools: RwLock<Builtins>,
+    tools: RwLock<Arc<Builtins>>,
     admission: Admission,
     env_filter: EnvFilter,
 }
@@ -30,20 +30,23 @@ pub struct BuiltIns {
 impl BuiltIns {
     /// An executor for these tools. Programs that they start do not inherit the variables in `env_filter`.
     pub fn new(tools: Builtins, shared: Arc<BrokerHandle>, env_filter: EnvFilter) -> Self {
-        Self { tools: RwLock::new(tools), admission: Admission::new(shared), env_filter }
+        Self { tools: RwLock::new(Arc::new(tools)), admission: Admission::new(shared), env_filter }
     }
 
     /// Runs a call. Dropping the future cancels it.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
-        let work = |invocation, seat| async {
-            Settled { ended: self.run(tool, invocation, seat).await, metadata: Metadata::default() }
+        // Those that it was accepted with, however long it waits.
+        let tools = Arc::clone(&self.tools.read());
+        let work = async |invocation, seat| Settled {
+            ended: self.run(&tools, tool, invocation, seat).await,
+            metadata: Metadata::default(),
         };
         self.admission.settled(tool, invocation, work).await
     }
 
     /// Calls that begin from here on are of these tools.
     pub fn replace(&self, tools: Builtins) {
-        *self.tools.write() = tools;
+        *self.tools.write() = Arc::new(tools);
     }
 
     /// Removes deleted tool files.
@@ -59,7 +62,13 @@ impl BuiltIns {
         })
     }
 
-    async fn run(&self, tool: &Tool, invocation: Invocation, seat: Arc<Seat>) -> Result<Box<RawValue>, Fault> {
+    async fn run(
+        &self,
+        tools: &Builtins,
+        tool: &Tool,
+        invocation: Invocation,
+        seat: Arc<Seat>,
+    ) -> Result<Box<RawValue>, Fault> {
         let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
         let max_output = tool.entry.config.limits.max_output.value.0;
         let secrets = Self::secrets(&tool.entry.config);
@@ -80,7 +89,7 @@ impl BuiltIns {
             arguments,
             asks,
         };
-        let mut task = Aborts(spawn(self.tools.read().call(&tool.function().name, kwargs, call)));
+        let mut task = Aborts(spawn(tools.call(&tool.function().name, kwargs, call)));
         let late = || {
             let limit = humantime::format_duration(timeout);
             Fault::new(Code::ToolTimeout, format!("{} did not end within {limit} and was stopped", tool.name))

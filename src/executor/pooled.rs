@@ -84,7 +84,13 @@ impl Pools {
 
     /// Runs a call in a worker of the tool's file.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
-        let secrets = invocation.cancellation.or(&tool.name, self.secrets(&tool.entry)).await;
+        let mut entry = self.in_force(&tool.entry);
+        let mut secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
+        // A command may take long.
+        while !Arc::ptr_eq(&entry.config, &self.in_force(&entry).config) {
+            entry = self.in_force(&entry);
+            secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
+        }
         let (secrets, redactor) = match secrets.and_then(|found| found) {
             Ok(found) => found,
             Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
@@ -96,7 +102,7 @@ impl Pools {
             (Some(own), Some(others)) => Some(own.and(others)),
             (own, others) => own.or_else(|| others.clone()),
         };
-        let Some((pool, config)) = self.pool(&tool.entry) else {
+        let Some((pool, config)) = self.pool(&entry) else {
             let fault =
                 Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));
             return Settled { ended: Err(fault), metadata: Metadata::default() };
@@ -141,7 +147,7 @@ impl Pools {
     }
 
     /// Starts the minimum workers of a tool file.
-    pub fn keep_ready(&self, entry: &FileEntry) {
+    pub fn keep_ready(&self, entry: &Arc<FileEntry>) {
         if let Some((pool, _)) = self.pool(entry) {
             pool.warm();
         }
@@ -162,10 +168,33 @@ impl Pools {
         Arc::clone(&self.makers.read().environments)
     }
 
-    /// Pools that start from here on build these environments.
-    pub fn build_in(&self, environments: Environments) {
+    /// Pools that start from here on build these environments. `install` puts the configuration in force that they are of, which
+    /// no pool starts in between.
+    pub fn build_in(&self, environments: Environments, install: impl FnOnce()) {
+        let _no_start = self.open.lock();
         let mut makers = self.makers.write();
         *makers = Arc::new(Makers { environments: Arc::new(environments), ..(**makers).clone() });
+        drop(makers);
+        install();
+    }
+
+    /// Replaces the pools of files whose settings changed. Calls that run there end, others go to the new ones.
+    pub fn follow(&self, catalogue: &Catalogue) {
+        let changed = |entry: &&Arc<FileEntry>| {
+            let open = self.open.lock();
+            let current = open.current.get(&entry.file.source());
+            current.is_some_and(|current| current.version == entry.version && !current.serves(entry))
+        };
+        for entry in catalogue.files.iter().filter(changed) {
+            self.pool(entry);
+        }
+    }
+
+    /// The entry of the same version in the catalogue in force, which may be of a later configuration.
+    fn in_force(&self, entry: &Arc<FileEntry>) -> Arc<FileEntry> {
+        let catalogue = self.registry.catalogue();
+        let found = catalogue.entry_of(&entry.file.source()).filter(|found| found.version == entry.version);
+        Arc::clone(found.unwrap_or(entry))
     }
 
     /// No call of a session follows.
@@ -208,9 +237,11 @@ impl Pools {
         open.pools().for_each(|pool| order(pool));
     }
 
-    fn pool(&self, entry: &FileEntry) -> Option<(Arc<PoolLease>, Arc<RawValue>)> {
+    fn pool(&self, entry: &Arc<FileEntry>) -> Option<(Arc<PoolLease>, Arc<RawValue>)> {
         let source = entry.file.source();
         let mut open = self.open.lock();
+        // Under the lock, so that an older configuration never takes the place of a later one.
+        let entry = &self.in_force(entry);
         if open.ended {
             return None;
         }

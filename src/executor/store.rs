@@ -323,11 +323,12 @@ impl Open {
     /// Directs new calls of a file to another pool. The previous pool finishes its calls. If it has answered calls, it
     /// stays until the new pool has a worker, and is restored if the new one does not start.
     pub fn replace(&mut self, source: &SourceId, fresh: Current) {
-        let new = Arc::clone(&fresh.pool);
+        let (new, version) = (Arc::clone(&fresh.pool), fresh.version);
         if let Some(old) = self.current.insert(source.clone(), fresh) {
             tracing::debug!(%source, "new calls go to another version's workers");
             old.is_older.store(true, Ordering::Relaxed);
-            if !old.pool.has_started() {
+            // The same version with other settings will not do better.
+            if !old.pool.has_started() || old.version == version {
                 old.pool.close();
             }
             self.older.push((source.clone(), old));

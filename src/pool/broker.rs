@@ -177,13 +177,14 @@ impl ResourceBroker {
         }
     }
 
-    /// Other limits. What is beyond them now stays until it ends by itself.
+    /// Other limits. Idle workers beyond them leave; what is busy stays until it ends by itself.
     pub fn limit(&mut self, caps: Caps) {
         self.caps = caps;
         self.worker_permits.cap = caps.workers.max(1);
         self.admission.cap = caps.running.max(1);
         self.admission.pass_on(&mut self.wakeups);
         self.pass_on_worker_permits();
+        self.evict_for_those_who_wait();
     }
 
     /// The pending wakeups.
@@ -354,17 +355,18 @@ impl ResourceBroker {
         if let Some(place) = self.places.get_mut(&(pool, worker)) {
             place.idle_since = Some(now);
             place.kept = kept;
-            if !self.worker_permits.queue.is_empty() {
+            if !self.worker_permits.queue.is_empty() || self.worker_permits.used > self.worker_permits.cap {
                 self.evict_for_those_who_wait();
             }
         }
     }
 
-    /// Evicts as many idle workers as pools wait for a worker permit: the longest idle first, those that their pools
-    /// prefer to keep last.
+    /// Evicts as many idle workers as pools wait for a worker permit, and those beyond the limit: the longest idle first, those
+    /// that their pools prefer to keep last.
     fn evict_for_those_who_wait(&mut self) {
         let mut leaving = self.places.values().filter(|place| place.told_to_go).count();
-        while leaving < self.worker_permits.queue.len() {
+        let beyond = self.worker_permits.used.saturating_sub(self.worker_permits.cap);
+        while leaving < beyond + self.worker_permits.queue.len() {
             let idle = self.places.iter_mut().filter(|(_, place)| !place.told_to_go && place.idle_since.is_some());
             let Some((victim, place)) = idle.min_by_key(|(_, place)| (place.kept, place.idle_since)) else { return };
             place.told_to_go = true;

@@ -227,7 +227,7 @@ impl Catalogue {
     }
 
     /// The file, program or built-in tool of this identity.
-    pub(super) fn entry_of(&self, source: &SourceId) -> Option<&Arc<FileEntry>> {
+    pub fn entry_of(&self, source: &SourceId) -> Option<&Arc<FileEntry>> {
         self.files.iter().find(|entry| entry.file.source() == *source)
     }
 

@@ -108,13 +108,19 @@ impl Registry {
         Arc::clone(&self.basis.read().config)
     }
 
-    /// Puts another configuration and these built-in tools in force. Calls that run keep theirs.
-    pub fn reconfigure(&self, config: Arc<Config>, built_in: Vec<ToolFile>) {
+    /// Puts another configuration and these built-in tools in force. Calls that run keep theirs. `together` is called once the
+    /// catalogue is read, and calls what puts it in force.
+    pub fn reconfigure(&self, config: Arc<Config>, built_in: Vec<ToolFile>, together: impl FnOnce(&mut dyn FnMut())) {
         let _reading = self.reading.lock();
         self.env_filter.add(config.secret_variables());
         let is_same_offer = config.mcp.resources == self.config().mcp.resources;
         *self.basis.write() = Basis { config, built_in: built_in.into() };
-        self.install(self.read());
+        let mut fresh = Some(self.read());
+        together(&mut || {
+            if let Some(fresh) = fresh.take() {
+                self.install(fresh);
+            }
+        });
         if !is_same_offer {
             self.announced[RoleKind::Resource as usize].send_modify(|count| *count += 1);
         }

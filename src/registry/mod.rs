@@ -21,4 +21,4 @@ pub use file_entry::{FileEntry, KIND_WORDS, Serving};
 pub use listing::{Listing, Row};
 pub use live::{Registry, Stamps};
 pub use lookup::{Filter, NotFound};
-pub use watching::{Follower, Watching};
+pub use watching::{Follower, Look, Watching};

@@ -25,6 +25,15 @@ const LATEST: Duration = Duration::from_millis(500);
 /// How often files are looked at without notifications.
 const POLL: Duration = Duration::from_millis(500);
 
+/// When files are looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// When one changes.
+    AtChanges,
+    /// Soon, also without a change.
+    Soon,
+}
+
 /// What else happens on the watching thread.
 pub trait Follower: Send {
     /// Files to watch beside the tools.
@@ -32,8 +41,10 @@ pub trait Follower: Send {
         Vec::new()
     }
 
-    /// Called before the tool files are looked at.
-    fn look(&self) {}
+    /// Called before the tool files are looked at; says when next.
+    fn look(&self) -> Look {
+        Look::AtChanges
+    }
 
     /// Called with each catalogue in force.
     fn follow(&self, catalogue: &Catalogue);
@@ -147,7 +158,7 @@ impl WatchThread {
     fn run(mut self) {
         let mut last: Option<Arc<Catalogue>> = None;
         while let Some(registry) = self.registry.upgrade() {
-            self.follower.look();
+            let look = self.follower.look();
             self.keep_up(&registry);
             // A call may have read it before this thread.
             let now = registry.catalogue();
@@ -156,7 +167,11 @@ impl WatchThread {
                 last = Some(now);
             }
             drop(registry);
-            let waited = if self.polls { self.rings.recv_timeout(POLL) } else { self.rings.recv().map_err(Into::into) };
+            let waited = if self.polls || look == Look::Soon {
+                self.rings.recv_timeout(POLL)
+            } else {
+                self.rings.recv().map_err(Into::into)
+            };
             match waited {
                 Ok(()) => self.wait_for_quiet(),
                 Err(RecvTimeoutError::Timeout) => {}

@@ -1,7 +1,8 @@
 //! Keeps a workspace up to date while clients are served: changed tool files, and a changed configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -10,8 +11,8 @@ use super::Runtime;
 use super::workspace::{environments, warnings};
 use crate::builtin::Builtins;
 use crate::call::CallService;
-use crate::config::{Config, environment};
-use crate::registry::{Catalogue, Follower, Stamps};
+use crate::config::{Config, ConfigError, environment};
+use crate::registry::{Catalogue, Follower, Look, Stamps};
 use crate::worker::Sources;
 
 /// What happens in a workspace when files change. It lives on the watching thread.
@@ -24,7 +25,12 @@ pub(super) struct Changes {
     added: Builtins,
     /// What the configuration files looked like. Locked by the watching thread alone.
     seen: Mutex<Stamps>,
+    /// Since when one of them is empty that was not. Locked likewise.
+    emptied: Mutex<Option<Instant>>,
 }
+
+/// How long a configuration file must stay empty to be taken for it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Changes {
     pub fn of(service: &Arc<CallService>, runtime: &Arc<Runtime>, added: Builtins) -> Self {
@@ -36,11 +42,12 @@ impl Changes {
             sources: Sources::in_cache(&environment::cache(&config.environment)),
             added,
             seen: Mutex::new(stamps(&config)),
+            emptied: Mutex::default(),
         }
     }
 
-    fn reload(&self, service: &CallService, config: &Config) {
-        let fresh = match config.load_again() {
+    fn reload(&self, service: &CallService, fresh: Result<Config, ConfigError>) {
+        let fresh = match fresh {
             Ok(fresh) => fresh,
             Err(error) => return tracing::warn!("the configuration stays as it was: {error}"),
         };
@@ -60,8 +67,8 @@ impl Follower for Changes {
         self.service.upgrade().map(|service| service.config().watched_files()).unwrap_or_default()
     }
 
-    fn look(&self) {
-        let Some(service) = self.service.upgrade() else { return };
+    fn look(&self) -> Look {
+        let Some(service) = self.service.upgrade() else { return Look::AtChanges };
         let _inside = self.tokio.as_ref().map(Handle::enter);
         let mut seen = self.seen.lock();
         loop {
@@ -69,10 +76,21 @@ impl Follower for Changes {
             let config = service.config();
             let now = stamps(&config);
             if *seen == now {
-                return;
+                return Look::AtChanges;
             }
-            *seen = now;
-            self.reload(&service, &config);
+            let mut emptied = self.emptied.lock();
+            if !config.files.iter().all(|file| is_filled(file))
+                && emptied.get_or_insert_with(Instant::now).elapsed() < PATIENCE
+            {
+                // It is being written: what writes it began with an empty one.
+                return Look::Soon;
+            }
+            *emptied = None;
+            let fresh = config.load_again();
+            if stamps(&config) == now {
+                *seen = now;
+                self.reload(&service, fresh);
+            }
         }
     }
 
@@ -89,6 +107,11 @@ impl Follower for Changes {
             .filter(|entry| entry.serving().has_environment() && entry.broken().is_none() && entry.stale.is_none());
         good.for_each(|entry| self.sources.keep(&entry.file.path, entry.file.fingerprint));
     }
+}
+
+/// Whether a file has any contents, or is none.
+fn is_filled(file: &Path) -> bool {
+    std::fs::metadata(file).map_or(true, |about| about.len() > 0)
 }
 
 fn stamps(config: &Config) -> Stamps {

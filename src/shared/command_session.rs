@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::pin::{Pin, pin};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -86,19 +87,29 @@ impl CommandSession {
         let id = self.last;
         self.writer.write_all(&message::request(id, method, params)).await?;
         let mut bytes = Vec::new();
+        // The person is asked while the end of the shared hostler is heard.
+        let mut asking = pin!(None);
         loop {
-            bytes.clear();
-            if self.lines.read_until(b'\n', &mut bytes).await? == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the shared hostler ended"));
+            tokio::select! {
+                answer = answered(asking.as_mut()) => {
+                    asking.set(None);
+                    self.writer.write_all(&answer).await?;
+                    continue;
+                }
+                count = self.lines.read_until(b'\n', &mut bytes) => {
+                    if count? == 0 {
+                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the shared hostler ended"));
+                    }
+                }
             }
-            let line: Line<'_> = serde_json::from_slice(&bytes)?;
+            let text = std::mem::take(&mut bytes);
+            let line: Line<'_> = serde_json::from_slice(&text)?;
             match (line.method.as_deref(), line.params) {
                 (Some(LOG), Some(params)) => hears.say(&read::<Said>(params)?.text),
                 (Some(EVENT), Some(params)) => hears.event(read(params)?),
                 (Some(ELICIT), Some(params)) => {
-                    let answer = hears.elicit(read(params)?).await;
-                    let response = message::response(line.id.unwrap_or_default(), Ok(&answer));
-                    self.writer.write_all(&response).await?;
+                    let (question, id) = (read(params)?, line.id.unwrap_or_default());
+                    asking.set(Some(async move { message::response(id, Ok(&hears.elicit(question).await)) }));
                 }
                 (None, _) if line.id == Some(id) => {
                     return match (line.result, line.error) {
@@ -110,6 +121,14 @@ impl CommandSession {
                 _ => {}
             }
         }
+    }
+}
+
+/// Waits for the answer to a question, if one is asked.
+async fn answered(asking: Pin<&mut Option<impl Future<Output = Vec<u8>>>>) -> Vec<u8> {
+    match asking.as_pin_mut() {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -27,10 +27,10 @@ use crate::protocol::ProgressNote;
 
 /// The name of the command line as a client.
 const NAME: &str = "hostler";
-/// The longest line of a command: as long as one of an MCP client.
-const LONGEST: u64 = 64 << 20;
+/// The longest line of a command.
+const LONGEST: u64 = 512 << 20;
 /// Output that is not read in time beyond this many bytes is left out.
-const MOST_UNREAD: usize = 1 << 20;
+const MOST_UNREAD: usize = 32 << 20;
 /// How long a call may take to end after its session shall.
 const DRAIN: Duration = Duration::from_millis(500);
 /// JSON-RPC's code for parameters that are not those of the method.
@@ -160,8 +160,12 @@ impl CommandClient {
         let client = params.can_ask.then(|| Arc::new(person) as Arc<dyn ClientFeatures>);
         let listener = Arc::new(Relay { outbox: self.outbox.clone(), lost: AtomicUsize::new(0) });
         let caller = Arc::new(Caller { client: Some(NAME.to_owned()), ..Caller::default() });
-        let request = CallRequest { caller, listener, client, ..CallRequest::new(params.tool, params.arguments) };
-        self.session.call(request).await
+        let heard = Arc::clone(&listener) as Arc<dyn Listener>;
+        let request =
+            CallRequest { caller, listener: heard, client, ..CallRequest::new(params.tool, params.arguments) };
+        let outcome = self.session.call(request).await;
+        listener.end();
+        outcome
     }
 }
 
@@ -182,6 +186,18 @@ struct Relay {
 }
 
 impl Relay {
+    /// Says what was left out at last.
+    fn end(&self) {
+        if let Some(text) = self.gap() {
+            self.send(Event::Output { stream: "stderr".to_owned(), text });
+        }
+    }
+
+    fn gap(&self) -> Option<String> {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        (lost > 0).then(|| format!("[{lost} pieces of output were not read in time]\n"))
+    }
+
     fn send(&self, event: Event) {
         self.outbox.send(&message::notification(EVENT, event));
     }
@@ -207,10 +223,7 @@ impl Listener for Relay {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let text = match self.lost.swap(0, Ordering::Relaxed) {
-            0 => text.to_owned(),
-            lost => format!("[{lost} pieces of output were not read in time]\n{text}"),
-        };
+        let text = self.gap().unwrap_or_default() + text;
         self.send(Event::Output { stream: stream.to_owned(), text });
     }
 }

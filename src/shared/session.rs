@@ -186,8 +186,10 @@ impl Accepted {
         log.open(outbox.clone());
         let number = app.session.unwrap_or_default();
         let present = control.runtime().sessions.enter(number, session);
-        for text in warnings(&app) {
-            audience.tell(&text);
+        let warnings = app.warnings().into_iter();
+        let limits = ignored_limits(&app.config().limits, &app.runtime().pools.broker.usage());
+        for text in warnings.chain(limits) {
+            audience.tell(&format!("warning: {text}\n"));
         }
         let served = async {
             app.ask();
@@ -216,7 +218,11 @@ async fn attach(mut link: Link, asked: Attach, pid: Pid, control: &Arc<Control>)
     let client = mcp::Client::new(Arc::clone(&accepted.app.calls), streams, Some(record));
     let view = client.view();
     let hearing = tokio::spawn(hear(lines, relay.clone()));
+    let audience = accepted.audience.clone();
     let serve = async |app: &Workspace| {
+        if let Some(remedy) = app.calls.registry.catalogue().remedy() {
+            audience.tell(&format!("warning: no tools found: {remedy}\n"));
+        }
         app.calls.registry.introduce();
         let watching = app.watch();
         client.serve(signals).await;
@@ -293,13 +299,6 @@ async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result
         opening.map_err(|error| error.to_string())?.await;
     // Alone, it says what is wrong in its own words.
     opened.map_err(|error| error.to_string())
-}
-
-/// What is wrong with a session's tools and configuration, for its standard error.
-fn warnings(app: &Workspace) -> Vec<String> {
-    let nothing = app.calls.registry.catalogue().remedy().map(|remedy| format!("no tools found: {remedy}"));
-    let limits = ignored_limits(&app.config().limits, &app.runtime().pools.broker.usage());
-    app.warnings().into_iter().chain(limits).chain(nothing).map(|text| format!("warning: {text}\n")).collect()
 }
 
 /// Limits of a session's configuration that are not in force, because they are those of all sessions.

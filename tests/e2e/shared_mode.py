@@ -24,6 +24,10 @@ LIMIT = 20  # seconds until a client is attached, or a shared hostler is gone
 STANDALONE = {
     "test_shared": "it attaches by itself, and is run with the other part",
     "test_neighbours": "the same",
+    "test_shared_commands": "the same",
+    "test_attacks.Secrets.test_a_secret_that_is_printed_in_pieces_between_calls_is_redacted": "what belongs to no call is not in the shared log",
+    "test_beside.Beside.test_what_nobody_said_is_nobodys": "the same",
+    "test_concurrent.Together.test_what_goes_past_python_belongs_to_no_call": "the same",
     "test_orphans": "its keeper and supervisor are killed, stopped and signalled; the shared hostler's are in test_shared",
     "test_terminal": "terminals are not passed",
     "test_interrupted": "commands, no servers",

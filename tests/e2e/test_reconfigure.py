@@ -2,7 +2,9 @@
 
 import time
 import unittest
+from pathlib import Path
 
+from families import below
 from harness import META, PATIENCE, environment, scratch, write_tool
 from wire import Wire, call, request
 
@@ -129,6 +131,61 @@ class Reconfigured(unittest.TestCase):
         self.assertNotIn(500, [note.get("id") for note in wire.notes])
         self.assertEqual(wire.answer(500)["result"]["structuredContent"]["result"], 2)
         self.assertEqual(self.result(wire, "a_wait", seconds=5)["_meta"][META]["error"]["code"], "TOOL_TIMEOUT")
+
+    def workers(self, wire):
+        return {pid for pid in below(wire.supervisor) if "a.py" in Path(f"/proc/{pid}/cmdline").read_text()}
+
+    def test_workers_of_settings_that_are_gone_leave_without_a_call(self):
+        self.configure('[tool.a]\nmin_workers = 2\nmax_workers = 2\n')
+        wire = self.open()
+        self.value(wire, "a_pid")
+        self.until(lambda: len(self.workers(wire)) >= 2)
+        self.configure('[tool.a]\n')
+        self.until(lambda: not self.workers(wire))
+        self.value(wire, "a_pid")
+
+    def test_a_call_that_waits_for_a_secret_does_not_bring_old_settings_back(self):
+        (self.folder / "gate").touch()
+        command = f'while [ -e {self.folder}/gate ]; do sleep 0.05; done; echo value'
+        text = f'[secrets]\nKEY = {{command = ["sh", "-c", "{command}"]}}\n[tool.a]\nsecrets = ["KEY"]\n'
+        self.configure(text + 'env = {MARK = "one"}\n')
+        wire = self.open()
+        wire.send(call(700, "a_mark"))
+        self.configure(text + 'env = {MARK = "two"}\n[tool."a.mark"]\ntags = ["new"]\n')
+        wire.until(CHANGED)
+        (self.folder / "gate").unlink()
+        self.assertEqual(wire.answer(700)["result"]["structuredContent"]["result"], "two")
+        self.assertEqual(self.value(wire, "a_mark"), "two")
+
+    def test_a_file_that_is_empty_while_it_is_written_is_not_in_force(self):
+        self.configure('[tool.a]\nenv = {MARK = "one"}\n')
+        wire = self.open()
+        self.assertEqual(self.value(wire, "a_mark"), "one")
+        with (self.folder / "hostler.toml").open("w") as file:
+            late = time.monotonic() + 0.5  # the time in which it would be read
+            while time.monotonic() < late:
+                self.assertEqual(self.value(wire, "a_mark"), "one")
+            file.write('[tool.a]\nenv = {MARK = "two"}\n')
+        self.until(lambda: self.value(wire, "a_mark") == "two")
+        self.configure("")
+        self.until(lambda: self.value(wire, "a_mark") == "none")
+
+    def test_idle_workers_beyond_a_lower_limit_make_room(self):
+        write_tool(self.tools, "b", TOOL)
+        (self.folder / "of_person").mkdir()
+        files = (self.folder / "hostler.toml", self.folder / "of_person/hostler.toml")
+        rest = "\n[tool.a]\nmax_workers = 6\n"
+        for file in files:
+            file.write_text("[limits]\nmax_workers = 8" + rest)
+        wire = self.open()
+        for number in range(800, 806):
+            wire.send(call(number, "a_wait", seconds=0.5))
+        for number in range(800, 806):
+            wire.answer(number)
+        for file in files:
+            file.write_text("[limits]\nmax_workers = 1" + rest + '[tool."a.mark"]\ntags = ["new"]\n')
+        wire.until(CHANGED)
+        self.value(wire, "b_pid")
 
     def test_limits_for_all_tools_change(self):
         self.configure("[limits]\nmax_concurrent_calls = 1\n[tool.a]\nmax_workers = 4\n")

@@ -152,6 +152,30 @@ class Commands(Shared):
         calling.stdout.close()
         os.close(ours)
 
+    def test_a_question_ends_with_the_shared_hostler(self):
+        self.open()
+        ours, theirs = pty.openpty()
+        calling = self.started("call", "more.ask", stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while b"name (text)" not in shown:
+            shown += os.read(ours, 4096)
+        os.kill(self.status()["pid"], signal.SIGKILL)
+        self.assertEqual(calling.wait(PATIENCE), 1)
+        while b"OUTCOME_UNKNOWN" not in shown:
+            shown += os.read(ours, 4096)
+        calling.stdout.close()
+        os.close(ours)
+
+    def test_a_signal_ends_it_while_it_reads_its_input(self):
+        self.open()
+        calling = self.started("call", "more.add", "--input", "-", stdin=subprocess.PIPE)
+        until(lambda: len(self.sessions()) == 2)
+        calling.send_signal(signal.SIGINT)
+        self.assertEqual(calling.wait(PATIENCE), -signal.SIGINT)
+        calling.stdin.close()
+        until(lambda: len(self.sessions()) == 1)
+
     def test_a_command_that_is_stopped_while_it_calls_is_told(self):
         self.open()
         calling = self.started("call", "more.slow", stderr=subprocess.PIPE)
