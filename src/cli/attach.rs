@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::options::{Command, Options, Serve};
 use super::style::{self, Refusal};
 use crate::config::{Config, Environment};
@@ -49,7 +51,19 @@ pub(super) fn session(options: &Options, environment: &Environment) -> Option<Op
     }
     let directory = std::env::current_dir().ok()?;
     // Whatever the reason is: the command does its work itself then.
-    shared::open_session(&start(options, environment, &directory)).ok().flatten()
+    shared::open_session(&start(options, environment, &directory)).unwrap_or_else(|why| {
+        if why.is_of_a_running_one() {
+            style::warn(&format!("this command does not use the shared hostler: {why}"));
+        }
+        None
+    })
+}
+
+/// Whether the client has closed standard input.
+pub(super) fn is_client_gone() -> bool {
+    let stdin = rustix::stdio::stdin();
+    let mut asked = [PollFd::from_borrowed_fd(stdin, PollFlags::HUP)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|_| asked[0].revents().contains(PollFlags::HUP))
 }
 
 /// By what a client is served.

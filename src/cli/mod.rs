@@ -41,6 +41,9 @@ use style::Refusal;
 const PATIENCE: keeper::Limits =
     keeper::Limits { after_first: Some(Duration::from_secs(5)), after_second: Some(Duration::from_secs(1)) };
 
+/// The pause before an invalid configuration is read again.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// How long the end waits for a slow reader of standard error.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -119,6 +122,7 @@ async fn run(
         Command::Dev(args) => dev::run(args, &asked, &directory).await,
         Command::Install(args) => style::unless_interrupted(install::run(args, &asked, &directory)).await,
         Command::Remove(args) => style::unless_interrupted(remove::run(args, &asked, &directory)).await,
+        Command::Serve(_) if record.is_some() => serve(&open_for_session(open).await?, record).await,
         Command::Serve(_) => serve(&open()?, record).await,
         Command::SharedHost => attach::host(Arc::clone(&environment)).await,
         Command::Status(args) => shared::status(args, &environment),
@@ -139,6 +143,22 @@ fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Wo
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     Ok(app)
+}
+
+/// The same for a session that a killed hostler left: its client goes on once the configuration is valid.
+async fn open_for_session(open: impl Fn() -> Result<Workspace, Refusal>) -> Result<Workspace, Refusal> {
+    let mut is_said = false;
+    loop {
+        match open() {
+            Err(refusal) if !attach::is_client_gone() => {
+                if !std::mem::replace(&mut is_said, true) {
+                    style::warn(&format!("this session goes on once this is corrected: {}", refusal.what));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            opened => return opened,
+        }
+    }
 }
 
 async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {

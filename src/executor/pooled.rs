@@ -65,6 +65,16 @@ pub struct Pools {
     secrets: Mutex<HashMap<SourceId, Secrets>>,
 }
 
+/// Where a call goes.
+enum Found {
+    /// The pool, and the tool's configuration as JSON.
+    Pool(Arc<PoolLease>, Arc<RawValue>),
+    /// The settings are those of an earlier configuration; these are in force.
+    Outdated(Arc<FileEntry>),
+    /// No pool starts any more.
+    Closed,
+}
+
 /// The secrets of a call as JSON, and their redactor.
 type Secrets = (Arc<RawValue>, Option<Arc<Redactor>>);
 
@@ -84,16 +94,19 @@ impl Pools {
 
     /// Runs a call in a worker of the tool's file.
     pub async fn call(&self, tool: &Tool, invocation: Invocation) -> Settled {
-        let mut entry = self.in_force(&tool.entry);
-        let mut secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
-        // A command may take long.
-        while !Arc::ptr_eq(&entry.config, &self.in_force(&entry).config) {
-            entry = self.in_force(&entry);
-            secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
-        }
-        let (secrets, redactor) = match secrets.and_then(|found| found) {
-            Ok(found) => found,
-            Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
+        let mut entry = Arc::clone(&tool.entry);
+        // Again if the configuration changes while a secret is read, which may take long: a worker and what it is sent are of one.
+        let ((secrets, redactor), found) = loop {
+            let secrets = invocation.cancellation.or(&tool.name, self.secrets(&entry)).await;
+            let secrets = match secrets.and_then(|found| found) {
+                Ok(secrets) => secrets,
+                Err(fault) => return Settled { ended: Err(fault), metadata: Metadata::default() },
+            };
+            match self.pool(&entry) {
+                Found::Outdated(later) => entry = later,
+                Found::Pool(pool, config) => break (secrets, Some((pool, config))),
+                Found::Closed => break (secrets, None),
+            }
         };
         if let (Some(secrets), Some(outer)) = (&redactor, &invocation.outer) {
             outer.learns(secrets);
@@ -102,7 +115,7 @@ impl Pools {
             (Some(own), Some(others)) => Some(own.and(others)),
             (own, others) => own.or_else(|| others.clone()),
         };
-        let Some((pool, config)) = self.pool(&entry) else {
+        let Some((pool, config)) = found else {
             let fault =
                 Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));
             return Settled { ended: Err(fault), metadata: Metadata::default() };
@@ -119,7 +132,7 @@ impl Pools {
             redactor,
             repeatable: tool.settings.effects.value != Effects::Once,
             nested: invocation.nested,
-            output_limit: tool.entry.config.limits.max_output.value.0,
+            output_limit: entry.config.limits.max_output.value.0,
             listener: invocation.listener,
             host: invocation.host,
             audience: Audience::current(),
@@ -147,8 +160,8 @@ impl Pools {
     }
 
     /// Starts the minimum workers of a tool file.
-    pub fn keep_ready(&self, entry: &Arc<FileEntry>) {
-        if let Some((pool, _)) = self.pool(entry) {
+    pub fn keep_ready(&self, entry: &FileEntry) {
+        if let Found::Pool(pool, _) = self.pool(entry) {
             pool.warm();
         }
     }
@@ -190,11 +203,15 @@ impl Pools {
         }
     }
 
-    /// The entry of the same version in the catalogue in force, which may be of a later configuration.
-    fn in_force(&self, entry: &Arc<FileEntry>) -> Arc<FileEntry> {
+    /// The entry of the same version in the catalogue in force, if that is of a later configuration.
+    fn later(&self, entry: &FileEntry) -> Option<Arc<FileEntry>> {
+        if Arc::ptr_eq(&entry.config, &self.registry.config()) {
+            return None;
+        }
         let catalogue = self.registry.catalogue();
-        let found = catalogue.entry_of(&entry.file.source()).filter(|found| found.version == entry.version);
-        Arc::clone(found.unwrap_or(entry))
+        let found = catalogue.entry_of(&entry.file.source())?;
+        let is_later = found.version == entry.version && !Arc::ptr_eq(&found.config, &entry.config);
+        is_later.then(|| Arc::clone(found))
     }
 
     /// No call of a session follows.
@@ -237,18 +254,20 @@ impl Pools {
         open.pools().for_each(|pool| order(pool));
     }
 
-    fn pool(&self, entry: &Arc<FileEntry>) -> Option<(Arc<PoolLease>, Arc<RawValue>)> {
+    fn pool(&self, entry: &FileEntry) -> Found {
         let source = entry.file.source();
         let mut open = self.open.lock();
-        // Under the lock, so that an older configuration never takes the place of a later one.
-        let entry = &self.in_force(entry);
         if open.ended {
-            return None;
+            return Found::Closed;
+        }
+        // Under the lock, so that an older configuration never takes the place of a later one.
+        if let Some(later) = self.later(entry) {
+            return Found::Outdated(later);
         }
         if let Some(current) = open.current.get(&source)
             && current.serves(entry)
         {
-            return Some((Arc::clone(&current.pool), Arc::clone(&current.config)));
+            return Found::Pool(Arc::clone(&current.pool), Arc::clone(&current.config));
         }
         let taken_back = open.older.iter().position(|(of, older)| *of == source && older.serves(entry));
         let fresh = match taken_back {
@@ -259,9 +278,9 @@ impl Pools {
             }
             None => self.start(entry),
         };
-        let given = (Arc::clone(&fresh.pool), Arc::clone(&fresh.config));
+        let found = Found::Pool(Arc::clone(&fresh.pool), Arc::clone(&fresh.config));
         open.replace(&source, fresh);
-        Some(given)
+        found
     }
 
     fn start(&self, entry: &FileEntry) -> Current {

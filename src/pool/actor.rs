@@ -113,7 +113,7 @@ impl Actor {
         has_started: watch::Sender<bool>,
     ) -> Self {
         let id = shared.join(sender.clone());
-        let weighs = rules.max_rss.is_some() || shared.broker.lock().caps().memory.is_some();
+        let weighs = rules.max_rss.is_some();
         Self {
             machine: Machine::new(id, rules),
             file,
@@ -148,7 +148,7 @@ impl Actor {
         while !self.done {
             tokio::select! {
                 Some(message) = inbox.recv() => self.take(message),
-                _ = looks.tick(), if self.weighs => self.weigh(),
+                _ = looks.tick(), if self.weighs || self.shared.limits_memory() => self.weigh(),
                 () = alarm.rings() => {
                     alarm.disarm();
                     self.step(Event::Timer);

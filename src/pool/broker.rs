@@ -180,11 +180,13 @@ impl ResourceBroker {
     /// Other limits. Idle workers beyond them leave; what is busy stays until it ends by itself.
     pub fn limit(&mut self, caps: Caps) {
         self.caps = caps;
+        let held: usize = self.places.values().map(|place| place.held).sum();
+        self.is_over = caps.memory.is_some_and(|cap| held > cap);
         self.worker_permits.cap = caps.workers.max(1);
         self.admission.cap = caps.running.max(1);
         self.admission.pass_on(&mut self.wakeups);
         self.pass_on_worker_permits();
-        self.evict_for_those_who_wait();
+        self.evict_idle();
     }
 
     /// The pending wakeups.
@@ -289,7 +291,7 @@ impl ResourceBroker {
             self.admit(pool, worker);
             return true;
         }
-        self.evict_for_those_who_wait();
+        self.evict_idle();
         false
     }
 
@@ -346,7 +348,7 @@ impl ResourceBroker {
             place.idle_since = None;
             let was_told = std::mem::take(&mut place.told_to_go);
             if was_told {
-                self.evict_for_those_who_wait();
+                self.evict_idle();
             }
         }
     }
@@ -356,14 +358,14 @@ impl ResourceBroker {
             place.idle_since = Some(now);
             place.kept = kept;
             if !self.worker_permits.queue.is_empty() || self.worker_permits.used > self.worker_permits.cap {
-                self.evict_for_those_who_wait();
+                self.evict_idle();
             }
         }
     }
 
     /// Evicts as many idle workers as pools wait for a worker permit, and those beyond the limit: the longest idle first, those
     /// that their pools prefer to keep last.
-    fn evict_for_those_who_wait(&mut self) {
+    fn evict_idle(&mut self) {
         let mut leaving = self.places.values().filter(|place| place.told_to_go).count();
         let beyond = self.worker_permits.used.saturating_sub(self.worker_permits.cap);
         while leaving < beyond + self.worker_permits.queue.len() {

@@ -1,7 +1,7 @@
 //! What the actors of all pools share: the broker, a clock, and a channel to each other.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
@@ -18,6 +18,8 @@ pub struct BrokerHandle {
     /// Locked only to look up or to change an entry.
     mailboxes: Mutex<HashMap<PoolId, UnboundedSender<Message>>>,
     next: AtomicU64,
+    /// Whether all workers together have a memory limit.
+    limits_memory: AtomicBool,
     pub(super) epoch: Instant,
 }
 
@@ -45,6 +47,7 @@ impl BrokerHandle {
     /// A broker without pools.
     pub fn new(caps: Caps) -> Self {
         Self {
+            limits_memory: AtomicBool::new(caps.memory.is_some()),
             broker: Mutex::new(ResourceBroker::new(caps)),
             mailboxes: Mutex::default(),
             next: AtomicU64::new(1),
@@ -54,12 +57,17 @@ impl BrokerHandle {
 
     /// Puts other limits in force.
     pub fn limit(&self, caps: Caps) {
+        self.limits_memory.store(caps.memory.is_some(), Ordering::Relaxed);
         let wakeups = {
             let mut broker = self.broker.lock();
             broker.limit(caps);
             broker.take_wakeups()
         };
         self.deliver(wakeups);
+    }
+
+    pub(super) fn limits_memory(&self) -> bool {
+        self.limits_memory.load(Ordering::Relaxed)
     }
 
     /// The current use.

@@ -261,3 +261,29 @@ fn a_call_that_asks_again_before_it_has_a_permit_stays_parked() {
     assert!(pools.pools[0].is_parked(CallId(1)));
     assert_eq!(pools.does(0, at(70), Event::Unpark(CallId(1))), [Effect::Resume(CallId(1))]);
 }
+
+#[test]
+fn other_limits_are_in_force_at_once() {
+    let caps = Caps { workers: 2, memory: Some(100), ..Caps::default() };
+    let mut harness = PoolHarness::new(caps, &[up_to(2), up_to(2)]);
+    harness.warm(0, at(0));
+    harness.broker.measured(PoolId(0), W1, 1_000);
+    assert!(
+        harness.broker.take_wakeups().iter().any(|wakeup| matches!(wakeup, Wakeup::Evict(PoolId(0), W1, Need::Memory)))
+    );
+    // Over the memory limit no worker starts, until there is none.
+    assert_eq!(harness.does(1, at(1), Event::Submit(call(1))), []);
+    harness.broker.limit(Caps { memory: None, ..caps });
+    assert_eq!(harness.broker.take_wakeups(), [Wakeup::PermitReady(PoolId(1))]);
+    assert_eq!(harness.does(1, at(2), Event::PermitReady), [Effect::Start(W1)]);
+}
+
+#[test]
+fn idle_workers_beyond_a_lower_limit_leave() {
+    let caps = Caps { workers: 3, ..Caps::default() };
+    let mut harness = PoolHarness::new(caps, &[up_to(1), up_to(1), up_to(1)]);
+    (0..3).for_each(|pool| harness.warm(pool, at(pool as u64)));
+    harness.broker.limit(Caps { workers: 1, ..caps });
+    let evicted = |pool| Wakeup::Evict(PoolId(pool), W1, Need::WorkerPermit);
+    assert_eq!(harness.broker.take_wakeups(), [evicted(0), evicted(1)]);
+}

@@ -113,7 +113,10 @@ impl Registry {
     pub fn reconfigure(&self, config: Arc<Config>, built_in: Vec<ToolFile>, together: impl FnOnce(&mut dyn FnMut())) {
         let _reading = self.reading.lock();
         self.env_filter.add(config.secret_variables());
-        let is_same_offer = config.mcp.resources == self.config().mcp.resources;
+        let before = self.config();
+        let is_same_offer = config.mcp.resources == before.mcp.resources;
+        // It wraps results, and schemas of them.
+        let is_same_form = config.mcp.envelope == before.mcp.envelope;
         *self.basis.write() = Basis { config, built_in: built_in.into() };
         let mut fresh = Some(self.read());
         together(&mut || {
@@ -121,6 +124,9 @@ impl Registry {
                 self.install(fresh);
             }
         });
+        if !is_same_form {
+            self.announced[RoleKind::Tool as usize].send_modify(|count| *count += 1);
+        }
         if !is_same_offer {
             self.announced[RoleKind::Resource as usize].send_modify(|count| *count += 1);
         }

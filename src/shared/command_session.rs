@@ -1,5 +1,6 @@
 //! `hostler call` and `hostler list` as clients of the shared hostler.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::pin::{Pin, pin};
@@ -87,9 +88,14 @@ impl CommandSession {
         let id = self.last;
         self.writer.write_all(&message::request(id, method, params)).await?;
         let mut bytes = Vec::new();
-        // The person is asked while the end of the shared hostler is heard.
-        let mut asking = pin!(None);
+        // The person is asked one question at a time, while the end of the shared hostler is heard.
+        let (mut asking, mut questions) = (pin!(None), VecDeque::new());
         loop {
+            if asking.is_none()
+                && let Some((id, question)) = questions.pop_front()
+            {
+                asking.set(Some(async move { message::response(id, Ok(&hears.elicit(question).await)) }));
+            }
             tokio::select! {
                 answer = answered(asking.as_mut()) => {
                     asking.set(None);
@@ -108,8 +114,7 @@ impl CommandSession {
                 (Some(LOG), Some(params)) => hears.say(&read::<Said>(params)?.text),
                 (Some(EVENT), Some(params)) => hears.event(read(params)?),
                 (Some(ELICIT), Some(params)) => {
-                    let (question, id) = (read(params)?, line.id.unwrap_or_default());
-                    asking.set(Some(async move { message::response(id, Ok(&hears.elicit(question).await)) }));
+                    questions.push_back((line.id.unwrap_or_default(), read(params)?));
                 }
                 (None, _) if line.id == Some(id) => {
                     return match (line.result, line.error) {

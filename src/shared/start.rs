@@ -80,6 +80,13 @@ pub enum Unshared {
     Refused(String),
 }
 
+impl Unshared {
+    /// Whether one runs that should have served this process.
+    pub fn is_of_a_running_one(&self) -> bool {
+        matches!(self, Self::Silent | Self::Foreign(_) | Self::Unreachable { .. })
+    }
+}
+
 /// Connects to a shared hostler, if one runs.
 pub fn find(place: &Place) -> Result<Option<UnixStream>, Unshared> {
     let path = place.socket();

@@ -207,7 +207,7 @@ mod tests {
             spawned.await.unwrap();
             let thread = std::thread::spawn(carry(|| say("thread ")));
             thread.join().unwrap();
-            other.hear(|| nothing.lock().push('x'));
+            other.hear(|| say("x"));
             say("task");
         };
         one.of(inner).await;

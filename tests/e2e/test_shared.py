@@ -387,6 +387,21 @@ class Control(Shared):
         self.assertIsInstance(second.value(1, "a_pid")[0], int)
 
 
+class Edited(Shared):
+    def test_a_session_waits_for_a_valid_configuration_when_its_hostler_is_killed(self):
+        config = config_file(self.folder, "[shared]\nenabled = true\n")
+        wire = self.open("--config", str(config))
+        wire.value(1, "a_pid")
+        config.write_text("[shared]\nenabled = \n")
+        os.kill(self.status()["pid"], signal.SIGKILL)
+        said = []
+        while not any("once this is corrected" in text for text in said):
+            said.append(wire.process.stderr.readline().decode())
+        wire.send(call(2, "a_pid"))
+        config.write_text("")
+        self.assertIsInstance(wire.answer(2)["result"]["structuredContent"]["result"][0], int)
+
+
 class Apart(Shared):
     """What one session never gets of another."""
 

@@ -142,7 +142,12 @@ class _Session(MutableMapping):
         return (params.get("call") or {}).get("session") or ""
 
     def _values(self):
-        return _state.sessions.setdefault(self.id, {})
+        id, call = self.id, _state.params.get("call") or {}
+        # A call that outlives its session keeps what it has.
+        kept = call.get("kept")
+        if kept is None:
+            kept = call["kept"] = _state.sessions.setdefault(id, {})
+        return kept
 
     def __getitem__(self, key):
         return self._values()[key]
