@@ -9,8 +9,21 @@ use super::{keeper, mark, table};
 use crate::config::Environment;
 
 /// The lines of `/proc/PID/status` that say what a process may do. `NSpid` has a number for each pid namespace around it.
-const FACTS: [&str; 9] =
-    ["Umask", "Uid", "Gid", "Groups", "NSpid", "CapEff", "NoNewPrivs", "Seccomp", "Seccomp_filters"];
+const FACTS: [&str; 13] = [
+    "Umask",
+    "Uid",
+    "Gid",
+    "Groups",
+    "NSpid",
+    "CapInh",
+    "CapPrm",
+    "CapEff",
+    "CapBnd",
+    "CapAmb",
+    "NoNewPrivs",
+    "Seccomp",
+    "Seccomp_filters",
+];
 
 /// The namespaces that decide what names mean: files, pids, addresses, users.
 const NAMESPACES: [&str; 4] = ["mnt", "pid", "net", "user"];
@@ -28,19 +41,22 @@ pub fn own_confinement() -> io::Result<Vec<(&'static str, String)>> {
 
 /// What the system shows of any process.
 pub(super) fn visible_facts(pid: Pid) -> io::Result<Vec<(&'static str, String)>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(':')).collect();
-    let value = |name: &str| lines.iter().find(|(found, _)| *found == name).map(|(_, value)| value.trim());
-    let facts = FACTS.map(|name| {
-        let value = value(name).unwrap_or_default();
-        // The numbers themselves are the process's own; how many there are is not.
-        let value = if name == "NSpid" { value.split_whitespace().count().to_string() } else { value.to_owned() };
-        (name, value)
-    });
+    let facts = facts(&std::fs::read_to_string(format!("/proc/{pid}/status"))?);
     // The profile of AppArmor or SELinux, if there is one.
     let profile = std::fs::read_to_string(format!("/proc/{pid}/attr/current")).unwrap_or_default();
     let profile = ("profile", profile.trim_end_matches(['\0', '\n']).to_owned());
     Ok(facts.into_iter().chain([profile]).collect())
+}
+
+fn facts(status: &str) -> [(&'static str, String); FACTS.len()] {
+    let lines: Vec<(&str, &str)> = status.lines().filter_map(|line| line.split_once(':')).collect();
+    let value = |name: &str| lines.iter().find(|(found, _)| *found == name).map(|(_, value)| value.trim());
+    FACTS.map(|name| {
+        let value = value(name).unwrap_or_default();
+        // The numbers themselves are the process's own; how many there are is not.
+        let value = if name == "NSpid" { value.split_whitespace().count().to_string() } else { value.to_owned() };
+        (name, value)
+    })
 }
 
 /// Whether a process was started by this hostler: a worker, or what one started.
@@ -65,6 +81,25 @@ mod tests {
         assert_eq!(names[..FACTS.len()], FACTS);
         assert!(names.ends_with(&["profile", "mnt", "pid", "net", "user", "root"]));
         assert!(!is_below_us(getpid()));
+    }
+
+    #[test]
+    fn each_set_of_capabilities_is_compared() {
+        let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
+        let status = |changed: &str| {
+            let line = |set: &str| format!("{set}:\t{}\n", if set == changed { "0" } else { "1fffeffffff" });
+            sets.map(line).concat()
+        };
+        let usual = facts(&status("none"));
+        for set in sets {
+            let differing: Vec<&str> = usual
+                .iter()
+                .zip(facts(&status(set)))
+                .filter(|(one, other)| **one != *other)
+                .map(|(one, _)| one.0)
+                .collect();
+            assert_eq!(differing, [set]);
+        }
     }
 
     #[tokio::test]
