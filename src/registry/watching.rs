@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
@@ -189,6 +189,7 @@ impl WatchThread {
         self.watch(registry);
         registry.refresh_if_changed();
         while self.watch(registry) {
+            self.follower.look();
             registry.refresh_if_changed();
         }
     }
@@ -210,9 +211,6 @@ impl WatchThread {
         let mut wanted = folders(&registry.config().tools.value, &registry.catalogue());
         for file in self.follower.files() {
             lead_to(&file, &mut wanted);
-            if let Ok(target) = fs::canonicalize(&file) {
-                lead_to(&target, &mut wanted);
-            }
         }
         let before = std::mem::replace(&mut *self.watched.lock(), wanted.clone());
         for gone in before.keys().filter(|folder| !wanted.contains_key(*folder)) {
@@ -317,14 +315,43 @@ fn watch_all(folder: &Path, found: &mut Folders) {
     }
 }
 
-/// The nearest existing folder above a folder, with the name in it that leads to the folder.
-fn lead_to(folder: &Path, found: &mut Folders) {
-    let Ok(whole) = std::path::absolute(folder) else { return };
-    for (above, below) in whole.ancestors().skip(1).zip(whole.ancestors()) {
-        if let (Ok(above), Some(name)) = (fs::canonicalize(above), below.file_name()) {
-            let matters = found.entry(above).or_insert_with(|| Matters::Names(HashSet::new()));
-            return matters.name(name.to_owned());
+/// The system follows so many links, too.
+const MOST_LINKS: usize = 40;
+
+/// The folders that hold a link on the way to a file or folder, and the one that holds it itself, or the nearest that exists;
+/// with the name in each.
+fn lead_to(path: &Path, found: &mut Folders) {
+    let Ok(mut way) = std::path::absolute(path) else { return };
+    let mut here = PathBuf::new();
+    let mut links = 0;
+    loop {
+        let mut rest = way.components();
+        match rest.next() {
+            None => return,
+            Some(Component::CurDir) => {}
+            Some(Component::ParentDir) => drop(here.pop()),
+            Some(Component::Normal(name)) => {
+                let next = here.join(name);
+                let target = fs::read_link(&next).ok().filter(|_| links < MOST_LINKS);
+                let is_last =
+                    target.is_none() && (rest.as_path().as_os_str().is_empty() || fs::symlink_metadata(&next).is_err());
+                if is_last || target.is_some() {
+                    let matters = found.entry(here.clone()).or_insert_with(|| Matters::Names(HashSet::new()));
+                    matters.name(name.to_owned());
+                }
+                if let Some(target) = target {
+                    links += 1;
+                    way = target.join(rest);
+                    continue;
+                }
+                if is_last {
+                    return;
+                }
+                here = next;
+            }
+            Some(root) => here.push(root),
         }
+        way = rest.as_path().to_owned();
     }
 }
 

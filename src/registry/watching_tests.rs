@@ -123,6 +123,29 @@ fn a_linked_folder_may_change_its_target() {
 }
 
 #[test]
+fn each_link_on_the_way_may_change_its_target() {
+    both(|means| {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["one", "two"] {
+            fs::create_dir_all(home.path().join(name).join("tools")).unwrap();
+            fs::write(home.path().join(name).join("tools/greet.py"), tool(name)).unwrap();
+        }
+        // The layout of a mounted ConfigMap: what is swapped is the link in the middle.
+        fs::create_dir(home.path().join("links")).unwrap();
+        let (folder, data) = (home.path().join("tools"), home.path().join("links/data"));
+        symlink("../one", &data).unwrap();
+        symlink("links/data/tools", &folder).unwrap();
+        let kept = Kept::by(means, &folder);
+        let fresh = home.path().join("links/fresh");
+        symlink("./../two", &fresh).unwrap();
+        fs::rename(&fresh, &data).unwrap();
+        kept.until(&["greet.two"]);
+        fs::write(home.path().join("two/tools/greet.py"), tool("three")).unwrap();
+        kept.until(&["greet.three"]);
+    });
+}
+
+#[test]
 fn folders_may_be_removed_and_created_again() {
     both(|means| {
         let home = tempfile::tempdir().unwrap();
