@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use super::builtin::BuiltinSettings;
 use super::environment::Environment;
@@ -254,12 +257,19 @@ fn tool_folders(top: &Section<'_>, options: &ConfigOptions, directory: &Path) ->
     Setting::default_value(usual.collect())
 }
 
-/// Longer than any that a person writes. Devices and pipes may never end.
+/// Longer than any that a person writes.
 const LONGEST: u64 = 4 << 20;
 
 fn read_limited(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    // A pipe may never have a writer, and each of its bytes is read once: a later reading would find it empty.
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let kind = file.metadata()?.file_type();
+    // Reading a folder fails in the system's words.
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe or a device, not a file"));
+    }
+    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LONGEST {
         let what = format!("it is longer than {} MB", LONGEST >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));

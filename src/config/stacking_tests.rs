@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::environment::Environment;
-use super::load::{Config, ConfigOptions};
+use super::load::{Config, ConfigError, ConfigOptions};
 use super::origin::Problem;
 use super::section::Source;
 use super::tool::{Effects, Launcher};
@@ -184,5 +184,20 @@ proptest::proptest! {
             let last = 1 + text.matches('\n').count();
             proptest::prop_assert!((1..=last).contains(&problem.place.line) && !problem.fix.is_empty());
         }
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("pipe.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    for path in [pipe, PathBuf::from("/dev/zero"), PathBuf::from("/dev/ptmx")] {
+        let (sender, loaded) = std::sync::mpsc::channel();
+        let options = ConfigOptions { config: Some(path), ..ConfigOptions::default() };
+        std::thread::spawn(move || drop(sender.send(Config::load(&options, Path::new("/")))));
+        let loaded = loaded.recv_timeout(Duration::from_secs(5)).expect("it is waited for");
+        let Err(ConfigError::Unreadable { error, .. }) = loaded else { panic!("{loaded:?}") };
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
     }
 }
