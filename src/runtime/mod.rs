@@ -53,8 +53,16 @@ impl Runtime {
 
     /// A configuration file changed. The limits are those of a workspace, or of the person if it has sessions of several.
     fn limit(&self, changed: &Config) {
+        if self.last_session.is_none() {
+            return self.pools.broker.limit(caps(changed));
+        }
+        self.limit_by_person();
+    }
+
+    /// Puts the person's present limits in force, if they are those of all sessions. While there is none, nothing watches them.
+    pub(crate) fn limit_by_person(&self) {
         let person = self.person.lock().clone();
-        let Some(person) = person else { return self.pools.broker.limit(caps(changed)) };
+        let Some(person) = person else { return };
         // Each session warns of what is wrong with it.
         let Ok(fresh) = person.load_person_again() else { return };
         self.pools.broker.limit(caps(&fresh));

@@ -565,6 +565,19 @@ def add(n: int) -> list:
         self.assertEqual([said.count(f"limits.{name}") for name in ("max_workers", "max_queue", "max_memory")], [0, 1, 1], said)
         self.assertIn(f"{config}:3", said)
 
+    def test_own_limits_that_change_while_nobody_is_attached_are_in_force_for_the_next(self):
+        own = self.folder / "config" / "hostler"
+        own.mkdir(parents=True)
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        for workers in (7, 5):
+            (own / "hostler.toml").write_text(f"[limits]\nmax_workers = {workers}\n")
+            wire = self.open()
+            self.assertEqual(self.status()["usage"]["max_workers"], workers)
+            wire.end_input()
+            wire.ended(1)
+            self.assertNotIn("limits.", wire.stderr())
+            until(lambda: not self.sessions())
+
     def test_an_invalid_configuration_is_its_clients_own(self):
         self.open()
         config = config_file(scratch(self), "tools = 7\n")
