@@ -27,8 +27,8 @@ pub struct Runtime {
     pub(crate) sessions: Arc<Sessions>,
     /// The last number that was given, if every workspace belongs to one session.
     last_session: Option<AtomicU64>,
-    /// The person's configuration, whose limits are in force for all sessions. Locked only to copy or replace the pointer.
-    person: Mutex<Option<Arc<Config>>>,
+    /// The configuration whose limits are in force for all workspaces. Locked only to copy or replace the pointer.
+    config: Mutex<Arc<Config>>,
 }
 
 impl Runtime {
@@ -40,33 +40,25 @@ impl Runtime {
     /// A runtime for clients of one person: each workspace belongs to one session, whose secrets no other one's worker gets, and
     /// workers outlive the sessions that started them.
     pub(crate) fn shared(config: &Config) -> Arc<Self> {
-        let runtime = Self::with(config, Some(AtomicU64::default()));
-        *runtime.person.lock() = Some(Arc::new(config.clone()));
-        runtime
+        Self::with(config, Some(AtomicU64::default()))
     }
 
     fn with(config: &Config, last_session: Option<AtomicU64>) -> Arc<Self> {
         let broker = Arc::new(BrokerHandle::new(caps(config)));
         let pools = PoolStore::new(broker, last_session.is_some());
-        Arc::new(Self { pools, sessions: Arc::default(), last_session, person: Mutex::default() })
+        let config = Mutex::new(Arc::new(config.clone()));
+        Arc::new(Self { pools, sessions: Arc::default(), last_session, config })
     }
 
-    /// A configuration file changed. The limits are those of a workspace, or of the person if it has sessions of several.
-    fn limit(&self, changed: &Config) {
-        if self.last_session.is_none() {
-            return self.pools.broker.limit(caps(changed));
-        }
-        self.limit_by_person();
-    }
-
-    /// Puts the person's present limits in force, if they are those of all sessions. While there is none, nothing watches them.
-    pub(crate) fn limit_by_person(&self) {
-        let person = self.person.lock().clone();
-        let Some(person) = person else { return };
-        // Each session warns of what is wrong with it.
-        let Ok(fresh) = person.load_person_again() else { return };
+    /// Puts the limits in force that its configuration has now: a file changed, or a session begins, before which nothing watched.
+    pub(crate) fn limit_again(&self) {
+        let config = Arc::clone(&self.config.lock());
+        let is_of_person = self.last_session.is_some();
+        let fresh = if is_of_person { config.load_person_again() } else { config.load_again() };
+        // Each workspace warns of what is wrong with it.
+        let Ok(fresh) = fresh else { return };
         self.pools.broker.limit(caps(&fresh));
-        *self.person.lock() = Some(Arc::new(fresh));
+        *self.config.lock() = Arc::new(fresh);
     }
 
     /// Waits until some call of some session ends.

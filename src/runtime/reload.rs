@@ -51,7 +51,7 @@ impl Changes {
             Ok(fresh) => fresh,
             Err(error) => return tracing::warn!("the configuration stays as it was: {error}"),
         };
-        self.runtime.limit(&fresh);
+        self.runtime.limit_again();
         let tools = Builtins::of(&fresh).and(&self.added);
         let environments = environments(&fresh, &service.registry);
         service.reconfigure(fresh, tools, environments);

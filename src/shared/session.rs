@@ -290,7 +290,7 @@ async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result
     let opening = blocking(move || {
         let _inside = here.enter();
         let config = Config::load(&options, &directory)?;
-        runtime.limit_by_person();
+        runtime.limit_again();
         let audience = log.audience(asked.verbose, &config.log.value);
         let tools = crate::builtin::Builtins::of(&config);
         let app = audience.hear(|| Workspace::build_in(runtime, config, tools, Vec::new()));
