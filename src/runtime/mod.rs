@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub use sessions::{OpenSession, SessionInfo, Sessions};
+pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
 use crate::config::Config;

@@ -75,7 +75,7 @@ impl OpenSession {
 pub struct Sessions {
     /// Locked only to look up, to add or to remove one.
     open: Mutex<BTreeMap<u64, OpenSession>>,
-    /// How many there are.
+    /// How many there are, with those that were accepted and begin.
     count: watch::Sender<usize>,
 }
 
@@ -86,11 +86,9 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// Adds one until the guard is dropped.
-    pub fn enter(self: &Arc<Self>, number: u64, session: OpenSession) -> Present {
-        let mut open = self.open.lock();
-        open.insert(number, session);
-        self.count.send_replace(open.len());
+    /// Counts one that is being accepted, until the guard is dropped.
+    pub fn accept(self: &Arc<Self>, number: u64) -> Present {
+        self.count.send_modify(|count| *count += 1);
         Present { sessions: Arc::clone(self), number }
     }
 
@@ -139,10 +137,18 @@ pub struct Present {
     number: u64,
 }
 
+impl Present {
+    /// It begins: from here on it is listed and can be ended.
+    pub fn begin(&self, session: OpenSession) {
+        self.sessions.open.lock().insert(self.number, session);
+        // Who waits for the calls of all sessions waits for its calls, too.
+        self.sessions.count.send_modify(|_| {});
+    }
+}
+
 impl Drop for Present {
     fn drop(&mut self) {
-        let mut open = self.sessions.open.lock();
-        open.remove(&self.number);
-        self.sessions.count.send_replace(open.len());
+        self.sessions.open.lock().remove(&self.number);
+        self.sessions.count.send_modify(|count| *count -= 1);
     }
 }

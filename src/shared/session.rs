@@ -25,7 +25,7 @@ use crate::control::Control;
 use crate::mcp::{self, ClientInfo, Record, Stdio};
 use crate::pool::Usage;
 use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
-use crate::runtime::{OpenSession, Workspace};
+use crate::runtime::{OpenSession, Present, Workspace};
 use crate::telemetry::Audience;
 use crate::threads::blocking;
 
@@ -131,6 +131,7 @@ struct Accepted {
     log: Arc<SessionLog>,
     outbox: Outbox,
     pid: Pid,
+    present: Present,
 }
 
 /// Opens a session, if this hostler serves such a one; `None` if not, or if its process no longer waits for it.
@@ -149,6 +150,8 @@ async fn accept(
         return Ok(None);
     }
     let session = app.session.unwrap_or_default();
+    // Nothing is awaited since that was asked: with one that was accepted, it does not end for want of sessions.
+    let present = control.runtime().sessions.accept(session);
     peer.send(&message::response(1, Ok(&Attached { session, pid: std::process::id() }))).await?;
     // Until it says so, it may have given up and serve the client itself.
     match timeout(FIRST_LINE, peer.next_line()).await {
@@ -163,19 +166,18 @@ async fn accept(
     let (reader, writer) = stream.into_split();
     let outbox = Outbox::new(Box::new(writer));
     let lines = BufReader::new(Cursor::new(bytes).chain(reader));
-    Ok(Some((Accepted { app, audience, log, outbox, pid }, lines)))
+    Ok(Some((Accepted { app, audience, log, outbox, pid, present }, lines)))
 }
 
 impl Accepted {
     /// Serves it to its end, as one of this hostler's sessions.
     async fn run(
         self,
-        control: &Control,
         relay: SignalRelay,
         view: impl Fn() -> Option<ClientInfo> + Send + 'static,
         serve: impl AsyncFnOnce(&Workspace),
     ) {
-        let Self { app, audience, log, outbox, pid } = self;
+        let Self { app, audience, log, outbox, pid, present } = self;
         let session = OpenSession {
             pid: pid.as_raw_pid().unsigned_abs(),
             service: Arc::clone(&app.calls),
@@ -185,7 +187,7 @@ impl Accepted {
         };
         log.open(outbox.clone());
         let number = app.session.unwrap_or_default();
-        let present = control.runtime().sessions.enter(number, session);
+        present.begin(session);
         let warnings = app.warnings().into_iter();
         let limits = ignored_limits(&app.config().limits, &app.runtime().pools.broker.usage());
         for text in warnings.chain(limits) {
@@ -228,7 +230,7 @@ async fn attach(mut link: Link, asked: Attach, pid: Pid, control: &Arc<Control>)
         client.serve(signals).await;
         drop(watching);
     };
-    accepted.run(control, relay, move || view.info(), serve).await;
+    accepted.run(relay, move || view.info(), serve).await;
     hearing.abort();
     Ok(())
 }
@@ -240,7 +242,7 @@ async fn command(link: Link, asked: Attach, pid: Pid, control: &Arc<Control>) ->
     let client = CommandClient::new(Arc::clone(&accepted.app.calls), accepted.outbox.clone());
     let view = client.view();
     let serve = async |_: &Workspace| client.serve(lines, signals).await;
-    accepted.run(control, relay, move || Some(view()), serve).await;
+    accepted.run(relay, move || Some(view()), serve).await;
     Ok(())
 }
 

@@ -299,6 +299,25 @@ class Control(Shared):
         wire.ended(1)
         until(lambda: not Path(f"/proc/{pid}").exists())
 
+    def test_a_session_that_was_accepted_counts_before_it_begins(self):
+        wire = self.open()
+        ask = lambda number, method, **params: json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        start = {"protocol": 1, "build": self.status()["build"], "directory": str(self.folder), "config": None, "verbose": 0,
+                 "tools": [str(self.tools)], "variables": []}
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(PATIENCE)
+            link.connect(str(self.socket()))
+            lines = link.makefile("rw")
+            print(ask(1, "session.open", **start), file=lines, flush=True)
+            self.assertIn("result", json.loads(lines.readline()))
+            wire.end_input()
+            wire.ended(1)
+            until(lambda: not self.sessions())
+            self.run_hostler("drain")
+            print(ask(2, "session.begin"), ask(3, "tools.schema", tool="a.pid"), sep="\n", file=lines, flush=True)
+            answers = (json.loads(line) for line in lines)
+            self.assertIn("result", next(answer for answer in answers if answer.get("id") == 3))
+
     def test_a_stopped_one_says_farewell(self):
         wire = self.open()
         wire.send(call(1, "a_wait", 7, seconds=60))
