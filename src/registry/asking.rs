@@ -34,12 +34,11 @@ pub enum SchemaProgress {
 }
 
 /// How executables are asked.
-#[derive(Debug, Clone)]
-pub struct Asks {
+struct Asks {
     /// How long each may take, from its own start.
-    pub limit: Duration,
+    limit: Duration,
     /// The environment variables that they do not inherit.
-    pub env_filter: EnvFilter,
+    env_filter: EnvFilter,
 }
 
 /// Connects the task that asks with those that wait for it.
@@ -60,15 +59,15 @@ impl Default for AskSignal {
 const MOST: usize = 1 << 20;
 
 /// Asks as long as the registry exists. Runs where processes may be started.
-pub fn keep_asking(registry: Weak<Registry>, asks: Asks) -> impl Future<Output = ()> + Send {
+pub fn keep_asking(registry: Weak<Registry>) -> impl Future<Output = ()> + Send {
     // Set at once, so that a search for a tool waits for it.
     if let Some(known) = registry.upgrade() {
         known.ask_signal().state.send_replace(SchemaProgress::InProgress(known.unasked().len()));
     }
-    asking(registry, Arc::new(asks))
+    asking(registry)
 }
 
-async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
+async fn asking(registry: Weak<Registry>) {
     loop {
         let Some(known) = registry.upgrade() else { return };
         let unasked = known.unasked();
@@ -83,7 +82,12 @@ async fn asking(registry: Weak<Registry>, asks: Arc<Asks>) {
             signal.wake.notified().await;
             continue;
         }
-        let answers = ask_all(unasked, &asks).await;
+        let (limit, env_filter) = (known.config().executables.schema_timeout, known.env_filter.clone());
+        let answers = ask_all(unasked, &Arc::new(Asks { limit, env_filter })).await;
+        if known.config().executables.schema_timeout != limit {
+            // They were asked with a limit that is no longer in force.
+            continue;
+        }
         // All files are read again.
         let taken = spawn(blocking_or_here(move || known.take_answers(answers))).await;
         if taken.is_err() {

@@ -15,7 +15,7 @@ mod tests;
 #[cfg(test)]
 mod watching_tests;
 
-pub use asking::{Asks, SchemaProgress, keep_asking};
+pub use asking::{SchemaProgress, keep_asking};
 pub use catalogue::{Catalogue, RoleKind, Tool};
 pub use file_entry::{FileEntry, KIND_WORDS, Serving};
 pub use listing::{Listing, Row};

@@ -18,7 +18,7 @@ use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
 use crate::process::{self, Signals};
-use crate::registry::{Asks, Registry, Watching, keep_asking};
+use crate::registry::{Registry, Watching, keep_asking};
 use crate::telemetry::spawn;
 use crate::threads::blocking;
 use crate::worker::{Shims, Sources};
@@ -90,23 +90,16 @@ impl Workspace {
     /// Asks executables in the tools folders for their schemas, now and whenever one appears. For programs with a keeper, on
     /// the main thread's runtime.
     pub fn ask(&self) {
-        let registry = &self.calls.registry;
-        let env_filter = registry.env_filter.clone();
-        spawn(keep_asking(
-            Arc::downgrade(registry),
-            Asks { limit: self.config().executables.schema_timeout, env_filter },
-        ));
+        spawn(keep_asking(Arc::downgrade(&self.calls.registry)));
     }
 
     /// The tools of one folder alone, as they would be served: executables are asked for their schemas, and nothing is cached.
     /// Call it where [`Workspace::ask`] may be called.
     pub async fn look_into(&self, folder: &Path) -> Arc<Registry> {
         let registry = self.glance_into(folder);
-        let limit = self.config().executables.schema_timeout;
         // The secrets that tools of either catalogue declare.
-        let env_filter = registry.env_filter.clone();
-        env_filter.add_all_of(&self.calls.registry.env_filter);
-        spawn(keep_asking(Arc::downgrade(&registry), Asks { limit, env_filter }));
+        registry.env_filter.add_all_of(&self.calls.registry.env_filter);
+        spawn(keep_asking(Arc::downgrade(&registry)));
         registry.asked().await;
         registry
     }

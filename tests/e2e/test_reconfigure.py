@@ -108,6 +108,24 @@ class Reconfigured(unittest.TestCase):
         wire.send(call(98, "b_hello"))
         self.assertIn("error", wire.answer(98))
 
+    def test_programs_are_asked_again_with_another_time_limit(self):
+        asked = self.folder / "asked"
+        program = self.tools / "slow"
+        program.write_text(f"#!/bin/sh\necho x >> {asked}\nsleep 0.5\necho '{{}}'\n")
+        program.chmod(0o755)
+        settings = '[executables]\non_schema_failure = "skip"\n'
+        self.configure(settings + 'schema_timeout = "50ms"\n')
+        wire = self.open()
+        self.until(lambda: asked.exists() and asked.read_text() == "x\nx\n")
+        self.configure(settings + 'schema_timeout = "20s"\n')
+
+        def names():
+            self.number += 1
+            wire.send(request(self.number, "tools/list"))
+            return [tool["name"] for tool in wire.answer(self.number)["result"]["tools"]]
+
+        self.until(lambda: "slow" in names())
+
     def test_offered_files_come_and_go_with_it(self):
         (self.folder / "note.md").write_text("hello")
         wire = self.open()
