@@ -17,6 +17,8 @@ pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
     Ok(vec![
         // Nobody may raise a priority again without privileges.
         ("priorities", priorities.join(" ")),
+        ("disks", priority_at_disks().to_string()),
+        ("personality", format!("{:x}", personality())),
         // Each could be set to all processors, against what the person who restricts an agent wants.
         ("processors", processors.trim().to_owned()),
         ("limits", limits(&fs::read_to_string("/proc/self/limits")?)),
@@ -24,6 +26,24 @@ pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
         // sessions go on with the next one. A limit of it holds for all that are in it.
         ("group", cgroup::own_limits().join(" ")),
     ])
+}
+
+/// The class and priority at disks (`ionice`); -1 where the system does not say.
+fn priority_at_disks() -> libc::c_long {
+    const OF_PROCESS: libc::c_int = 1;
+    // SAFETY: it takes and returns numbers alone; 0 is the caller.
+    #[expect(unsafe_code, reason = "a system call that rustix does not have; argued above")]
+    let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, OF_PROCESS, 0) };
+    priority
+}
+
+/// What the system pretends to be (`setarch`); -1 where it does not say.
+fn personality() -> libc::c_int {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    // SAFETY: it takes and returns numbers alone, and this one changes nothing.
+    #[expect(unsafe_code, reason = "a system call that rustix does not have; argued above")]
+    let personality = unsafe { libc::personality(ASK) };
+    personality
 }
 
 /// The limits that a shared hostler does not set by itself. It raises that of open files to the hard one, and nothing that is

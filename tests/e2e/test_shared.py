@@ -672,6 +672,7 @@ class Alone(Shared):
         self.all_attached([first, *alike])
         one = (sys.executable, "-c", "import os, sys; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); os.execvp(sys.argv[1], sys.argv[1:])")
         restricted = ((("nice", "-n", "5"), {}), (shell("ulimit -v 90000000"), {}), ((), {"SSL_CERT_DIR": "/nowhere"}))
+        restricted += ((("ionice", "-c", "3"), {}), (("setarch", "-R"), {}))
         restricted += (((one, {}),) if len(os.sched_getaffinity(0)) > 1 else ())
         for before, variables in restricted:
             with self.subTest(before=before):
@@ -682,6 +683,22 @@ class Alone(Shared):
                 status = json.loads(subprocess.run([*words, "status", "--json"], env={**self.env, **variables}, capture_output=True).stdout)
                 self.assertEqual([session["pid"] for session in status["sessions"]], [wire.process.pid])
                 subprocess.run([*words, "stop"], env={**self.env, **variables}, capture_output=True, timeout=PATIENCE)
+                wire.ended(2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may make namespaces")
+    def test_other_namespaces_are_another_hostler(self):
+        own = self.folder / "config" / "hostler"
+        own.mkdir(parents=True)
+        # From here, those in the namespaces cannot be stopped.
+        (own / "hostler.toml").write_text('[shared]\nidle_exit = "300ms"\n')
+        self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        first = self.start()
+        for kind in ("--ipc", "--uts", "--cgroup"):
+            with self.subTest(kind):
+                wire = self.start(before=("unshare", kind))
+                self.assertNotEqual(wire.value(1, "a_pid")[0], first.value(1, "a_pid")[0])
+                self.assertEqual(self.sessions(), [first.process.pid])
+                wire.end_input()
                 wire.ended(2)
 
     def test_what_is_left_of_a_dead_one_is_replaced(self):
