@@ -72,6 +72,16 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
-        self.service.pools.session_ended(self.id);
+        let (service, id) = (Arc::clone(&self.service), self.id);
+        if service.running_of(id) == 0 {
+            return service.pools.session_ended(id);
+        }
+        // Its calls have not ended in their workers.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                service.idle(id).await;
+                service.pools.session_ended(id);
+            });
+        }
     }
 }

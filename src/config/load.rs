@@ -138,8 +138,11 @@ impl Config {
     pub fn watched_files(&self) -> Vec<PathBuf> {
         let user = environment::user_config(&self.options.environment);
         let project = project_file(&self.options, &self.directory);
-        let mut files = vec![user, self.directory.join(FILE_NAME)];
-        files.extend(project);
+        let mut files = vec![user];
+        match project {
+            Some(named) if !named.ends_with(FILE_NAME) => files.push(named),
+            project => files.extend(self.directory.ancestors().map(|folder| folder.join(FILE_NAME)).chain(project)),
+        }
         files.extend(self.files.iter().cloned());
         files.sort();
         files.dedup();
@@ -266,7 +269,8 @@ fn read_limited(path: &Path) -> io::Result<String> {
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let kind = file.metadata()?.file_type();
     // Reading a folder fails in the system's words.
-    if !kind.is_file() && !kind.is_dir() {
+    // `/dev/null` stands for an empty file.
+    if !kind.is_file() && !kind.is_dir() && path != Path::new("/dev/null") {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe or a device, not a file"));
     }
     file.take(LONGEST + 1).read_to_end(&mut bytes)?;

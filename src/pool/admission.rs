@@ -39,7 +39,7 @@ impl AdmissionQueue {
         Arc::new(Self { shared, id, waiting: AtomicUsize::new(0), looks: Mutex::new(looks) })
     }
 
-    /// Waiting for a permit, in order of arrival. Dropping the future leaves the queue.
+    /// Waits for a permit, in order of arrival. Dropping the future leaves the queue.
     pub async fn permit(self: &Arc<Self>, max_queue: usize) -> Result<RunPermit, Full> {
         if self.waiting.load(Ordering::Relaxed) == 0 && self.take() {
             return Ok(RunPermit(Arc::clone(self)));

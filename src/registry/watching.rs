@@ -158,6 +158,8 @@ impl WatchThread {
     fn run(mut self) {
         let mut last: Option<Arc<Catalogue>> = None;
         while let Some(registry) = self.registry.upgrade() {
+            // What changes from here on is notified.
+            self.watch(&registry);
             let look = self.follower.look();
             self.keep_up(&registry);
             // A call may have read it before this thread.

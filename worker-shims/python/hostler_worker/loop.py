@@ -67,14 +67,18 @@ def receive(wire, message, cancel, replied):
         params = message.get("params")
         if type(params) is dict:
             (cancel if method == "cancel" else _recall)(params.get("id"))
-    elif method == "session_ended":
-        params = message.get("params")
-        if type(params) is dict:
-            state.sessions.pop(params.get("session"), None)
+    elif method == "session_ended" and state.several:
+        end_session(message)
     elif isinstance(method, str):
         queue.append(message)
     else:
         wire.fail(message.get("id"), -32600, "a request has a method")
+
+
+def end_session(message):
+    params = message.get("params")
+    if type(params) is dict:
+        state.sessions.pop(params.get("session"), None)
 
 
 def _replied(id, message):
@@ -139,6 +143,8 @@ def _serve(wire):
         elif "id" in message:
             answer = faults.reply(message["id"], -32601, "no such method: " + method)
         else:
+            if method == "session_ended":  # behind its calls
+                end_session(message)
             continue
         if streams.may_hold_something():
             streams.end_call()
