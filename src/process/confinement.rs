@@ -66,9 +66,9 @@ fn facts(status: &str) -> [(&'static str, String); FACTS.len()] {
 
 /// Whether a process was started by this hostler: a worker, or what one started.
 pub fn is_below_us(pid: Pid) -> bool {
-    let keeper = if keeper::is_kept() { rustix::process::getppid() } else { None };
     let above = table::ancestors(pid);
-    above.contains(&getpid()) || keeper.is_some_and(|keeper| above.contains(&keeper))
+    // Not its present parent: if the keeper was killed, that is everybody's.
+    above.contains(&getpid()) || keeper::keeper().is_some_and(|keeper| above.contains(&keeper))
 }
 
 /// Whether these variables belong to a process that some hostler started.

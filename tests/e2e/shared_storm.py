@@ -270,7 +270,9 @@ def race(rounds, clients=12, say=lambda text: None):
                 for thread in opened:
                     thread.join(PATIENCE)
                 kills += struck
-                faults += [f"round {number}: client {pid} is alone" for pid in house.without(wires, 10)]
+                alone = house.without(wires, 10)
+                said = {wire.process.pid: said_so_far(wire) for wire in wires}
+                faults += [f"round {number}: client {pid} is alone: {said[pid]}" for pid in alone]
                 house.seen |= {wire.process.pid for wire in wires}
             faults += [f"round {number}: survivors"] if house.left(10) else []
             say(f"round {number + 1}, {kills} kills, {len(faults)} faults")
@@ -294,6 +296,12 @@ def first_call(wire, place, faults):
             faults.append(f"{place} failed: {answer}")
     except (AssertionError, EOFError, OSError, ValueError, KeyError) as error:
         faults.append(f"{place}: {type(error).__name__} {error}")
+
+
+def said_so_far(wire):
+    """What a client's hostler wrote to its standard error."""
+    os.set_blocking(wire.process.stderr.fileno(), False)
+    return (wire.process.stderr.read() or b"").decode(errors="replace")
 
 
 def main(words):

@@ -2,7 +2,7 @@
 //! death, even while the rest of hostler is blocked.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -16,7 +16,8 @@ use crate::process::{process_tree, table};
 /// Receives forwarded signals.
 type Heard = Box<dyn Fn(i32) + Send>;
 
-static IS_KEPT: AtomicBool = AtomicBool::new(false);
+/// Its process id, 0 without one. It stays known when it is killed.
+static KEEPER: AtomicI32 = AtomicI32::new(0);
 /// Locked only to set or to call it.
 static LISTENER: Mutex<Option<Heard>> = Mutex::new(None);
 /// Everything is being killed.
@@ -35,7 +36,12 @@ const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Whether a keeper watches over this process.
 pub fn is_kept() -> bool {
-    IS_KEPT.load(Ordering::Relaxed)
+    keeper().is_some()
+}
+
+/// The keeper that this process was started under, whether it lives or not.
+pub fn keeper() -> Option<Pid> {
+    Pid::from_raw(KEEPER.load(Ordering::Relaxed))
 }
 
 /// Blocks forever once everything is being killed: otherwise callers would receive the deaths of workers as failures
@@ -67,7 +73,7 @@ pub fn finish() {
 
 /// Starts the thread.
 pub(super) fn watch(words: OwnedFd, keeper: Pid) -> std::io::Result<()> {
-    IS_KEPT.store(true, Ordering::Relaxed);
+    KEEPER.store(keeper.as_raw_pid(), Ordering::Relaxed);
     let thread = std::thread::Builder::new().name("keeper-watch".to_owned());
     thread.spawn(move || attend(&words, keeper)).map(drop)
 }

@@ -30,7 +30,7 @@ use rustix::termios::tcgetpgrp;
 use super::cgroup::Group;
 use super::{survive_notices, table};
 
-pub use beneath::{finish, is_kept, unless_over};
+pub use beneath::{finish, is_kept, keeper, unless_over};
 pub(super) use beneath::{listen, open_for_starts};
 pub use escalation::Limits;
 
