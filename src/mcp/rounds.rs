@@ -96,7 +96,7 @@ pub(super) enum Event<'a> {
 /// What is to be done.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// Report [`Event::Gathered`] in a moment: the questions of several threads go together.
+    /// Report [`Event::Gathered`] after a pause: the questions of several threads go together.
     Gather(String),
     /// The question has this number.
     Numbered(u32),

@@ -15,7 +15,7 @@ pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let processors = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:")).unwrap_or_default();
     Ok(vec![
-        // Nobody may raise a priority again without privileges.
+        // Without privileges a priority cannot be raised again.
         ("priorities", priorities.join(" ")),
         ("disks", priority_at_disks().to_string()),
         ("personality", format!("{:x}", personality())),

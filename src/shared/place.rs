@@ -86,7 +86,7 @@ impl Place {
         let keys: BTreeSet<String> = names.filter_map(|name| Some(name.file_stem()?.to_str()?.to_owned())).collect();
         for key in keys.into_iter().filter(|key| *key != self.key) {
             let other = Self { key, ..self.clone() };
-            // One that starts holds the first, one that runs the second. With both in hand, nobody is there.
+            // One that starts holds the first, one that runs the second. With both in hand, no other one lives.
             let (Ok(Some(_start)), Ok(Some(_live))) =
                 (other.start_lock(Duration::ZERO), other.live_lock(Duration::ZERO))
             else {

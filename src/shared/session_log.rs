@@ -40,7 +40,7 @@ impl SessionLog {
         state.tell(&early);
     }
 
-    /// Closes the connection; what is said afterwards is heard by nobody.
+    /// Closes the connection; what is said afterwards is lost.
     pub fn close(&self) {
         self.0.lock().outbox = None;
     }

@@ -53,7 +53,7 @@ impl Stderr {
         }
     }
 
-    /// Writes what is left, as long as somebody reads it, at most this long.
+    /// Writes what is left, as long as it is read, at most this long.
     pub fn flush(&mut self, limit: Duration) -> io::Result<()> {
         let until = Instant::now() + limit;
         while let Some(stderr) = self.awaited() {

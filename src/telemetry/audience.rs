@@ -33,7 +33,7 @@ struct Reader {
 }
 
 impl Audience {
-    /// A reader at a level, which is told whole lines. `tell` must not block.
+    /// A reader at a level, which gets whole lines. `tell` must not block.
     pub fn new(level: &str, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let (targets, unusable) = super::targets(level);
         let highest = highest(&targets);
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// An audience that remembers what it was told.
+    /// An audience that keeps what it gets.
     fn audience() -> (Audience, Arc<Mutex<String>>) {
         let told = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&told);
