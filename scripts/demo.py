@@ -64,7 +64,7 @@ def main():
     hostler = sys.argv[1]
     say("\nhostler serve --tools examples/tools")
     began = time.perf_counter()
-    client = Client([hostler, "serve", "--tools", "examples/tools"])
+    client = Client([hostler, "serve", "--standalone", "--tools", "examples/tools"])
     tools = client.ask("tools/list", {})["tools"]
     took = (time.perf_counter() - began) * 1e3
     packs = {tool["title"].split(".")[0] for tool in tools}
@@ -87,7 +87,7 @@ def main():
     show("tables.query, warm", *client.call("tables_query", query))
     status = client.close()
 
-    client = Client([hostler, "serve", "--tools", "examples/tools"])
+    client = Client([hostler, "serve", "--standalone", "--tools", "examples/tools"])
     say("\nAfter a restart the environments are there, and only the worker starts:")
     show("units.convert, cold", *client.call("units_convert", miles))
     show("units.convert, warm", *client.call("units_convert", miles))

@@ -14,6 +14,8 @@ use crate::mcp;
 use crate::outcome::Outcome;
 use crate::registry::{Tool, Watching};
 use crate::runtime::{Runtime, Workspace};
+use crate::telemetry::flush_spans;
+use crate::threads::blocking_or_here;
 
 /// Tools, their workers, and their calls. See the [crate documentation](crate) for an example.
 pub struct Hostler {
@@ -191,6 +193,9 @@ impl Hostler {
     /// until the tokio runtime ends.
     pub async fn close(&self) {
         self.workspace.close().await;
+        if self.workspace.config().telemetry.collector.is_some() {
+            blocking_or_here(flush_spans).await;
+        }
     }
 }
 

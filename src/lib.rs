@@ -56,6 +56,7 @@ mod cli;
 mod hostler;
 mod doctor;
 mod shared;
+mod http;
 mod control;
 mod runtime;
 mod mcp;
@@ -87,7 +88,7 @@ pub use config::{Config, ConfigError, ConfigOptions, Environment};
 pub use outcome::{Cancelled, Canceller, Code, Details, Fault, Metadata, Outcome};
 pub use pool::{Listener, NoopListener, Settled};
 pub use process::keeper;
-pub use protocol::ProgressNote;
+pub use protocol::{ProgressNote, TraceContext};
 pub use registry::Watching;
 pub use runtime::Runtime;
 pub use worker::LogLine;
@@ -108,9 +109,16 @@ pub fn main(environment: Environment) -> std::process::ExitCode {
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench {
-    pub use crate::call::validate_arguments;
+    use std::sync::Arc;
+
+    pub use crate::call::{EventFilter, EventKind, Watch, record_ends, validate_arguments};
     pub use crate::discovery::read_bytes;
     pub use crate::pep723::{blocks, decode, read as read_header};
     pub use crate::protocol::{CallFrame, Hello, Incoming, parse as parse_frame, peek_id};
     pub use crate::registry::{Registry, Tool};
+
+    /// What is seen of the calls of a runtime.
+    pub fn watch(runtime: &crate::Runtime) -> Arc<Watch> {
+        Arc::clone(&runtime.watch)
+    }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hostler::{Environment, Hostler, HostlerBuilder};
 use tempfile::TempDir;
 
 use crate::Fallible;
@@ -13,6 +14,9 @@ use crate::peer::{Peer, Streams};
 use crate::question::Dialect;
 use crate::relay;
 use crate::tools;
+
+/// Each side of a comparison has a hostler of its own, unless `--shared` says otherwise.
+const ALONE: &str = "[shared]\nenabled = false\n";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +66,8 @@ pub struct Ground {
 /// The tool whose warm calls are measured.
 pub const ADD: Dialect<'static> = Dialect::Mcp("sums_add");
 pub const ADD_INLINE: Dialect<'static> = Dialect::Inline("sums_add");
+/// The same by the control face.
+pub const ADD_BY_RPC: Dialect<'static> = Dialect::Rpc("sums.add");
 
 impl Ground {
     pub fn prepare(counts: Counts) -> Fallible<Self> {
@@ -72,7 +78,7 @@ impl Ground {
         let mut ground = Self { counts, work: tempfile::tempdir()?, cache, path, worker: Vec::new() };
         tools::write_adder(&ground.folder("one"), "sums")?;
         for launcher in [Launcher::Uv, Launcher::Direct] {
-            fs::write(ground.config(launcher), format!("[tool]\nlauncher = \"{}\"\n", launcher.word()))?;
+            fs::write(ground.config(launcher), format!("[tool]\nlauncher = \"{}\"\n{ALONE}", launcher.word()))?;
         }
         ground.worker = ground.worker_of_a_call()?;
         Ok(ground)
@@ -90,6 +96,22 @@ impl Ground {
 
     fn config(&self, launcher: Launcher) -> PathBuf {
         self.folder(&format!("launch-{}.toml", launcher.word()))
+    }
+
+    /// The same for hostler within this process.
+    pub fn builder(&self, folder: &str) -> HostlerBuilder {
+        let own = [
+            ("XDG_CACHE_HOME".into(), self.cache.clone().into_os_string()),
+            ("XDG_CONFIG_HOME".into(), self.folder("no-config").into_os_string()),
+            ("PATH".into(), self.path.clone()),
+        ];
+        let environment: Environment = env::vars_os().chain(own).collect();
+        let config = self.config(Launcher::Direct);
+        Hostler::builder()
+            .tools(self.folder(folder))
+            .config(config)
+            .environment(environment)
+            .directory(self.work.path())
     }
 
     /// A command that sees this ground's cache and uv, and nothing of the person's own settings.
@@ -116,7 +138,7 @@ impl Ground {
     /// The same, with these settings.
     pub fn serve_with(&self, folder: &str, settings: &str) -> Fallible<Command> {
         let config = self.folder(&format!("{folder}.toml"));
-        fs::write(&config, settings)?;
+        fs::write(&config, format!("{settings}{ALONE}"))?;
         let mut command = self.command(env!("CARGO_BIN_EXE_hostler"));
         command.arg("serve").arg("--tools").arg(self.folder(folder)).arg("--config").arg(config);
         Ok(command)

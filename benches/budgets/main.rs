@@ -9,6 +9,7 @@
 mod clock;
 mod cold;
 mod executables;
+mod faces;
 mod ground;
 mod listing;
 mod load;
@@ -27,6 +28,7 @@ mod table;
 mod tools;
 mod validation;
 mod warm;
+mod watch;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -49,6 +51,8 @@ const ROWS: &[(&str, Measure)] = &[
     ("node", others::node),
     ("fastmcp", others::fastmcp),
     ("one-shot", one_shot::one_shot),
+    ("faces", faces::faces),
+    ("watch", watch::watch),
     ("cold", cold::cold),
     ("validate", validation::validation),
     ("executable", executables::overhead),

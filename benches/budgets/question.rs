@@ -16,6 +16,8 @@ pub enum Dialect<'a> {
     Mcp(&'a str),
     /// The same in a session without a handshake, where every request says who asks.
     Inline(&'a str),
+    /// `ExecuteTool` of this tool.
+    Rpc(&'a str),
     /// The frame that hostler writes to a worker.
     Worker,
 }
@@ -40,6 +42,11 @@ pub fn question(dialect: Dialect<'_>, id: u64) -> Fallible<Question> {
         Dialect::Mcp(name) => call(id, &json!({"name": name, "arguments": {"a": a, "b": b}})),
         Dialect::Inline(name) => {
             call(id, &json!({"_meta": inline_meta(), "name": name, "arguments": {"a": a, "b": b}}))
+        }
+        Dialect::Rpc(name) => {
+            let input = json!({"a": a, "b": b}).to_string();
+            let params = json!({"name": name, "input_json": input});
+            line(&json!({"jsonrpc": "2.0", "id": id, "method": "ExecuteTool", "params": params}))
         }
         Dialect::Worker => worker_frame(id, a, b)?,
     };
@@ -102,9 +109,11 @@ pub fn check(dialect: Dialect<'_>, questions: &[Question], answers: &[u8]) -> Fa
         let question = question.ok_or_else(|| format!("an answer to no question: {answer}"))?;
         let sum = match dialect {
             Dialect::Mcp(_) | Dialect::Inline(_) => &answer["result"]["structuredContent"]["result"],
+            Dialect::Rpc(_) => &answer["result"]["output_json"],
             Dialect::Worker => &answer["result"],
         };
-        if sum.as_i64() != Some(question.sum) {
+        let sum = sum.as_i64().or_else(|| sum.as_str()?.parse().ok());
+        if sum != Some(question.sum) {
             return Err(format!("wrong: {} was expected, and the answer is {answer}", question.sum).into());
         }
         right += 1;

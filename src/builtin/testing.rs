@@ -48,6 +48,7 @@ impl Bench {
             listener: Arc::new(NoopListener),
             host: None,
             arguments: to_raw_value(&arguments).unwrap(),
+            trace: None,
             asks: None,
         };
         let answer = self.tools.call(name, call.arguments.clone(), call).await?;

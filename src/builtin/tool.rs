@@ -24,7 +24,7 @@ use crate::discovery::{Function, JsonSchema as SchemaText, Role};
 use crate::outcome::{Code, Details, Fault, Missing, wrapped_schema};
 use crate::pool::Listener;
 use crate::process::{End, EnvFilter, Exit, Grace, Launch, Once, USUAL_TAIL, once, without_thread};
-use crate::protocol::HostMethod;
+use crate::protocol::{HostMethod, TraceContext};
 use crate::threads::blocking;
 use crate::worker::{Ask, HostAccess, Waits};
 
@@ -188,6 +188,8 @@ pub struct Call {
     pub host: Option<Arc<dyn HostAccess>>,
     /// Its arguments.
     pub(crate) arguments: Box<RawValue>,
+    /// Its own span, if it belongs to a trace.
+    pub(crate) trace: Option<Arc<TraceContext>>,
     /// What stands still while it asks its client.
     pub(crate) asks: Option<Arc<dyn Asks>>,
 }
@@ -236,7 +238,10 @@ impl Drop for StopOnDrop {
 impl Call {
     /// The environment of programs that it starts: hostler's, without what may be secret.
     pub fn env(&self) -> BTreeMap<OsString, OsString> {
-        self.env_filter.for_programs()
+        let mut env = self.env_filter.for_programs();
+        let trace = self.trace.as_deref().into_iter().flat_map(TraceContext::variables);
+        env.extend(trace.map(|(name, value)| (name.into(), value.into())));
+        env
     }
 
     /// A program on hostler's `PATH`.
@@ -266,7 +271,8 @@ impl Call {
         let run_time = self.asks.as_ref().map_or_else(|| self.begun.elapsed(), |asks| asks.run_time());
         let left = self.timeout.saturating_sub(run_time);
         let waits = self.asks.clone().map(Asks::waits);
-        let ask = Ask { method, params, left, arguments: Some(self.arguments.clone()), waits, secrets: None };
+        let ask =
+            Ask { method, params, left, arguments: Some(Arc::from(self.arguments.clone())), waits, secrets: None };
         let answer = self.standing_still(method, host.answer(ask)).await?;
         let answer = answer.map_err(|error| {
             let lacks = error.detail("capability").map(|name| Missing::Capability(name.to_owned()));

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -109,7 +110,7 @@ pub struct Asking {
     /// The full name of the tool that the client called.
     pub tool: String,
     /// The arguments of the client's call; `None` for calls of built-in tools.
-    pub arguments: Option<Box<RawValue>>,
+    pub arguments: Option<Arc<RawValue>>,
     /// The tool's own name for the question.
     pub key: Option<String>,
     /// How long the question may stay open.

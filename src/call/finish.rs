@@ -37,7 +37,7 @@ impl Finish {
             .and_then(|found| found);
         if let Ok(tool) = &found {
             self.tool.clone_from(&tool.name);
-            running.resolved(tool.settings.effects.value);
+            running.resolved(tool);
         }
         // The validator needs a Value; moving avoids a copy of large arguments.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
@@ -55,9 +55,14 @@ impl Finish {
             settled.metadata.cancelled = self.running.cancellation.why().cloned();
         }
         if let Err(fault) = &mut settled.ended {
-            self.running.redact(fault);
+            let secrets = self.running.secrets();
+            if let Some(secrets) = &secrets {
+                secrets.fault(fault);
+            }
+            fault.details.input = self.running.watched.input(secrets.as_deref());
             fault.shorten();
         }
+        settled.metadata.traceparent = self.running.trace.as_ref().map(|span| span.traceparent().to_owned());
         let outcome = Outcome {
             call_id: self.running.id.clone(),
             tool: self.tool.clone(),

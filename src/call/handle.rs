@@ -8,10 +8,12 @@ use tokio::sync::{Notify, mpsc};
 
 use super::host::AskContext;
 use super::request::CallRequest;
+use super::watch::{Watched, span_of};
 use crate::config::tool::Effects;
 use crate::outcome::{Cancelled, Canceller, Fault, Outcome, Redactor};
 use crate::pool::{Caller, Cancellation, Listener};
-use crate::protocol::ProgressNote;
+use crate::protocol::{ProgressNote, TraceContext};
+use crate::registry::Tool;
 use crate::worker::LogLine;
 
 /// Events that a slow reader may leave unread before further ones are dropped.
@@ -24,6 +26,16 @@ pub struct CallHandle {
     call: Arc<RunningCall>,
     /// Whether this handle has cancelled.
     has_cancelled: AtomicBool,
+}
+
+/// The events of a call, without an interest in its outcome.
+pub(crate) struct Hearing(Arc<RunningCall>);
+
+impl Hearing {
+    /// Adds a listener. If the call has ended, it receives the outcome at once.
+    pub fn listen(&self, listener: &Arc<dyn Listener>) {
+        self.0.listen(listener);
+    }
 }
 
 /// An event of a call.
@@ -91,9 +103,9 @@ impl CallHandle {
         self.call.join()
     }
 
-    /// Adds a listener. If the call has ended, it receives the outcome at once.
-    pub(crate) fn listen(&self, listener: &Arc<dyn Listener>) {
-        self.call.listen(listener);
+    /// Adds listeners, wherever the handle goes.
+    pub(crate) fn hearing(&self) -> Hearing {
+        Hearing(Arc::clone(&self.call))
     }
 
     /// All further events, the outcome last. A reader that falls more than 1,024 events behind misses some.
@@ -108,6 +120,11 @@ impl CallHandle {
 pub(super) struct RunningCall {
     pub id: String,
     pub caller: Arc<Caller>,
+    /// Its own span, if it belongs to a trace.
+    pub trace: Option<Arc<TraceContext>>,
+    pub watched: Watched,
+    /// The MCP request that it answers.
+    pub method: Option<&'static str>,
     /// Tool and arguments of a call that others may join.
     pub joinable: Option<(String, serde_json::Value)>,
     pub cancellation: Cancellation,
@@ -126,11 +143,14 @@ pub(super) struct RunningCall {
 }
 
 impl RunningCall {
-    pub fn new(id: String, request: &CallRequest) -> Arc<Self> {
+    pub fn new(id: String, request: &CallRequest, watched: Watched) -> Arc<Self> {
         let arguments = || serde_json::Value::Object(request.arguments.clone());
         Arc::new(Self {
+            trace: own_span(&id, request, &watched),
+            method: request.method,
             id,
             caller: Arc::clone(&request.caller),
+            watched,
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),
@@ -162,8 +182,14 @@ impl RunningCall {
         CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(false) }
     }
 
-    pub fn resolved(&self, effects: Effects) {
-        let _ = self.effects.set(effects);
+    /// A handle without an interest in the outcome: others can cancel the call.
+    pub fn observe(self: &Arc<Self>) -> CallHandle {
+        CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(true) }
+    }
+
+    pub fn resolved(&self, tool: &Tool) {
+        let _ = self.effects.set(tool.settings.effects.value);
+        self.watched.resolved(tool);
     }
 
     /// Cancels the call regardless of other handles.
@@ -239,6 +265,13 @@ impl RunningCall {
     }
 }
 
+/// The span of a call: within its caller's, or of a trace of its own where spans are exported.
+fn own_span(id: &str, request: &CallRequest, watched: &Watched) -> Option<Arc<TraceContext>> {
+    let outer = request.caller.trace.as_ref();
+    let root = || watched.spans.is_some().then(|| TraceContext::root(id, span_of(id)));
+    outer.map(|outer| outer.child(span_of(id))).or_else(root).map(Arc::new)
+}
+
 impl std::fmt::Debug for RunningCall {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -256,18 +289,22 @@ impl Listener for RunningCall {
     }
 
     fn asks(&self, text: &str) {
+        self.watched.asks();
         self.each(|listener| listener.asks(text));
     }
 
     fn goes_on(&self) {
+        self.watched.goes_on();
         self.each(|listener| listener.goes_on());
     }
 
     fn progress(&self, note: &ProgressNote) {
+        self.watch_progress(note);
         self.each(|listener| listener.progress(note));
     }
 
     fn output(&self, stream: &str, text: &str) {
+        self.watch_output(stream, text);
         self.each(|listener| listener.output(stream, text));
     }
 

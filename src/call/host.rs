@@ -46,7 +46,7 @@ impl AskContext {
         Some(CallHost {
             service,
             chain,
-            caller: Arc::clone(&request.caller),
+            caller: caller_within(&running),
             questions: Questions {
                 client: request.client.clone(),
                 call_id: running.id.clone(),
@@ -59,6 +59,12 @@ impl AskContext {
             has_client_access: settings.client_access.value,
         })
     }
+}
+
+/// The caller of what a call calls: that of the call itself, within the call's span.
+fn caller_within(running: &RunningCall) -> Arc<Caller> {
+    let Some(span) = &running.trace else { return Arc::clone(&running.caller) };
+    Arc::new(Caller { trace: Some((**span).clone()), ..(*running.caller).clone() })
 }
 
 impl HostAccess for RunningCall {
@@ -84,6 +90,14 @@ impl HostAccess for RunningCall {
 
     fn learns(&self, secrets: &Arc<Redactor>) {
         self.keeps(secrets);
+    }
+
+    fn starts(&self) {
+        self.watch_start();
+    }
+
+    fn begins(&self) {
+        self.watched.begins();
     }
 }
 

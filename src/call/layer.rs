@@ -12,6 +12,7 @@ use super::request::CallRequest;
 use super::service::CallService;
 use crate::outcome::{Code, Outcome};
 use crate::pool::{Caller, Settled};
+use crate::protocol::TraceContext;
 use crate::registry::Tool;
 
 /// The result of a layer.
@@ -100,17 +101,39 @@ impl Layer for LogLayer {
             tracing::debug!(call_id, tool, session, "call ended");
             return;
         };
-        let (code, client, trace) = (fault.code, caller.client.as_deref(), caller.trace.as_deref());
+        let (code, client) = (fault.code, caller.client.as_deref());
+        let span = outcome.metadata.traceparent.as_deref().and_then(|own| TraceContext::read(own, None));
+        let (trace_id, span_id) = (span.as_ref().map(TraceContext::trace_id), span.as_ref().map(TraceContext::span_id));
+        let details = &fault.details;
+        let (input, stderr) = (|| details.input.as_deref().map(beginning), || details.stderr.as_deref().map(end));
+        // What a tool printed before it raised.
+        let output = || outcome.metadata.output.as_deref().filter(|_| details.stderr.is_none()).map(end);
         if let Some(why) = &outcome.metadata.cancelled {
-            tracing::info!(call_id, tool, session, client, trace, %code, ended_by = %why, "call cancelled");
+            tracing::info!(call_id, tool, session, client, trace_id, span_id, %code, ended_by = %why, input = input(), "call cancelled");
         } else {
-            tracing::info!(call_id, tool, session, client, trace, %code, message = fault.message, "call failed");
+            let error = &fault.message;
+            let (input, stderr, output) = (input(), stderr(), output());
+            tracing::info!(call_id, tool, session, client, trace_id, span_id, %code, error, input, stderr, output, "call failed");
         }
     }
 }
 
+/// The most of a call's arguments and of its output that the log shows, in bytes.
+const LOGGED: usize = 512;
+
+fn beginning(text: &str) -> String {
+    let cut = text.floor_char_boundary(LOGGED);
+    format!("{}{}", &text[..cut], if cut < text.len() { "…" } else { "" })
+}
+
+fn end(text: &str) -> String {
+    let text = text.trim_end();
+    let cut = text.ceil_char_boundary(text.len().saturating_sub(LOGGED));
+    format!("{}{}", if cut > 0 { "…" } else { "" }, &text[cut..])
+}
+
 /// Calls that have ended since hostler started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CallCounts {
     /// All of them.
     pub ended: u64,

@@ -17,12 +17,14 @@ mod session;
 mod tests;
 mod validate;
 mod waits;
+mod watch;
 
 pub use crate::pool::{Caller, SessionId};
 pub use client::{
     Answer, Asking, ClientError, ClientFeatures, Elicitation, Elicited, Feature, LlmImage, LlmMessage, LlmRequest,
     LlmRole, Root,
 };
+pub(crate) use handle::Hearing;
 pub use handle::{CallEvent, CallHandle};
 pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
@@ -33,3 +35,8 @@ pub use service::CallService;
 pub use session::Session;
 #[cfg(feature = "bench")]
 pub use validate::arguments as validate_arguments;
+#[cfg(feature = "bench")]
+pub use watch::bench::record_ends;
+pub use watch::{
+    AllMetrics, CallFilter, CallInfo, CallState, EventFilter, EventKind, Subscription, ToolMetrics, Watch,
+};

@@ -19,7 +19,7 @@ pub(crate) struct OuterCall {
     /// Its client sees only the outermost call.
     call_id: String,
     tool: String,
-    arguments: Option<Box<RawValue>>,
+    arguments: Option<Arc<RawValue>>,
     waits: Option<Arc<dyn Waits>>,
     outer: Option<Arc<OuterCall>>,
     /// The secrets that it knows, and may pass to the inner call as arguments.

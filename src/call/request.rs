@@ -32,6 +32,8 @@ pub struct CallRequest {
     pub listener: Arc<dyn Listener>,
     /// What tools may ask the caller for; `None` if nothing.
     pub client: Option<Arc<dyn ClientFeatures>>,
+    /// The MCP request that it answers, for its span.
+    pub(crate) method: Option<&'static str>,
     /// The role of the function that is called.
     pub(crate) role: RoleKind,
     /// The time left to the outer call that waits for this one.
@@ -53,6 +55,7 @@ impl CallRequest {
             key: None,
             listener: Arc::new(NoopListener),
             client: None,
+            method: None,
             role: RoleKind::Tool,
             at_most: None,
             chain: Vec::new(),

@@ -14,7 +14,7 @@ use crate::registry::{NotFound, RoleKind, SchemaProgress, Tool};
 
 impl CallService {
     /// The tool of that name. Waits while an executable that may provide it is being described.
-    pub(super) async fn find_asked(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
+    pub(crate) async fn find_asked(&self, role: RoleKind, name: &str) -> Result<Arc<Tool>, Fault> {
         match self.find(role, name) {
             // The new version may have other functions.
             Ok(tool) if tool.entry.file.status == Status::Unasked => {

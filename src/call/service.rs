@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
@@ -16,6 +16,7 @@ use super::host::AskContext;
 use super::layer::{CallContext, CallCounts, CountLayer, Layer, Next, own_layers};
 use super::request::{CallIds, CallRequest};
 use super::resolve::prepare;
+use super::watch::{Watch, Watched};
 use super::{results, waits};
 use crate::builtin::Builtins;
 use crate::config::Config;
@@ -24,7 +25,7 @@ use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
 use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Catalogue, Registry, Serving, Tool};
-use crate::telemetry::spawn;
+use crate::telemetry::{SpanExporter, spawn};
 use crate::threads::blocking_or_here;
 use crate::worker::{HostAccess, Waits};
 
@@ -49,6 +50,12 @@ pub struct CallService {
     keyed: Mutex<HashMap<(SessionId, String), Weak<RunningCall>>>,
     /// Notified when a call has ended.
     ended: Notify,
+    /// What exports the spans of calls that begin now. Locked only to copy or replace it.
+    spans: RwLock<Option<Arc<SpanExporter>>>,
+    /// Sees all calls of the process.
+    pub(super) watch: Arc<Watch>,
+    /// The session that all calls are of, as reports number it.
+    session: Option<u64>,
 }
 
 impl CallService {
@@ -59,10 +66,11 @@ impl CallService {
         one_shots: OneShots,
         built_ins: BuiltIns,
         layers: Vec<Arc<dyn Layer>>,
+        watch: Arc<Watch>,
     ) -> Arc<Self> {
         let (counts, own) = own_layers();
-        Arc::new(Self {
-            registry,
+        let service = Arc::new(Self {
+            session: pools.session(),
             pools,
             one_shots,
             built_ins,
@@ -74,7 +82,17 @@ impl CallService {
             running: Mutex::default(),
             keyed: Mutex::default(),
             ended: Notify::new(),
-        })
+            spans: RwLock::new(exporter(&registry.config())),
+            watch,
+            registry,
+        });
+        service.watch.add(&service);
+        service
+    }
+
+    /// A session as reports number it.
+    pub(super) fn number_of(&self, session: SessionId) -> u64 {
+        self.session.unwrap_or(session.0)
     }
 
     /// The configuration in force.
@@ -85,6 +103,7 @@ impl CallService {
     /// Puts another configuration in force, with these built-in tools and these environments. Calls that run keep theirs.
     pub fn reconfigure(&self, config: Config, tools: Builtins, environments: Environments) {
         let files = tools.files();
+        *self.spans.write() = exporter(&config);
         self.registry.reconfigure(Arc::new(config), files, |install| {
             self.built_ins.replace(tools);
             self.pools.build_in(environments, install);
@@ -101,12 +120,20 @@ impl CallService {
 
     /// Adapts to changed tool files: workers of removed files leave, new files may start their minimum.
     pub fn changed(&self, catalogue: &Catalogue) {
+        self.watch.catalogue_changes(self.session, catalogue);
         self.pools.close_without(catalogue);
         self.pools.follow(catalogue);
         self.one_shots.keep_those_of(catalogue);
         self.built_ins.keep_those_of(catalogue);
         if self.is_warm.load(Ordering::Relaxed) {
             self.start_minimum(catalogue);
+        }
+    }
+
+    /// Starts the minimum workers anew, where they were started.
+    pub fn start_minimum_again(&self) {
+        if self.is_warm.load(Ordering::Relaxed) {
+            self.start_minimum(&self.registry.catalogue());
         }
     }
 
@@ -137,14 +164,16 @@ impl CallService {
                 None => {}
             }
         }
-        let running = RunningCall::new(self.ids.next(), &request);
+        let began = Instant::now();
+        let spans = self.spans.read().clone();
+        let watched = Watched::new(&self.watch, self.number_of(request.caller.session), began, spans);
+        let running = RunningCall::new(self.ids.next(), &request, watched);
         let handle = running.handle();
         self.running.lock().insert(running.id.clone(), Arc::clone(&running));
         if let Some(key) = request.key.as_ref().filter(|_| refusal.is_none()) {
             self.keyed.lock().insert((request.caller.session, key.clone()), Arc::downgrade(&running));
         }
-        let mut finish =
-            Finish { service: Arc::clone(self), running, refusal, tool: request.tool.clone(), began: Instant::now() };
+        let mut finish = Finish { service: Arc::clone(self), running, refusal, tool: request.tool.clone(), began };
         let registered = register(handle);
         // Boxed: the future of a call is large, and spawning copies a task several times.
         spawn(async move { Box::pin(finish.run(request)).await });
@@ -176,9 +205,24 @@ impl CallService {
         Some(Ok(handle))
     }
 
+    /// A call without an outcome.
+    pub(super) fn running_call(&self, id: &str) -> Option<Arc<RunningCall>> {
+        self.running.lock().get(id).cloned()
+    }
+
+    /// Every call without an outcome.
+    pub(super) fn running_calls(&self) -> Vec<Arc<RunningCall>> {
+        self.running.lock().values().cloned().collect()
+    }
+
     /// The number of a session's calls without an outcome.
     pub fn running_of(&self, session: SessionId) -> usize {
         self.running.lock().values().filter(|call| call.caller.session == session).count()
+    }
+
+    /// The number of all calls without an outcome.
+    pub fn running(&self) -> usize {
+        self.running.lock().len()
     }
 
     /// Waits until a session has no running call.
@@ -276,6 +320,7 @@ impl CallService {
         let timeout = request.timeout.unwrap_or(tool.settings.timeout.value);
         // Bounded by the time left to the outer call.
         let timeout = request.at_most.map_or(timeout, |most| timeout.min(most));
+        running.watched.takes(&kwargs);
         *running.asks.lock() = Some(AskContext {
             service: Arc::downgrade(self),
             running: Arc::downgrade(running),
@@ -285,6 +330,7 @@ impl CallService {
         let invocation = Invocation {
             call_id: running.id.clone(),
             caller: Arc::clone(&running.caller),
+            trace: running.trace.clone(),
             kwargs,
             timeout,
             nested: !request.chain.is_empty(),
@@ -307,6 +353,7 @@ impl CallService {
     }
 
     pub(super) fn finish(&self, running: &RunningCall, outcome: Outcome) {
+        running.watch_end(&outcome);
         for layer in &self.layers {
             layer.recorded(&running.caller, &outcome);
         }
@@ -317,6 +364,10 @@ impl CallService {
         }
         self.ended.notify_waiters();
     }
+}
+
+fn exporter(config: &Config) -> Option<Arc<SpanExporter>> {
+    config.telemetry.collector.as_ref().map(SpanExporter::of)
 }
 
 /// Whether no worker started for the call, for a reason that may lie in this version.

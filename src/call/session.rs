@@ -21,7 +21,9 @@ pub struct Session {
 impl Session {
     /// A new client.
     pub fn open(service: Arc<CallService>) -> Self {
-        Self { id: SessionId(LAST.fetch_add(1, Ordering::Relaxed) + 1), service }
+        let id = SessionId(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+        service.watch.session_begins(service.number_of(id));
+        Self { id, service }
     }
 
     /// Unique within the process.
@@ -72,6 +74,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.cancel_all(&Cancelled::by(Canceller::SessionEnd));
+        self.service.watch.session_ends(self.service.number_of(self.id));
         let (service, id) = (Arc::clone(&self.service), self.id);
         if service.running_of(id) == 0 {
             return service.pools.session_ended(id);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CallRequest, CallService};
+use super::{CallRequest, CallService, Layer, Watch};
 use crate::builtin::Builtins;
 use crate::config::{Config, ConfigOptions};
 use crate::environment::{EnvironmentSettings, Environments};
@@ -34,19 +34,29 @@ def need(name: str, spot: Spot):
 "#;
 
 fn service(folder: &Path, config: &str) -> Arc<CallService> {
+    service_with(folder, config, Builtins::default(), Vec::new())
+}
+
+/// A service with these built-in tools and layers.
+pub(super) fn service_with(
+    folder: &Path,
+    config: &str,
+    tools: Builtins,
+    layers: Vec<Arc<dyn Layer>>,
+) -> Arc<CallService> {
     std::fs::write(folder.join("hostler.toml"), config).unwrap();
     let wanted = ConfigOptions { tools: vec![folder.join("tools")], ..ConfigOptions::default() };
     let config = Arc::new(Config::load(&wanted, folder).unwrap());
     let environments = Environments::in_cache(folder, EnvironmentSettings::default());
-    let registry = Arc::new(Registry::open(Arc::clone(&config)));
+    let registry = Arc::new(Registry::with(Arc::clone(&config), None, tools.files()));
     let (shims, sources) = (Shims::in_cache(folder), Sources::in_cache(folder));
     let env_filter = EnvFilter::default();
     let makers = Makers { environments: Arc::new(environments), shims, sources, env_filter, session: None };
     let store = PoolStore::new(Arc::new(BrokerHandle::new(caps(&config))), false);
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
-    let built_ins = BuiltIns::new(Builtins::default(), Arc::clone(&store.broker), EnvFilter::default());
-    CallService::new(registry, pools, one_shots, built_ins, Vec::new())
+    let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default());
+    CallService::new(registry, pools, one_shots, built_ins, layers, Watch::new(store))
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

@@ -15,18 +15,21 @@ pub(super) fn no_key(word: &str) -> Refusal {
     Refusal::new(format!("`{word}` is not an argument"), fix)
 }
 
-/// The arguments that `--input` has. Standard input is read before signals are listened for, so that they end the program.
-pub(super) fn input(args: &Call) -> Result<Map<String, Value>, Refusal> {
-    match args.input.as_deref() {
-        None => Ok(Map::new()),
-        Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| Refusal::io("cannot read standard input", error))?;
-            object(&text)
-        }
-        Some(text) => object(text),
+/// Reads standard input for `--input -`: once, whatever does the call's work, and before signals are listened for, so that they
+/// end the program.
+pub(super) fn read_input(args: &mut Call) -> Result<(), Refusal> {
+    if args.input.as_deref() == Some("-") && !args.help {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| Refusal::io("cannot read standard input", error))?;
+        args.input = Some(text);
     }
+    Ok(())
+}
+
+/// The arguments that `--input` has.
+pub(super) fn input(args: &Call) -> Result<Map<String, Value>, Refusal> {
+    args.input.as_deref().map_or_else(|| Ok(Map::new()), object)
 }
 
 /// Reads `--input`.

@@ -9,16 +9,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::options::{Command, Options, Serve};
 use super::style::{self, Refusal};
+use crate::config::origin::{Origin, Setting};
 use crate::config::{Config, Environment};
 use crate::process::detach;
-use crate::shared::{self, Alone, Opened, Start, Wanted};
+use crate::shared::{self, Alone, Opened, Start, Unshared, Wanted};
 
 /// Serves the client by the shared hostler, if that is wanted and possible. Otherwise one line says why not.
 pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) -> Served {
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    if args.standalone || !(args.shared || is_enabled(options, environment, &directory)) {
+    if args.standalone || args.rpc || args.http.is_some() {
         return Served::Alone(None);
     }
+    let is_asked = args.shared || {
+        let Some(enabled) = setting(options, environment, &directory).filter(|enabled| enabled.value) else {
+            return Served::Alone(None);
+        };
+        enabled.origin != Origin::Default
+    };
     let wanted = Wanted {
         streams: [rustix::stdio::stdin(), rustix::stdio::stdout()],
         start: start(options, environment, &directory),
@@ -27,7 +34,10 @@ pub(super) fn serve(args: &Serve, options: &Options, environment: &Environment) 
     match shared::attach(&wanted) {
         Ok(status) => Served::Attached(ExitCode::from(status)),
         Err(Alone { why, record }) => {
-            style::warn(&format!("this client gets a hostler of its own: {why}"));
+            // At a terminal it is by default as it should be.
+            if is_asked || !matches!(why, Unshared::Streams) {
+                style::warn(&format!("this client gets a hostler of its own: {why}"));
+            }
             Served::Alone(record)
         }
     }
@@ -44,6 +54,7 @@ pub(super) fn session(options: &Options, environment: &Environment) -> Option<Op
     let is_wanted = match &options.command {
         Command::Call(args) => !args.standalone && !args.help,
         Command::List(args) => !args.standalone && !args.refresh,
+        Command::Rpc(args) => !args.standalone && args.needs_session(),
         _ => false,
     };
     if !is_wanted {
@@ -74,10 +85,10 @@ pub(super) enum Served {
     Alone(Option<OwnedFd>),
 }
 
-/// Whether the configuration says so. An invalid one is reported where the client is served alone.
-fn is_enabled(options: &Options, environment: &Environment, directory: &Path) -> bool {
+/// What the configuration says. An invalid one is reported where the client is served alone.
+fn setting(options: &Options, environment: &Environment, directory: &Path) -> Option<Setting<bool>> {
     let wanted = options.wanted(&Arc::new(environment.clone()));
-    Config::load(&wanted, directory).is_ok_and(|config| config.shared.enabled.value)
+    Config::load(&wanted, directory).ok().map(|config| config.shared.enabled.clone())
 }
 
 /// Turns this process into one that outlives its client. What goes wrong is read by the process that started it.

@@ -14,19 +14,18 @@ use serde_json::Value;
 use super::options::Call;
 use super::style::Refusal;
 use super::{arguments, ask, show, style};
-use crate::call::{Arguments, CallRequest, Elicited};
+use crate::call::{Arguments, CallRequest, Caller, Elicited};
+use crate::control::{Event, Question, RunParams};
 use crate::outcome::{Code, Fault, File, Metadata, Outcome, each_file, fault_in_envelope, in_envelope, may_hold_files};
 use crate::pool::Listener;
-use crate::protocol::ProgressNote;
+use crate::protocol::{ProgressNote, TraceContext};
 use crate::runtime::Workspace;
-use crate::shared::{CallParams, CommandSession, Event, Hears, Opened, Question};
+use crate::shared::{CommandSession, Hears, Opened};
 use crate::worker::LogLine;
 
 pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusal> {
     // The arguments of an executable are only known once it has been asked.
-    if app.calls.registry.catalogue().resolve(&args.tool).is_err() {
-        app.calls.registry.asked().await;
-    }
+    app.calls.registry.asked_for(&args.tool).await;
     if args.help {
         return help(app, &args.tool);
     }
@@ -38,7 +37,9 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     let feedback = Arc::new(Feedback::new());
     let listener = Arc::clone(&feedback) as Arc<dyn crate::pool::Listener>;
     let client = ask::person(&feedback);
-    let request = CallRequest { listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
+    let trace = TraceContext::of_variables(|name| app.config().environment.text(name).map(str::to_owned));
+    let caller = Arc::new(Caller { trace, ..Caller::default() });
+    let request = CallRequest { caller, listener, client, ..CallRequest::new(args.tool.clone(), arguments) };
     let outcome = tokio::select! {
         outcome = app.calls.call(request) => Ok(outcome),
         name = signals.first() => Err(name),
@@ -52,8 +53,8 @@ pub(super) async fn run(app: &Workspace, args: &Call) -> Result<ExitCode, Refusa
     code
 }
 
-/// The same by the shared hostler.
-pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<ExitCode, Refusal> {
+/// The same by the shared hostler; `None` if that ended before the call was sent.
+pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<Option<ExitCode>, Refusal> {
     let arguments = arguments::input(args)?;
     let signals = style::signals()?;
     let feedback = Feedback::new();
@@ -62,7 +63,7 @@ pub(super) async fn by_shared(opened: Opened, args: &Call) -> Result<ExitCode, R
         name = signals.first() => Err(interrupted(args, &name)),
     };
     feedback.end();
-    Ok(report(&outcome?, OutputFormat::of(args), &feedback))
+    Ok(outcome?.map(|outcome| report(&outcome, OutputFormat::of(args), &feedback)))
 }
 
 async fn shared_call(
@@ -70,16 +71,17 @@ async fn shared_call(
     args: &Call,
     mut arguments: Arguments,
     feedback: &Feedback,
-) -> Result<Outcome, Refusal> {
-    let lost = |error| Refusal::system("the shared hostler did not answer", error);
-    let mut session = CommandSession::of(opened).map_err(lost)?;
-    let is_typed = !args.arguments.is_empty();
-    let schema = if is_typed { session.schema(&args.tool, feedback).await.map_err(lost)? } else { None };
-    arguments::add(&mut arguments, &args.arguments, schema.as_ref())?;
-    let params = CallParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there() };
+) -> Result<Option<Outcome>, Refusal> {
+    let Ok(mut session) = CommandSession::of(opened) else { return Ok(None) };
+    if !args.arguments.is_empty() {
+        let Ok(schema) = session.schema(&args.tool, feedback).await else { return Ok(None) };
+        arguments::add(&mut arguments, &args.arguments, schema.as_ref())?;
+    }
+    let params = RunParams { tool: args.tool.clone(), arguments, can_ask: ask::is_there() };
     let began = Instant::now();
-    let outcome = session.call(params, feedback).await;
-    Ok(outcome.unwrap_or_else(|error| {
+    let Ok(call) = session.send_call(params).await else { return Ok(None) };
+    let outcome = session.outcome(call, feedback).await;
+    Ok(Some(outcome.unwrap_or_else(|error| {
         let text = format!("{error} before {} did; it is not known how far it came", args.tool);
         Outcome {
             call_id: String::new(),
@@ -88,7 +90,7 @@ async fn shared_call(
             latency: began.elapsed(),
             metadata: Metadata::default(),
         }
-    }))
+    })))
 }
 
 fn interrupted(args: &Call, name: &str) -> Refusal {

@@ -6,7 +6,7 @@ use clap::builder::styling::{AnsiColor, Style};
 
 use super::call::Feedback;
 use super::options::List;
-use super::style::{self, Refusal};
+use super::style;
 use crate::registry::{Filter, Listing, RoleKind, Row};
 use crate::runtime::Workspace;
 use crate::shared::{CommandSession, Opened};
@@ -19,15 +19,13 @@ pub(super) async fn run(app: &Workspace, args: &List) -> ExitCode {
     } else {
         app.calls.registry.asked().await;
     }
-    let folders: Vec<String> = app.config().tools_there().map(|path| path.display().to_string()).collect();
-    report(&app.calls.registry.catalogue().listing(&args.filter(), &folders), args)
+    report(&app.calls.registry.listing(&args.filter()), args)
 }
 
-/// The same by the shared hostler.
-pub(super) async fn by_shared(opened: Opened, args: &List) -> Result<ExitCode, Refusal> {
-    let listed = async { CommandSession::of(opened)?.list(args.filter(), &Feedback::new()).await };
-    let listing = listed.await.map_err(|error| Refusal::system("the shared hostler did not answer", error))?;
-    Ok(report(&listing, args))
+/// The same by the shared hostler; `None` if that ended before it answered.
+pub(super) async fn by_shared(opened: Opened, args: &List) -> Option<ExitCode> {
+    let listing = CommandSession::of(opened).ok()?.list(args.filter(), &Feedback::new()).await.ok()?;
+    Some(report(&listing, args))
 }
 
 fn report(listing: &Listing, args: &List) -> ExitCode {

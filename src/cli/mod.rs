@@ -5,15 +5,19 @@ mod ask;
 mod attach;
 mod builtin;
 mod call;
+mod calls;
 mod check;
 mod complete;
 mod dev;
 mod doctor;
+mod http;
 mod install;
 mod list;
+mod logs;
 mod new;
 mod options;
 mod remove;
+mod rpc;
 mod shared;
 mod show;
 mod status;
@@ -27,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use tokio::task::JoinHandle;
 
 use crate::config::{ConfigOptions, Environment};
 use crate::mcp;
@@ -34,7 +39,7 @@ use crate::process::{self, keep_trimmed, keeper};
 use crate::runtime::Workspace;
 use crate::shared::Opened;
 use crate::telemetry;
-use options::{Command, Options};
+use options::{Command, Options, Serve, ToolCommand};
 use style::Refusal;
 
 /// How long hostler may take to end before its keeper kills it. It needs a second, and after a second signal almost nothing.
@@ -55,7 +60,7 @@ pub fn main(environment: Environment) -> ExitCode {
     process::survive_notices();
     // A shell that asks for completions gets them and nothing else.
     clap_complete::CompleteEnv::with_factory(Options::command).complete();
-    let options =
+    let mut options =
         Options::try_parse_from(builtin::words(std::env::args_os())).unwrap_or_else(|error| options::refuse(&error));
     if let Some(limit) = process::too_few_files() {
         return style::complain(style::SYSTEM, &limit.to_string());
@@ -72,40 +77,58 @@ pub fn main(environment: Environment) -> ExitCode {
     {
         return refusal;
     }
-    let opened = attach::session(&options, &environment);
+    if let Command::Call(args) = &mut options.command
+        && let Err(refusal) = arguments::read_input(args)
+    {
+        return refusal.complain();
+    }
+    if let Some(opened) = attach::session(&options, &environment)
+        && let Some(code) = by_shared(opened, &options)
+    {
+        return answered(code);
+    }
     // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
-        && opened.is_none()
         && let Err(error) = keeper::start(PATIENCE)
     {
         style::warn(&format!("if hostler is killed, its processes may survive: {error}"));
     }
-    // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return Refusal::system("cannot start", error).complain(),
-    };
-    let done = runtime.block_on(run(options, Arc::new(environment), record, opened));
+    let done = in_runtime(run(options, Arc::new(environment), record));
     let code = done.unwrap_or_else(|refusal| refusal.complain());
-    // A thread that is blocked reading a terminal is not waited for.
-    runtime.shutdown_background();
+    telemetry::flush_spans();
     keeper::finish();
     telemetry::flush(LAST_WORDS);
+    answered(code)
+}
+
+fn answered(code: ExitCode) -> ExitCode {
     if style::answer_was_lost() { ExitCode::from(style::SYSTEM) } else { code }
 }
 
-async fn run(
-    options: Options,
-    environment: Arc<Environment>,
-    record: Option<OwnedFd>,
-    opened: Option<Opened>,
-) -> Result<ExitCode, Refusal> {
-    match (&options.command, opened) {
-        (Command::Call(args), Some(opened)) => return call::by_shared(opened, args).await,
-        (Command::List(args), Some(opened)) => return list::by_shared(opened, args).await,
-        _ => {}
-    }
+fn in_runtime<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    // One thread: a call passes through several tasks, and handing it between threads costs more than the work.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Refusal::system("cannot start", error))?;
+    let done = runtime.block_on(work);
+    // A thread that is blocked reading a terminal is not waited for.
+    runtime.shutdown_background();
+    done
+}
+
+/// Does a command's work by the shared hostler; `None` if that ended too early, and this process has to do it.
+fn by_shared(opened: Opened, options: &Options) -> Option<ExitCode> {
+    let done = in_runtime(async {
+        match &options.command {
+            Command::Call(args) => call::by_shared(opened, args).await,
+            Command::List(args) => Ok(list::by_shared(opened, args).await),
+            Command::Rpc(args) => rpc::by_shared(opened, args).await.map(Some),
+            _ => Ok(None),
+        }
+    });
+    done.unwrap_or_else(|refusal| Some(refusal.complain()))
+}
+
+async fn run(options: Options, environment: Arc<Environment>, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {
     let asked = options.wanted(&environment);
     if keeper::is_kept() && !matches!(options.command, Command::SharedHost) {
         Workspace::tidy();
@@ -123,9 +146,15 @@ async fn run(
         Command::Install(args) => style::unless_interrupted(install::run(args, &asked, &directory)).await,
         Command::Remove(args) => style::unless_interrupted(remove::run(args, &asked, &directory)).await,
         Command::Serve(_) if record.is_some() => serve(&open_for_session(open).await?, record).await,
+        Command::Serve(args) if args.rpc => rpc::serve(&open()?).await,
+        Command::Serve(Serve { http: Some(address), .. }) => http::serve(&open()?, *address).await,
         Command::Serve(_) => serve(&open()?, record).await,
+        Command::Rpc(args) => rpc::run(args, &environment, open).await,
         Command::SharedHost => attach::host(Arc::clone(&environment)).await,
-        Command::Status(args) => shared::status(args, &environment),
+        Command::Status(args) | Command::Tool(ToolCommand::Status(args)) => shared::status(args, &environment),
+        Command::Calls(args) => calls::run(args, &environment),
+        Command::Token(args) => http::token(args, &environment),
+        Command::Logs(args) => logs::run(args, &environment),
         Command::Stop => shared::ask("stop", &environment),
         Command::Drain => shared::ask("drain", &environment),
         Command::List(args) => Ok(list::run(&open()?, args).await),
@@ -139,7 +168,7 @@ async fn run(
 /// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
 fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
     let app = Workspace::open(asked, directory)?;
-    telemetry::start(options.log_level(&app.config().log.value));
+    telemetry::start(options.log_level(&app.config().log.value), app.config().log_format);
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
     Ok(app)
@@ -175,7 +204,9 @@ async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Ref
     let record = record.map_err(|error| Refusal::system("cannot continue the session", error))?;
     let streams = mcp::Stdio::open(&app.config().environment)
         .map_err(|error| Refusal::system("cannot open standard input and output", error))?;
+    let http = http::beside(app, &http::control_of(app)?);
     mcp::Client::new(Arc::clone(&app.calls), streams, record).serve(signals).await;
+    http.inspect(JoinHandle::abort);
     trimming.abort();
     drop(watching);
     app.calls.registry.saved();

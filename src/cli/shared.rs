@@ -1,7 +1,9 @@
 //! `hostler status`, `stop` and `drain`: the person's shared hostler. None of them starts one.
 
+use std::fmt::Write;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,13 +12,17 @@ use serde_json::{Value, json};
 use super::options::Status as StatusArgs;
 use super::status::usage_line;
 use super::style::{self, Refusal};
+use crate::call::ToolMetrics;
 use crate::config::Environment;
-use crate::control::{Connection, ControlError, Status};
+use crate::control::{self, Connection, ControlError, Status};
+use crate::outcome::Code;
 use crate::runtime::SessionInfo;
 use crate::shared::{Place, find, own_key};
 
 /// How often `--watch` looks.
 const LOOK: Duration = Duration::from_secs(1);
+/// The most characters of a client's name in a table: what follows is to be seen, too.
+pub(super) const CLIENT: usize = 20;
 
 /// `hostler status`
 pub(super) fn status(args: &StatusArgs, environment: &Environment) -> Result<ExitCode, Refusal> {
@@ -32,6 +38,9 @@ pub(super) fn status(args: &StatusArgs, environment: &Environment) -> Result<Exi
             return Ok(code);
         }
         std::thread::sleep(LOOK);
+        if !style::is_read() {
+            return Ok(code);
+        }
     }
 }
 
@@ -54,7 +63,7 @@ fn report(args: &StatusArgs, status: Option<Value>, environment: &Environment) -
             ExitCode::SUCCESS
         }
         None => {
-            style::note("no shared hostler is running; `hostler serve --shared` starts one");
+            style::note("no shared hostler is running; a client's `hostler serve` starts one");
             for other in others {
                 style::note(&other);
             }
@@ -90,19 +99,37 @@ pub(super) fn ask(method: &str, environment: &Environment) -> Result<ExitCode, R
     Ok(ExitCode::SUCCESS)
 }
 
-/// The one that this process would attach to.
-fn own(environment: &Environment) -> Result<Option<Connection>, Refusal> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Refusal::system("the shared hostler cannot be reached", io::Error::other(error.to_string()))
-    };
+fn failed(error: &dyn std::fmt::Display) -> Refusal {
+    Refusal::system("the shared hostler cannot be reached", io::Error::other(error.to_string()))
+}
+
+/// Where the one is that this process would attach to.
+pub(super) fn place(environment: &Environment) -> Result<Place, Refusal> {
     let key = own_key(environment).map_err(|error| failed(&error))?;
-    let place = Place::of(environment, &key).map_err(|error| failed(&error))?;
-    let Some(stream) = find(&place).map_err(|error| failed(&error))? else { return Ok(None) };
+    Place::of(environment, &key).map_err(|error| failed(&error))
+}
+
+/// The one that this process would attach to.
+pub(super) fn own(environment: &Environment) -> Result<Option<Connection>, Refusal> {
+    let Some(stream) = find(&place(environment)?).map_err(|error| failed(&error))? else { return Ok(None) };
     Connection::over(stream).map(Some).map_err(|error| failed(&error))
 }
 
-fn refusal(error: ControlError) -> Refusal {
-    Refusal::system("the shared hostler did not answer", io::Error::other(error))
+pub(super) fn refusal(error: ControlError) -> Refusal {
+    match error {
+        ControlError::Failed(error) => Refusal::system("the shared hostler did not answer", error),
+        ControlError::Refused(answer) => refused(answer),
+    }
+}
+
+/// A method's error, with the exit status of its code.
+pub(super) fn refused(answer: control::Refusal) -> Refusal {
+    let status = match answer.data.as_ref().and_then(|data| data["code"].as_str()) {
+        Some("NOT_FOUND") => Code::ToolNotFound.exit_status(),
+        Some(word) => serde_json::from_value::<Code>(word.into()).map_or(style::SYSTEM, Code::exit_status),
+        None => style::SYSTEM,
+    };
+    Refusal { status, ..Refusal::new(answer.message, "") }
 }
 
 /// Others that run: of another build, or in another sandbox.
@@ -129,13 +156,21 @@ fn as_text(status: &Status, others: &[String]) -> String {
         megabytes(status.rss),
         if status.draining { "; it accepts no new session" } else { "" },
         usage_line(&status.usage),
-        status.log.display(),
+        status.log.as_deref().unwrap_or(Path::new("standard error")).display(),
     );
     text.push('\n');
     text.push_str(&style::table(&sessions(&status.sessions), None));
     if !status.pools.is_empty() {
         text.push('\n');
         text.push_str(&style::table(&pools(status), None));
+    }
+    let (called, idle): (Vec<&ToolMetrics>, Vec<&ToolMetrics>) = status.tools.iter().partition(|tool| tool.is_called());
+    if !called.is_empty() {
+        text.push('\n');
+        text.push_str(&style::table(&tools(&called), None));
+    }
+    if !idle.is_empty() {
+        let _ = write!(text, "\n{} tools were not called", idle.len());
     }
     for other in others {
         text.push('\n');
@@ -153,7 +188,7 @@ fn sessions(sessions: &[SessionInfo]) -> Vec<Vec<String>> {
     let row = |session: &SessionInfo| {
         vec![
             session.session.to_string(),
-            session.client.clone().unwrap_or_else(|| "-".to_owned()),
+            style::cut(session.client.as_deref().unwrap_or("-"), CLIENT),
             session.pid.to_string(),
             time(session.up_s),
             session.tools.to_string(),
@@ -188,4 +223,20 @@ fn pools(status: &Status) -> Vec<Vec<String>> {
         ]
     };
     std::iter::once(head.into()).chain(status.pools.iter().map(row)).collect()
+}
+
+fn tools(tools: &[&ToolMetrics]) -> Vec<Vec<String>> {
+    let head = ["tool", "executions", "succeeded", "failed", "mean", "running", "waiting"].map(str::to_owned);
+    let row = |tool: &&ToolMetrics| {
+        vec![
+            tool.tool.clone(),
+            tool.executions.to_string(),
+            tool.succeeded.to_string(),
+            tool.failed.to_string(),
+            tool.mean_ms.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.1} ms")),
+            tool.active.to_string(),
+            tool.queued.to_string(),
+        ]
+    };
+    std::iter::once(head.into()).chain(tools.iter().map(row)).collect()
 }

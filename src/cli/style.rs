@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -95,6 +96,12 @@ pub(super) fn answer_bytes(bytes: &[u8]) {
     }
 }
 
+/// Prints a part of what goes on. Whether it is still read.
+pub(super) fn part(text: &str) -> bool {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+}
+
 /// Prints an answer as a line.
 pub(super) fn answer(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -113,15 +120,30 @@ pub(super) fn answer_json(value: &impl Serialize) {
     answer(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-/// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe.
+/// Whether standard output is read. A terminal, a file and a pipe with a reader are.
+pub(super) fn is_read() -> bool {
+    let mut asked = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    !poll(&mut asked, Some(&Timespec::default())).is_ok_and(|_| asked[0].revents().intersects(gone))
+}
+
+/// A text of at most this many characters.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    fit(text, Some(most))
+}
+
+/// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe. A cell is a line of plain text, whatever
+/// it was made from.
 pub(super) fn table(rows: &[Vec<String>], width: Option<usize>) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| plain(cell).replace('\n', " ")).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length = |text: &str| text.chars().count();
     let widths: Vec<usize> = (0..columns)
         .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).max().unwrap_or(0))
         .collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             line.push_str(cell);

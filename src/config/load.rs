@@ -12,14 +12,17 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use super::builtin::BuiltinSettings;
+use super::control::ControlSettings;
 use super::environment::Environment;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
 use super::shared::Shared;
 use super::tables::{Executables, Limits, SecretSource, read_secrets};
+use super::telemetry::{Telemetry, log_format};
 use super::tool::{ToolLayer, variables_of};
 use super::{environment, value};
+use crate::telemetry::LogFormat;
 
 /// The file that is searched for in the working directory and the folders above it.
 pub const FILE_NAME: &str = "hostler.toml";
@@ -54,6 +57,8 @@ pub struct Config {
     pub tools: Setting<Vec<PathBuf>>,
     /// The log level.
     pub log: Setting<String>,
+    /// How log lines are written.
+    pub log_format: LogFormat,
     /// The uv program, if set.
     pub uv: Option<Setting<PathBuf>>,
     /// The interpreter that environments are built on, if set.
@@ -70,8 +75,12 @@ pub struct Config {
     pub executables: Executables,
     /// How hostler presents itself to MCP clients.
     pub mcp: Mcp,
+    /// Where the control face is served over HTTP.
+    pub control: ControlSettings,
     /// Whether `serve` attaches to the person's shared hostler.
     pub shared: Shared,
+    /// Where the spans of calls go.
+    pub telemetry: Telemetry,
     /// Which built-in tools are on.
     pub builtin: BuiltinSettings,
     /// The rules that `check` ignores.
@@ -205,6 +214,7 @@ impl Config {
             call_timeout: options.timeout.map(|value| Setting { value, origin: Origin::Flag("--timeout") }),
             tools: tool_folders(top, options, directory),
             log: log.or(log_of_file).unwrap_or(Setting::default_value("warn".to_owned())),
+            log_format: log_format(top, variables),
             uv: environment.take("uv"),
             python: environment.take_as("python", value::python),
             build_timeout: environment
@@ -215,7 +225,9 @@ impl Config {
             limits: Limits::read(top.section("limits")),
             executables: Executables::read(top.section("executables")),
             mcp: Mcp::read(top.section("mcp"), variables),
+            control: ControlSettings::read(top.section("control")),
             shared: Shared::read(top.section("shared")),
+            telemetry: Telemetry::read(top.section("telemetry"), variables),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
             secrets: read_secrets(&top.section("secrets"), variables),

@@ -1,6 +1,7 @@
 //! `hostler.toml`: typed settings, each with the place that set it.
 
 pub mod builtin;
+pub mod control;
 pub mod declared_policy;
 pub mod effective;
 pub mod environment;
@@ -11,6 +12,7 @@ pub mod origin;
 pub mod section;
 pub mod shared;
 pub mod tables;
+pub mod telemetry;
 pub mod tool;
 pub mod value;
 

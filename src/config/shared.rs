@@ -9,7 +9,7 @@ use super::value::limit;
 /// `[shared]`.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// Whether `hostler serve` attaches.
+    /// Whether `hostler serve` attaches. By default it does where it can.
     pub enabled: Setting<bool>,
     /// How long a shared hostler stays without a session.
     pub idle_exit: Setting<Duration>,
@@ -18,7 +18,7 @@ pub struct Shared {
 impl Shared {
     pub(super) fn read(section: Section<'_>) -> Self {
         let shared = Self {
-            enabled: section.take("enabled").unwrap_or(Setting::default_value(false)),
+            enabled: section.take("enabled").unwrap_or(Setting::default_value(cfg!(target_os = "linux"))),
             idle_exit: section.take_as("idle_exit", limit).unwrap_or(Setting::default_value(Duration::from_mins(10))),
         };
         section.finish(false);

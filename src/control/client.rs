@@ -1,65 +1,125 @@
-//! A client of the control face, for the command line.
+//! One client of the control face: what it may do, its session, and the way back to it.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use jsonrpsee::Methods;
+use jsonrpsee::core::RegisterMethodError;
+use serde_json::value::RawValue;
 
-/// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(5);
+use super::face::Control;
+use super::methods::methods_of;
+use super::questions::Questions;
+use super::refusals::no_session;
+use super::started::Started;
+use super::table::{Answer, Scope};
+use crate::call::{CallService, Session};
+use crate::mcp::ClientInfo;
+use crate::process::Outbox;
 
-/// A connection to a hostler that runs.
-pub struct Connection {
-    reader: BufReader<UnixStream>,
-    last: u64,
+/// The name of the command line, and of programs that do not say theirs, as a client.
+pub(super) const NAME: &str = "hostler";
+
+/// A client of the control face.
+pub struct Client {
+    control: Arc<Control>,
+    /// In which it calls tools. A connection that only steers has none.
+    session: Option<Session>,
+    /// The way back to it; none where each request is sent for itself.
+    back: Option<Back>,
+    /// The calls that it comes back to.
+    pub(super) started: Started,
+    scope: Scope,
 }
 
-/// Why a method was not answered.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The connection failed.
-    #[error("the shared hostler does not answer: {0}")]
-    Failed(#[from] io::Error),
-    /// It refused.
-    #[error("{0}")]
-    Refused(String),
+/// What carries notifications and questions to a client.
+struct Back {
+    outbox: Outbox,
+    questions: Arc<Questions>,
 }
 
-#[derive(Deserialize)]
-struct Response {
-    result: Option<Value>,
-    error: Option<Refusal>,
+/// A client that sends each request for itself.
+pub struct Requests {
+    client: Arc<Client>,
+    methods: Methods,
 }
 
-#[derive(Deserialize)]
-struct Refusal {
-    message: String,
-}
-
-impl Connection {
-    /// A connection over this stream.
-    pub fn over(stream: UnixStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_write_timeout(Some(LIMIT))?;
-        Ok(Self { reader: BufReader::new(stream), last: 0 })
+impl Requests {
+    /// One that may do this much.
+    pub fn of(control: &Arc<Control>, session: Option<Session>, scope: Scope) -> Result<Self, RegisterMethodError> {
+        let client = Client::new(control, session, None, scope);
+        let methods = methods_of(&client)?;
+        Ok(Self { client, methods })
     }
 
-    /// Calls a method.
-    pub fn call<T: DeserializeOwned>(&mut self, method: &str, params: &impl Serialize) -> Result<T, ControlError> {
-        self.last += 1;
-        let request = json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
-        self.reader.get_mut().write_all(format!("{request}\n").as_bytes())?;
-        let mut line = String::new();
-        if self.reader.read_line(&mut line)? == 0 {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    /// Answers one frame; nothing if none of its messages wants an answer.
+    pub async fn answer(&self, frame: &[u8]) -> Option<String> {
+        match self.client.read_frame(frame) {
+            Ok(frame) => frame?.answer(&self.methods).await.0,
+            Err(refused) => Some(refused),
         }
-        let response: Response = serde_json::from_str(&line).map_err(io::Error::other)?;
-        if let Some(error) = response.error {
-            return Err(ControlError::Refused(error.message));
+    }
+}
+
+impl Client {
+    /// A client that speaks in lines and may do everything.
+    pub fn on_lines(control: &Arc<Control>, session: Option<Session>, outbox: Outbox) -> Arc<Self> {
+        Self::with_scope(control, session, outbox, Scope::Operate)
+    }
+
+    /// A client that speaks in lines and may do this much.
+    pub fn with_scope(control: &Arc<Control>, session: Option<Session>, outbox: Outbox, scope: Scope) -> Arc<Self> {
+        let questions = Arc::new(Questions::to(outbox.clone()));
+        Self::new(control, session, Some(Back { outbox, questions }), scope)
+    }
+
+    fn new(control: &Arc<Control>, session: Option<Session>, back: Option<Back>, scope: Scope) -> Arc<Self> {
+        Arc::new(Self { control: Arc::clone(control), session, back, started: Started::default(), scope })
+    }
+
+    pub(super) fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    pub(super) fn outbox(&self) -> Option<&Outbox> {
+        self.back.as_ref().map(|back| &back.outbox)
+    }
+
+    /// What its person is asked by, if there may be one.
+    pub(super) fn questions(&self) -> Option<&Arc<Questions>> {
+        self.back.as_ref().map(|back| &back.questions)
+    }
+
+    /// It has answered a question.
+    pub(super) fn answered(&self, id: u64, result: Option<&RawValue>) {
+        if let Some(questions) = self.questions() {
+            questions.answered(id, result);
         }
-        Ok(serde_json::from_value(response.result.unwrap_or_default()).map_err(io::Error::other)?)
+    }
+
+    /// Its session, which methods need that see tools.
+    pub(super) fn session(&self) -> Answer<&Session> {
+        self.session.as_ref().ok_or_else(no_session)
+    }
+
+    pub(super) fn service(&self) -> Answer<&Arc<CallService>> {
+        Ok(self.session()?.service())
+    }
+
+    pub(super) fn own_session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// What it says of itself in reports.
+    pub fn view(&self) -> impl Fn() -> Option<ClientInfo> + Send + use<> {
+        let session = self.session.as_ref().map(|session| (Arc::downgrade(session.service()), session.id()));
+        move || {
+            let (service, id) = session.as_ref()?;
+            let running = service.upgrade().map_or(0, |service| service.running_of(*id));
+            Some(ClientInfo { client: Some(NAME.to_owned()), running })
+        }
     }
 }

@@ -1,34 +1,24 @@
-//! The methods of the control face, and the lines in which they are called.
+//! The control face of a process: what its clients steer, and whether it shall end.
 
-use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use jsonrpsee::types::{ErrorObjectOwned, Params};
-use jsonrpsee::{Extensions, RpcModule};
-use serde::Deserialize;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-use super::status::{Health, Status, Version};
-use crate::process::resident_alone;
 use crate::runtime::Runtime;
-
-/// The longest line of a client.
-const LONGEST: u64 = 1 << 20;
 
 /// What is known of this hostler from its start on.
 #[derive(Debug, Clone)]
 pub struct About {
     /// Its build.
     pub build: String,
-    /// Its key.
-    pub key: String,
-    /// Its log.
-    pub log: PathBuf,
+    /// Its key, if processes look for it.
+    pub key: Option<String>,
+    /// Its log, unless that is standard error.
+    pub log: Option<PathBuf>,
 }
 
 /// A request to end hostler.
@@ -44,18 +34,13 @@ pub enum Wish {
 pub struct Control {
     runtime: Arc<Runtime>,
     about: About,
-    since: Instant,
+    pub(super) since: Instant,
     wishes: watch::Sender<Option<Wish>>,
     /// It is ending: new clients start the next one.
     is_over: AtomicBool,
+    /// Where HTTP is served.
+    listens_at: OnceLock<SocketAddr>,
 }
-
-#[derive(Deserialize)]
-struct SessionParams {
-    session: u64,
-}
-
-type Answer<T> = Result<T, ErrorObjectOwned>;
 
 impl Control {
     /// The face of a runtime.
@@ -66,6 +51,7 @@ impl Control {
             since: Instant::now(),
             wishes: watch::Sender::new(None),
             is_over: AtomicBool::new(false),
+            listens_at: OnceLock::new(),
         })
     }
 
@@ -77,6 +63,16 @@ impl Control {
     /// What is known of this hostler.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// HTTP is served from now on.
+    pub fn listens_at(&self, address: SocketAddr) {
+        let _ = self.listens_at.set(address);
+    }
+
+    /// Where HTTP is served.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listens_at.get().copied()
     }
 
     /// No session begins from here on.
@@ -111,74 +107,7 @@ impl Control {
         }
     }
 
-    /// Answers the lines of a connection. `first` was read already.
-    pub async fn serve(self: &Arc<Self>, stream: UnixStream, first: Vec<u8>) -> io::Result<()> {
-        let methods = self.methods().map_err(io::Error::other)?;
-        let (reader, mut writer) = stream.into_split();
-        let mut lines = BufReader::new(io::Cursor::new(first).chain(reader)).take(LONGEST);
-        let mut line = String::new();
-        loop {
-            line.clear();
-            lines.set_limit(LONGEST);
-            if lines.read_line(&mut line).await? == 0 || !line.ends_with('\n') {
-                return Ok(());
-            }
-            let answer = match methods.raw_json_request(&line, 1).await {
-                Ok((answer, _)) => answer.get().to_owned(),
-                Err(_) => invalid_request(),
-            };
-            writer.write_all(format!("{answer}\n").as_bytes()).await?;
-        }
-    }
-
-    fn methods(self: &Arc<Self>) -> Result<RpcModule<Arc<Self>>, jsonrpsee::core::RegisterMethodError> {
-        let mut methods = RpcModule::new(Arc::clone(self));
-        methods.register_method("version", |_, face, _| face.version())?;
-        methods.register_method("health", |_, face, _| face.health())?;
-        methods.register_async_method("status", async |_: Params<'static>, face: Arc<Arc<Self>>, _: Extensions| {
-            face.status().await
-        })?;
-        methods.register_method("sessions.list", |_, face, _| face.runtime.sessions.list())?;
-        methods.register_method("sessions.end", |params, face, _| face.end_session(&params))?;
-        methods.register_method("stop", |_, face, _| face.wish(Wish::Stop))?;
-        methods.register_method("drain", |_, face, _| face.wish(Wish::Drain))?;
-        Ok(methods)
-    }
-
-    fn version(&self) -> Version {
-        let About { build, key, .. } = self.about.clone();
-        Version { number: env!("CARGO_PKG_VERSION").to_owned(), build, key, pid: std::process::id() }
-    }
-
-    fn health(&self) -> Health {
-        let sessions = self.runtime.sessions.list();
-        let running = sessions.iter().map(|session| session.running).sum();
-        Health { accepting: !self.is_draining(), sessions: sessions.len(), running }
-    }
-
-    async fn status(&self) -> Status {
-        Status {
-            version: self.version(),
-            up_s: self.since.elapsed().as_secs(),
-            draining: self.is_draining(),
-            log: self.about.log.clone(),
-            rss: resident_alone(std::process::id()),
-            usage: self.runtime.pools.broker.usage(),
-            sessions: self.runtime.sessions.list(),
-            pools: self.runtime.pools.shared().await,
-        }
-    }
-
-    fn end_session(&self, params: &Params<'_>) -> Answer<bool> {
-        let SessionParams { session } = params.parse()?;
-        if self.runtime.sessions.end(session, "`sessions.end`") {
-            return Ok(true);
-        }
-        let message = format!("there is no session {session}; list them with `sessions.list`");
-        Err(ErrorObjectOwned::owned(jsonrpsee::types::error::INVALID_PARAMS_CODE, message, None::<()>))
-    }
-
-    fn wish(&self, wish: Wish) -> bool {
+    pub(super) fn wish(&self, wish: Wish) {
         tracing::info!(?wish, "asked to end");
         // Stopping goes further than draining.
         self.wishes.send_if_modified(|wished| {
@@ -186,27 +115,5 @@ impl Control {
             *wished = if is_more { Some(wish) } else { *wished };
             is_more
         });
-        true
     }
 }
-
-/// jsonrpsee reads requests with an id only.
-fn invalid_request() -> String {
-    let error =
-        serde_json::json!({"code": -32600, "message": "expected a JSON-RPC 2.0 request with an id, on one line"});
-    serde_json::json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string()
-}
-
-macro_rules! answers {
-    ($($kind:ty),*) => {
-        $(impl jsonrpsee::IntoResponse for $kind {
-            type Output = Self;
-
-            fn into_response(self) -> jsonrpsee::ResponsePayload<'static, Self> {
-                jsonrpsee::ResponsePayload::success(self)
-            }
-        })*
-    };
-}
-
-answers!(Version, Health, Status);

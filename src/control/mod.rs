@@ -1,9 +1,37 @@
-//! The control face: JSON-RPC 2.0 for programs that steer hostler, one message a line.
+//! The control face: JSON-RPC 2.0 for programs that call tools, watch and steer hostler.
+//!
+//! One table of methods (`methods`) is served to every client, in frames: `lines` reads them from a stream, a frame a line.
 
+mod calls;
 mod client;
+mod connection;
+mod document;
+mod events;
 mod face;
+mod frames;
+mod itself;
+mod lines;
+mod message;
+mod methods;
+mod pools;
+mod questions;
+mod refusals;
+mod run;
+mod sessions;
+mod started;
 mod status;
+mod table;
+mod text;
+mod tools;
 
-pub use client::{Connection, ControlError};
+pub use client::{Client, Requests};
+pub use connection::{Connection, ControlError};
+pub use document::{document, names, needs_session};
 pub use face::{About, Control};
+pub use lines::AtEnd;
+pub use message::{
+    ELICIT, EVENT, Event, LIST, Line, ListParams, Question, RUN, Refusal, RunParams, SHOW, ToolParams, notification,
+    request, response,
+};
 pub use status::Status;
+pub use table::Scope;

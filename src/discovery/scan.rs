@@ -87,9 +87,12 @@ pub(super) fn scan_at(folders: &[PathBuf], cache: Option<&Cache>, answers: Optio
 
 /// Reads files in the order of the paths, many of them on several threads.
 fn read_all(reader: &Reader<'_>, paths: &[PathBuf]) -> Vec<ReadFile> {
+    let read = |share: &[PathBuf]| share.iter().map(|path| reader.read(path)).collect::<Vec<_>>();
+    if paths.len() <= WORTH_A_THREAD {
+        return read(paths);
+    }
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let share = paths.len().div_ceil(processors).max(WORTH_A_THREAD);
-    let read = |share: &[PathBuf]| share.iter().map(|path| reader.read(path)).collect::<Vec<_>>();
     // This thread reads too, which saves a memory arena.
     let (own, others) = paths.split_at(share.min(paths.len()));
     thread::scope(|scope| {

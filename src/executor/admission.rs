@@ -37,12 +37,18 @@ impl Admission {
         work: impl FnOnce(Invocation, Arc<Seat>) -> W,
     ) -> Settled {
         let (asked, timeout) = (Instant::now(), invocation.timeout);
-        let cancellation = invocation.cancellation.clone();
+        let (cancellation, host) = (invocation.cancellation.clone(), invocation.host.clone());
+        if let Some(host) = &host {
+            host.starts();
+        }
         let permit = cancellation.or(&tool.name, self.permit(tool, &invocation)).await.and_then(|permit| permit);
         let queue_ms = milliseconds(asked.elapsed());
         let began = Instant::now();
         let mut settled = match permit {
             Ok(permit) => {
+                if let Some(host) = &host {
+                    host.begins();
+                }
                 let seat = Seat::new(self.queue(tool), permit, timeout);
                 // Held here, whatever becomes of the other reference: the permit is the call's until its end.
                 let ended = cancellation.or(&tool.name, work(invocation, Arc::clone(&seat))).await;

@@ -69,7 +69,7 @@ impl BuiltIns {
         invocation: Invocation,
         seat: Arc<Seat>,
     ) -> Result<Box<RawValue>, Fault> {
-        let Invocation { call_id, kwargs, timeout, listener, host, .. } = invocation;
+        let Invocation { call_id, kwargs, timeout, listener, host, trace, .. } = invocation;
         let max_output = tool.entry.config.limits.max_output.value.0;
         let secrets = Self::secrets(&tool.entry.config);
         let (begun, env_filter) = (Instant::now(), self.env_filter.clone());
@@ -87,6 +87,7 @@ impl BuiltIns {
             listener,
             host,
             arguments,
+            trace,
             asks,
         };
         let mut task = Aborts(spawn(tools.call(&tool.function().name, kwargs, call)));

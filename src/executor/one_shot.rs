@@ -11,6 +11,7 @@ use super::pooled::Invocation;
 use crate::outcome::{Code, Details, Fault, Metadata};
 use crate::pool::{BrokerHandle, Settled};
 use crate::process::{Done, End, EnvFilter, Exit, Grace, Launch, Once, Stream, USUAL_TAIL, cannot_run, once};
+use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, Tool};
 use crate::worker::is_sent;
 
@@ -50,7 +51,7 @@ impl OneShots {
         let file = &tool.entry.file;
         let max_output = tool.entry.config.limits.max_output.value.0;
         let program = Once {
-            launch: self.launch(tool),
+            launch: self.launch(tool, invocation.trace.as_deref()),
             input: invocation.kwargs.get().as_bytes().to_vec(),
             limit: invocation.timeout,
             most: max_output,
@@ -79,7 +80,7 @@ impl OneShots {
         }
     }
 
-    fn launch(&self, tool: &Tool) -> Launch {
+    fn launch(&self, tool: &Tool, trace: Option<&TraceContext>) -> Launch {
         let settings = &tool.entry.settings;
         let own = settings.env.iter().map(|(name, value)| (name.into(), value.value.clone().into()));
         let start = Launch {
@@ -88,6 +89,9 @@ impl OneShots {
         };
         let start = start.with_new_privileges(settings.new_privileges.value);
         let mut launch = start.envs(self.env_filter.for_programs()).envs(own.collect());
+        for (name, value) in trace.into_iter().flat_map(TraceContext::variables) {
+            launch = launch.env(name, value);
+        }
         if tool.entry.file.functions.len() > 1 {
             // The name is also an argument, for programs that prefer arguments.
             launch = launch.arg(&tool.function().name).env(WHICH, &tool.function().name);

@@ -22,6 +22,7 @@ use crate::discovery::{self, SourceId};
 use crate::environment::{Environments, Lease, Progress};
 use crate::outcome::{Code, Fault, Metadata, Redactor};
 use crate::pool::{Caller, Cancellation, Caps, Job, Listener, Pool, PoolStatus, SessionId, Settled, Usage};
+use crate::protocol::TraceContext;
 use crate::registry::{Catalogue, FileEntry, Registry, Tool};
 use crate::telemetry::Audience;
 use crate::worker::{HostAccess, Waits};
@@ -32,6 +33,8 @@ pub struct Invocation {
     pub call_id: String,
     /// The caller.
     pub caller: Arc<Caller>,
+    /// The call's own span, if it belongs to a trace.
+    pub trace: Option<Arc<TraceContext>>,
     /// The arguments, a JSON object.
     pub kwargs: Box<RawValue>,
     /// The time limit.
@@ -115,6 +118,12 @@ impl Pools {
             (Some(own), Some(others)) => Some(own.and(others)),
             (own, others) => own.or_else(|| others.clone()),
         };
+        if let Some(host) = &invocation.host {
+            if let Some(secrets) = &redactor {
+                host.learns(secrets);
+            }
+            host.starts();
+        }
         let Some((pool, config)) = found else {
             let fault =
                 Fault::new(Code::ShuttingDown, format!("hostler is shutting down and did not call {}", tool.name));
@@ -123,6 +132,7 @@ impl Pools {
         let job = Job {
             call_id: invocation.call_id,
             caller: invocation.caller,
+            trace: invocation.trace,
             tool: tool.name.clone(),
             function: tool.function().name.clone(),
             kwargs: invocation.kwargs,
@@ -214,9 +224,14 @@ impl Pools {
         is_later.then(|| Arc::clone(found))
     }
 
+    /// The number of the session that all calls are of, if each workspace belongs to one.
+    pub fn session(&self) -> Option<u64> {
+        self.makers.read().session
+    }
+
     /// No call of a session follows.
     pub fn session_ended(&self, session: SessionId) {
-        self.open.lock().pools().for_each(|pool| pool.session_ended(session));
+        self.store.session_ended(session);
     }
 
     /// Finishes all calls, then stops the workers that no other session uses or may use.

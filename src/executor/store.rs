@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use super::identity::{Parts, PoolKey};
 use crate::config::Config;
 use crate::discovery::SourceId;
-use crate::pool::{BrokerHandle, Pool, PoolStatus, Rules};
+use crate::pool::{BrokerHandle, Pool, PoolStatus, Rules, SessionId};
 use crate::registry::FileEntry;
 
 /// Every pool of a process.
@@ -122,6 +122,11 @@ impl PoolStore {
         PoolLease { shared, user, is_released: AtomicBool::new(false) }
     }
 
+    /// No call of a session follows. Pools that its workspace has released may have workers that served it.
+    pub(super) fn session_ended(&self, session: SessionId) {
+        self.pools.lock().values().filter_map(Weak::upgrade).for_each(|shared| shared.pool.session_ended(session));
+    }
+
     /// Ends every pool, also those without users, and waits until their workers are gone.
     pub async fn end(&self) {
         let all: Vec<Arc<SharedPool>> = self.pools.lock().values().filter_map(Weak::upgrade).collect();
@@ -131,6 +136,14 @@ impl PoolStore {
         for shared in all {
             shared.pool.emptied().await;
         }
+    }
+
+    /// Lets the pools of one source, or all, finish their calls and end; the next call starts another. Returns how many there were.
+    pub fn drain(&self, source: Option<&str>) -> usize {
+        let pools = self.pools.lock();
+        let wanted = pools.iter().filter(|(key, _)| source.is_none_or(|source| key.source.to_string() == source));
+        let open = wanted.filter_map(|(_, pool)| pool.upgrade()).filter(|shared| !shared.pool.is_closing());
+        open.map(|shared| shared.pool.close()).count()
     }
 
     /// The status of every pool, with its users.
@@ -165,7 +178,7 @@ impl PoolStore {
 }
 
 /// A pool of a process.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SharedStatus {
     /// What it serves.
     pub source: String,

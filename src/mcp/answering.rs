@@ -32,7 +32,7 @@ impl McpSession {
         let (outbox, open) = (self.outbox(), self.open_requests());
         let gate = || Gate { outbox: outbox.clone(), open: Arc::clone(open), id: id.clone(), number };
         let notifier = Notifier::new(gate, progress, level, &name);
-        let role = shape.role();
+        let (role, method) = (shape.role(), shape.method());
         let reply = CallReply { session: Arc::clone(self), id: id.clone(), number, rules, shape, notifier };
         if let Some(state) = state.filter(|_| rules == Rules::Modern) {
             let given = arguments.unwrap_or_default();
@@ -53,6 +53,7 @@ impl McpSession {
             timeout: None,
             caller,
             key,
+            method: Some(method),
             role,
             listener: Arc::new(reply),
             client,

@@ -14,7 +14,7 @@ use super::session::McpSession;
 use crate::call::{Caller, ClientFeatures};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
-use crate::protocol::ProgressNote;
+use crate::protocol::{ProgressNote, TraceContext};
 use crate::registry::RoleKind;
 use crate::worker::LogLine;
 
@@ -45,6 +45,8 @@ const KEY: &str = "hostler/key";
 const TAGS: &str = "hostler/tags";
 /// A W3C trace context.
 const TRACE: &str = "traceparent";
+/// What those who trace add to it.
+const TRACE_STATE: &str = "tracestate";
 
 /// The idempotency key of a call.
 pub(super) fn key(meta: &RequestMetaObject) -> Option<String> {
@@ -88,11 +90,12 @@ pub(super) fn caller(era: &Era, usual: &Arc<Caller>, meta: &RequestMetaObject) -
         return Arc::clone(usual);
     }
     let tags = meta.get(TAGS).and_then(Value::as_array).into_iter().flatten();
+    let text = |key: &str| meta.get(key).and_then(Value::as_str);
     Arc::new(Caller {
         session: usual.session,
         client: era.client_name(meta),
         tags: tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
-        trace: meta.get(TRACE).and_then(Value::as_str).map(str::to_owned),
+        trace: text(TRACE).and_then(|parent| TraceContext::read(parent, text(TRACE_STATE))),
     })
 }
 
@@ -107,6 +110,15 @@ pub(super) enum Shape {
 }
 
 impl Shape {
+    /// The request that it answers.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Tool => "tools/call",
+            Self::Resource(_) => "resources/read",
+            Self::Prompt { .. } => "prompts/get",
+        }
+    }
+
     /// The role of the function that is called.
     pub fn role(&self) -> RoleKind {
         match self {

@@ -14,6 +14,11 @@ use crate::config::mcp::Mcp;
 /// The first revision without a handshake.
 const MODERN: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 
+/// Whether this revision of the protocol is served.
+pub fn is_known_revision(revision: &str) -> bool {
+    ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == revision)
+}
+
 /// How a session began.
 #[derive(Debug, Clone)]
 pub(super) enum Era {

@@ -38,6 +38,7 @@ mod tools;
 mod watched;
 
 pub use connection::serve_connection;
+pub use lifecycle::is_known_revision;
 pub use record::Record;
 pub use serve::{Client, ClientInfo};
 pub use stdio::{Stdio, can_be_passed};

@@ -42,6 +42,8 @@ const STATE_LENGTH: usize = 2;
 pub(super) const CURSOR: usize = 3;
 /// The slot of the line that is being begun.
 pub(super) const NEXT: usize = 4;
+/// The slots from here on were never used: to look at their memory would allocate it.
+const USED: usize = 5;
 
 /// Fields of a slot: its kind, the position of its answer, and its text with a length before it.
 pub(super) const KIND: usize = 0;
@@ -100,6 +102,9 @@ impl Record {
             return None;
         }
         let place = self.free_slot()?;
+        if place >= self.used() {
+            self.set_head(USED, place as u64 + 1);
+        }
         let length = u16::try_from(text.len()).unwrap_or_default().to_le_bytes();
         let slot = self.slot(place);
         slot[KIND] = FREE;
@@ -109,6 +114,10 @@ impl Record {
         self.is_next(Slot(place));
         self.slot(place)[KIND] = OPEN;
         Some(Slot(place))
+    }
+
+    fn used(&mut self) -> usize {
+        usize::try_from(self.head(USED)).map_or(SLOTS, |used| used.min(SLOTS))
     }
 
     /// A slot that is free, or whose request has its answer, behind the one that was taken last.
@@ -194,7 +203,7 @@ impl Record {
         let mut left = Left { state: self.state(), is_mid_line, is_cut, unread, is_new: false };
         left.is_new = written == 0 && left.state.is_empty();
         let mut open = Vec::new();
-        for place in 0..SLOTS {
+        for place in 0..self.used() {
             let (kind, position) = (self.slot(place)[KIND], self.position(place));
             let Some(text) = self.text(place).filter(|_| kind != FREE) else { continue };
             if kind == ANSWERED && position <= written {
@@ -270,6 +279,15 @@ mod tests {
         assert_eq!(open(&mut next), ["2\ta", "3\ta"], "one answer is written, one in part, one not made");
         // They stay open if the next process is killed before it has answered.
         assert_eq!(open(&mut killed(next)), ["2\ta", "3\ta"]);
+    }
+
+    #[test]
+    fn a_new_record_takes_hardly_any_memory() {
+        let (mut record, page) = (Record::new().unwrap(), rustix::param::page_size() as u64);
+        let file = record.memory.file().try_clone_to_owned().unwrap();
+        record.take_over();
+        assert!(record.begin("1\ta").is_some());
+        assert!(rustix::fs::fstat(file).unwrap().st_blocks.cast_unsigned() * 512 <= 8 * page);
     }
 
     #[test]

@@ -134,6 +134,9 @@ enum Structured<'a> {
 struct Meta<'a> {
     #[serde(rename = "hostler/outcome")]
     outcome: Rest<'a>,
+    /// The call's own span.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -232,7 +235,7 @@ impl<'a> To<'a> {
             metadata: self.metadata,
             error,
         };
-        Meta { outcome }
+        Meta { outcome, traceparent: self.metadata.traceparent.as_deref() }
     }
 }
 

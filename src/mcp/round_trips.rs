@@ -4,18 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use rmcp::ErrorData;
-use rmcp::model::RequestStateCodec;
-use serde_json::{Value, json};
+use rmcp::model::{RequestId, RequestStateCodec};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::call::CallReply;
 use super::message;
 use super::open_requests::Running;
-use super::rounds::{Continuation, Effect, Event, Refusal, Responses, Rounds};
+use super::rounds::{Continuation, Effect, Event, Refusal, Responses, Rounds, State};
 use super::session::{McpSession, Refused};
-use crate::call::{Asking, CallHandle, ClientError};
+use crate::call::{Asking, CallHandle, ClientError, Hearing};
 use crate::outcome::Outcome;
 use crate::pool::Listener;
 use crate::telemetry::spawn;
@@ -55,6 +56,27 @@ impl RoundTrips {
     }
 }
 
+/// Who causes an event, and what its effects need of them.
+enum Cause {
+    /// Neither a request nor a question.
+    Other,
+    /// A question of a call, and what waits for its answer.
+    Question { call: String, asker: oneshot::Sender<Value> },
+    /// A request that continues a call.
+    Request(CallReply),
+}
+
+/// What is left to do once the session's state is as an event has made it, and unlocked: it may end calls or answer requests, which
+/// are events again.
+enum Deed {
+    Gather(String),
+    Deliver(oneshot::Sender<Value>, Value),
+    Require(RequestId, Arc<Value>),
+    Release(CallHandle),
+    Listen(Hearing, CallReply),
+    Answer(CallReply, Arc<Outcome>),
+}
+
 /// A question whose answer is waited for. Dropping it withdraws the question.
 pub(super) struct OpenQuestion {
     session: Weak<McpSession>,
@@ -81,35 +103,22 @@ impl Drop for OpenQuestion {
 impl McpSession {
     /// A request has begun or joined a call.
     pub fn begun(self: &Arc<Self>, handle: &CallHandle, given: Option<Responses>) {
-        let effects = {
-            let mut trips = self.round_trips().lock();
-            if given.is_none() && trips.rounds.is_empty() || handle.has_ended() {
-                return;
-            }
-            trips.step(Event::Begun { call: handle.id(), given })
-        };
-        let _ = self.perform(effects, None);
+        let mut trips = self.round_trips().lock();
+        if given.is_none() && trips.rounds.is_empty() || handle.has_ended() {
+            return;
+        }
+        let effects = trips.step(Event::Begun { call: handle.id(), given });
+        let _ = self.perform(trips, effects, Cause::Other);
     }
 
     /// Asks the client in its next answer.
     pub fn asks(self: &Arc<Self>, asking: Asking, request: Value) -> Result<OpenQuestion, ClientError> {
-        let (call, (sender, answer)) = (asking.call_id.clone(), oneshot::channel());
-        let (effects, number) = {
-            let mut trips = self.round_trips().lock();
-            let is_open = self.open_requests().lock().has_call(&call);
-            let effects = trips.step(Event::Asked { asking, request, is_open });
-            let numbered = effects.iter().find_map(|effect| match effect {
-                Effect::Numbered(number) => Some(*number),
-                _ => None,
-            });
-            if let Some(number) = numbered {
-                trips.askers.insert((call.clone(), number), sender);
-            }
-            (effects, numbered.unwrap_or_default())
-        };
-        let question = OpenQuestion { session: Arc::downgrade(self), call, number, answer };
-        match self.perform(effects, None) {
-            Ok(()) => Ok(question),
+        let (call, (asker, answer)) = (asking.call_id.clone(), oneshot::channel());
+        let mut trips = self.round_trips().lock();
+        let is_open = self.open_requests().lock().has_call(&call);
+        let effects = trips.step(Event::Asked { asking, request, is_open });
+        match self.perform(trips, effects, Cause::Question { call: call.clone(), asker }) {
+            Ok(number) => Ok(OpenQuestion { session: Arc::downgrade(self), call, number, answer }),
             Err(Refusal::KeyInUse(key)) => {
                 let text =
                     format!("another question of this call has the key {key:?} and is still open; use another key");
@@ -127,66 +136,95 @@ impl McpSession {
         responses: Responses,
         reply: CallReply,
     ) -> Result<(), Refused> {
-        let effects = {
-            let mut trips = self.round_trips().lock();
-            let state = trips.codec.as_ref().and_then(|codec| codec.open_json(state).ok());
-            match state {
-                Some(state) => trips.step(Event::Continued { state, request, responses }),
-                None => vec![Effect::Refuse(Refusal::InvalidState)],
-            }
+        let mut trips = self.round_trips().lock();
+        let state = trips.codec.as_ref().and_then(|codec| codec.open_json(state).ok());
+        let effects = match state {
+            Some(state) => trips.step(Event::Continued { state, request, responses }),
+            None => vec![Effect::Refuse(Refusal::InvalidState)],
         };
-        self.perform(effects, Some(reply)).map_err(|refusal| refused(&refusal))
+        self.perform(trips, effects, Cause::Request(reply)).map(drop).map_err(|refusal| refused(&refusal))
     }
 
-    /// Performs effects in their order, for a request that waits if there is one. Its refusal is returned.
-    fn perform(self: &Arc<Self>, effects: Vec<Effect>, mut reply: Option<CallReply>) -> Result<(), Refusal> {
-        let mut result = Ok(());
+    /// Performs the effects of an event, in their order and before the next event. Returns the number of a question.
+    fn perform(
+        self: &Arc<Self>,
+        mut trips: MutexGuard<'_, RoundTrips>,
+        effects: Vec<Effect>,
+        cause: Cause,
+    ) -> Result<u32, Refusal> {
+        let (mut question, mut reply) = match cause {
+            Cause::Other => (None, None),
+            Cause::Question { call, asker } => (Some((call, asker)), None),
+            Cause::Request(reply) => (None, Some(reply)),
+        };
+        let (mut number, mut deeds) = (0, Vec::new());
         for effect in effects {
             match effect {
-                Effect::Numbered(_) => {}
-                Effect::Gather(call) => self.gather(call),
+                Effect::Numbered(given) => {
+                    number = given;
+                    if let Some((call, asker)) = question.take() {
+                        trips.askers.insert((call, number), asker);
+                    }
+                }
+                Effect::Gather(call) => deeds.push(Deed::Gather(call)),
                 Effect::Deliver { call, number, answer } => {
-                    let asker = self.round_trips().lock().askers.remove(&(call, number));
-                    asker.map(|asker| asker.send(answer));
+                    deeds.extend(trips.askers.remove(&(call, number)).map(|asker| Deed::Deliver(asker, answer)));
                 }
                 Effect::Require { call, state, questions } => {
-                    let mut trips = self.round_trips().lock();
-                    let Some(state) = trips.codec.as_ref().and_then(|codec| codec.seal_json(&state).ok()) else {
-                        continue;
-                    };
-                    let result =
-                        json!({"resultType": "input_required", "inputRequests": questions, "requestState": state});
-                    for (id, handle) in self.open_requests().lock().take_of(&call) {
-                        match trips.handles.get(&call) {
-                            Some(_) => handle.release(),
-                            None => drop(trips.handles.insert(call.clone(), handle)),
-                        }
-                        self.reply(&id, &message::result(&id, &result));
-                    }
+                    deeds.extend(self.require(&mut trips, &call, &state, &questions));
                 }
-                Effect::Resume(call) => result = self.resume(&call, reply.take()),
-                Effect::Answer(outcome) => {
-                    if let Some(reply) = &reply {
-                        self.answer(&reply.id, reply.number, &outcome, reply.rules, &reply.shape);
-                    }
+                Effect::Resume(call) => {
+                    deeds.extend(reply.take().map(|reply| self.resume(&mut trips, &call, reply)).transpose()?);
                 }
-                Effect::Refuse(refusal) => result = Err(refusal),
+                Effect::Answer(outcome) => deeds.extend(reply.take().map(|reply| Deed::Answer(reply, outcome))),
+                Effect::Refuse(refusal) => return Err(refusal),
             }
         }
-        result
+        drop(trips);
+        for deed in deeds {
+            self.does(deed);
+        }
+        Ok(number)
+    }
+
+    fn does(self: &Arc<Self>, deed: Deed) {
+        match deed {
+            Deed::Gather(call) => self.gather(call),
+            Deed::Deliver(asker, answer) => drop(asker.send(answer)),
+            Deed::Require(id, result) => self.reply(&id, &message::result(&id, &result)),
+            Deed::Release(handle) => handle.release(),
+            Deed::Listen(hearing, reply) => {
+                let listener: Arc<dyn Listener> = Arc::new(reply);
+                hearing.listen(&listener);
+            }
+            Deed::Answer(reply, outcome) => self.answer(&reply.id, reply.number, &outcome, reply.rules, &reply.shape),
+        }
+    }
+
+    /// The open requests of a call end with its questions. One of their handles is kept.
+    fn require(&self, trips: &mut RoundTrips, call: &str, state: &State, questions: &Map<String, Value>) -> Vec<Deed> {
+        let Some(state) = trips.codec.as_ref().and_then(|codec| codec.seal_json(state).ok()) else { return Vec::new() };
+        let result =
+            Arc::new(json!({"resultType": "input_required", "inputRequests": questions, "requestState": state}));
+        let mut deeds = Vec::new();
+        for (id, handle) in self.open_requests().lock().take_of(call) {
+            match trips.handles.get(call) {
+                Some(_) => deeds.push(Deed::Release(handle)),
+                None => drop(trips.handles.insert(call.to_owned(), handle)),
+            }
+            deeds.push(Deed::Require(id, Arc::clone(&result)));
+        }
+        deeds
     }
 
     /// Lets a request wait for a call.
-    fn resume(&self, call: &str, reply: Option<CallReply>) -> Result<(), Refusal> {
-        let Some(reply) = reply else { return Ok(()) };
-        let own = self.round_trips().lock().handles.remove(call);
+    fn resume(&self, trips: &mut RoundTrips, call: &str, reply: CallReply) -> Result<Deed, Refusal> {
+        let mut open = self.open_requests().lock();
         // A repeated request: the first one is still open.
-        let handle = own.or_else(|| self.open_requests().lock().join(call)).ok_or(Refusal::HasEnded)?;
-        let (id, number) = (reply.id.clone(), reply.number);
-        let listener: Arc<dyn Listener> = Arc::new(reply);
-        handle.listen(&listener);
-        self.open_requests().lock().set(&id, number, Running::Call(handle));
-        Ok(())
+        let handle = trips.handles.remove(call).or_else(|| open.join(call)).ok_or(Refusal::HasEnded)?;
+        let hearing = handle.hearing();
+        open.set(&reply.id, reply.number, Running::Call(handle));
+        Ok(Deed::Listen(hearing, reply))
     }
 
     fn gather(self: &Arc<Self>, call: String) {
@@ -194,8 +232,9 @@ impl McpSession {
         spawn(async move {
             tokio::time::sleep(GATHER).await;
             if let Some(session) = session.upgrade() {
-                let effects = session.round_trips().lock().step(Event::Gathered { call: &call });
-                let _ = session.perform(effects, None);
+                let mut trips = session.round_trips().lock();
+                let effects = trips.step(Event::Gathered { call: &call });
+                let _ = session.perform(trips, effects, Cause::Other);
             }
         });
     }

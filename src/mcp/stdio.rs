@@ -23,19 +23,19 @@ use crate::config::Environment;
 use crate::process::Writer;
 
 /// Any stream that can be read.
-pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Both streams of a client.
 pub struct Stdio {
-    pub(super) input: Reader,
-    pub(super) output: Writer,
+    pub(crate) input: Reader,
+    pub(crate) output: Writer,
     /// A separate descriptor for standard input, to check whether the client is there.
     pub(super) input_fd: Option<OwnedFd>,
-    pub(super) far_end: FarEnd,
+    pub(crate) far_end: FarEnd,
 }
 
 /// The end of standard output that the client reads.
-pub(super) struct FarEnd(Option<AsyncFd<OwnedFd>>);
+pub(crate) struct FarEnd(Option<AsyncFd<OwnedFd>>);
 
 impl FarEnd {
     /// Files have none, and where input and output are one socket, its end is that of the input.
@@ -102,12 +102,12 @@ impl Stdio {
     /// This process's standard input and output.
     #[cfg_attr(not(feature = "bench"), expect(unused_variables))]
     pub fn open(environment: &Environment) -> io::Result<Self> {
-        let own = Self::of(io::stdin().as_fd(), io::stdout().as_fd())?;
         #[cfg(feature = "bench")]
         if environment.text(FORCED) == Some("blocking") {
-            return Ok(Self { input: Box::new(tokio::io::stdin()), output: Box::new(tokio::io::stdout()), ..own });
+            let (input, output) = (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()));
+            return Ok(Self { input, output, input_fd: None, far_end: FarEnd(None) });
         }
-        Ok(own)
+        Self::of(io::stdin().as_fd(), io::stdout().as_fd())
     }
 
     /// These streams. They are duplicated.

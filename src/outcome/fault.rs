@@ -50,6 +50,9 @@ pub struct Details {
     /// For BUSY: when capacity is likely free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The beginning of the call's arguments, without secrets, for the log. Not part of the outcome.
+    #[serde(skip)]
+    pub input: Option<String>,
     /// The missing resource, from which advice is derived. Not part of the outcome.
     #[serde(skip)]
     pub missing: Option<Missing>,
@@ -165,6 +168,8 @@ pub enum Canceller {
     Caller,
     /// A signal to the process that made the call, such as Ctrl-C.
     Signal,
+    /// A program that steers hostler: `calls.cancel`.
+    Operator,
     /// The call's session ended.
     SessionEnd,
     /// hostler shuts down.
@@ -199,6 +204,7 @@ impl fmt::Display for Cancelled {
             Canceller::ClientGone => "the client is gone",
             Canceller::Caller => "the caller cancelled it",
             Canceller::Signal => "interrupted by a signal",
+            Canceller::Operator => "the operator cancelled it",
             Canceller::SessionEnd => "its session ended",
             Canceller::Shutdown => "hostler is shutting down",
             Canceller::Other => "for an unknown reason",

@@ -41,6 +41,9 @@ pub struct Metadata {
     /// Why an earlier version of the tool file answered instead of the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
+    /// The call's own span, if it belongs to a W3C trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// Who cancelled the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Cancelled>,
@@ -60,6 +63,7 @@ impl Default for Metadata {
             worker: None,
             attempt: 1,
             stale: None,
+            traceparent: None,
             cancelled: None,
             output: None,
         }

@@ -129,7 +129,11 @@ impl Redactor {
             let longest = text.len().min(pattern.len() - 1);
             (1..=longest).rev().find(|length| text.as_bytes().ends_with(&pattern.as_bytes()[..*length]))
         };
-        self.patterns.iter().filter_map(begins).max().unwrap_or(0)
+        let Some(held) = self.patterns.iter().filter_map(begins).max() else { return 0 };
+        // A whole secret is not cut in two where its end is like its beginning.
+        let cut = text.len() - held;
+        let parted = self.forms.find_iter(text).find(|found| found.start() < cut && cut < found.end());
+        parted.map_or(held, |found| text.len() - found.end())
     }
 
     /// Redacts a whole fault.
@@ -189,12 +193,14 @@ fn forms(value: &str) -> Vec<String> {
     add(quoted[1..quoted.len() - 1].replace("\\\"", "\"").replace('\'', "\\'"), SHORTEST);
     let quoted = &quoted[1..quoted.len() - 1];
     let escaped: String = quoted.chars().map(ascii_escaped).collect();
-    add(escaped, SHORTEST);
+    add(escaped.clone(), SHORTEST);
     // JSON that escapes slashes, JSON for HTML, and JSON within JSON.
     add(quoted.replace('/', "\\/"), SHORTEST);
     add(quoted.chars().map(html_escaped).collect(), SHORTEST);
-    let nested = Value::from(quoted).to_string();
-    add(nested[1..nested.len() - 1].to_owned(), SHORTEST);
+    for inner in [quoted, &escaped] {
+        let nested = Value::from(inner).to_string();
+        add(nested[1..nested.len() - 1].to_owned(), SHORTEST);
+    }
     if value.len() >= SHORTEST {
         add(HEXLOWER.encode(value.as_bytes()), SHORTEST_BASE64);
         add(HEXUPPER.encode(value.as_bytes()), SHORTEST_BASE64);
@@ -249,6 +255,14 @@ mod tests {
 
     fn redactor() -> Arc<Redactor> {
         Redactor::of([("KEY", KEY), ("PIN", "123")]).unwrap()
+    }
+
+    #[test]
+    fn a_secret_escaped_to_ascii_is_found_in_json_within_json() {
+        let redactor = Redactor::of([("KEY", "pa\"ss-ümlaut")]).unwrap();
+        let inner = r#"{"key":"pa\"ss-\u00fcmlaut"}"#;
+        let outer = serde_json::json!({"body": inner}).to_string();
+        assert_eq!(redactor.text(&outer), r#"{"body":"{\"key\":\"[secret KEY]\"}"}"#);
     }
 
     #[test]
@@ -346,8 +360,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_secret_across_pieces_is_found(before in "[ps@ ]{0,6}", after in "[ps@ ]{0,6}", cuts in prop::collection::vec(0_usize..30, 0..4)) {
-            let (redactor, whole) = (redactor(), format!("{before}{KEY}{after}"));
+        fn a_secret_across_pieces_is_found(
+            before in "[ps@ ]{0,6}",
+            after in "[ps@ ]{0,6}",
+            cuts in prop::collection::vec(0_usize..30, 0..4),
+            // The end of the second is like its beginning.
+            key in prop::sample::select(&[KEY, "1234-5-1234"][..]),
+        ) {
+            let (redactor, whole) = (Redactor::of([("KEY", key)]).unwrap(), format!("{before}{key}{after}"));
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(whole.len())).collect();
             cuts.extend([0, whole.len()]);
             cuts.sort_unstable();

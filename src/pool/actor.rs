@@ -196,7 +196,12 @@ impl Actor {
             Message::Cancel(call) => self.step(Event::Cancel(call)),
             Message::SessionEnded(session) => self.session_ended(session),
             Message::Started(worker, outcome) => self.started(worker, outcome),
-            Message::Note(note) => self.note(&note),
+            Message::Note(note) => {
+                if let Some(observer) = self.shared.observer() {
+                    observer.starting(&self.file, &note.0);
+                }
+                self.note(&note);
+            }
             Message::WorkerEvent(worker, events) => {
                 self.events(worker, events);
                 self.flow.took();
@@ -241,6 +246,9 @@ impl Actor {
         match outcome {
             Ok(handle) => {
                 tracing::info!(file = %self.file.display(), pid = handle.pid, "worker ready");
+                if let Some(observer) = self.shared.observer() {
+                    observer.started(&self.file, handle.pid);
+                }
                 self.workers.insert(worker, WorkerProcess::Live(handle));
                 self.has_started.send_replace(true);
                 let ready = StartNote(format!("{} is ready", self.launcher.name()));
@@ -255,6 +263,9 @@ impl Actor {
             }
             Err(fault) => {
                 tracing::info!(target: "tool", file = %self.file.display(), %fault, "worker not started");
+                if let Some(observer) = self.shared.observer() {
+                    observer.failed(&self.file, fault.code);
+                }
                 self.workers.remove(&worker);
                 // The cause may lie outside the file (uv, the network), so it may be gone at any moment.
                 let by_itself = fault.code == Code::StartupFailed;
@@ -333,13 +344,18 @@ impl Actor {
                 tracing::debug!(method, "unknown notification from a worker");
             }
             WorkerEvent::Died(death) => {
-                for (_, text) in self.loose.remove(&worker).unwrap_or_default().held() {
+                let mut loose = self.loose.remove(&worker).unwrap_or_default();
+                for (_, text) in loose.held(self.redactor.as_deref()) {
                     self.log_loose(&text);
                 }
                 let held = self.workers.remove(&worker);
                 let (pid, why) = held.as_ref().map_or((None, None), |held| (held.pid(), held.why()));
                 tracing::info!(file = %self.file.display(), pid, exit = %death.exit, why, "worker exited");
-                self.tally.exited(pid.unwrap_or_default(), death.exit.to_string(), why);
+                let how = death.exit.to_string();
+                if let Some(observer) = self.shared.observer() {
+                    observer.exited(&self.file, pid, &how, why);
+                }
+                self.tally.exited(pid.unwrap_or_default(), how, why);
                 if why.is_none() && self.machine.begun(worker).next().is_none() {
                     self.death_fault = Some(worker::idle_death_fault(&death));
                 }

@@ -10,19 +10,17 @@ use super::event::{CallId, Event, WorkerId};
 use super::open_call;
 use crate::outcome::{Code, Redactor};
 use crate::protocol::{HostMethod, WireError, wire_code};
-use crate::worker::{Ask, LinkWriter, MOST_REQUESTS, Waits};
+use crate::worker::{Ask, OpenRequest, Waits};
 
 /// An answer of the client on its way to the call that asked.
 pub(super) struct HeldAnswer {
-    writer: LinkWriter,
-    /// The worker's own id of the request.
-    id: Box<RawValue>,
+    request: OpenRequest,
     answer: Result<Box<RawValue>, WireError>,
 }
 
 impl HeldAnswer {
     fn deliver(self) {
-        self.writer.reply(&self.id, self.answer.as_deref());
+        self.request.reply(self.answer.as_deref());
     }
 }
 
@@ -37,9 +35,9 @@ impl Actor {
         params: Box<RawValue>,
     ) {
         let Some(WorkerProcess::Live(handle)) = self.workers.get(&worker) else { return };
-        let writer = handle.writer.clone();
+        let Some(request) = handle.writer.accept(id, &params) else { return };
         let asking = call.and_then(|call| Some((call, self.calls.get(&call)?.job.host.clone()?)));
-        let Some((call, host)) = asking else { return writer.reply(&id, Err(&open_call::of_no_call())) };
+        let Some((call, host)) = asking else { return request.reply(Err(&open_call::of_no_call())) };
         // What the client does not offer is refused without a wait.
         let waits_for_client = host.waits_for_client(method);
         if waits_for_client {
@@ -48,23 +46,20 @@ impl Actor {
                 self.goes_on(call, None);
                 let is_ending = !self.machine.may_ask(call);
                 let refusal = if is_ending { open_call::of_no_call() } else { self.too_many_ask() };
-                return writer.reply(&id, Err(&refusal));
+                return request.reply(Err(&refusal));
             }
         }
         let sender = self.sender.clone();
         let Some(open) = self.calls.get_mut(&call) else { return };
         let waits: Arc<dyn Waits> = Arc::new(Outer { sender: sender.clone(), call, attempt: open.attempt() });
         let left = open.job.timeout.saturating_sub(open.run_time().unwrap_or_default());
-        let arguments = Some(open.job.kwargs.clone());
+        let arguments = Some(open.arguments());
         let secrets = open.job.redactor.clone();
         let ask = Ask { method, params, left, arguments, waits: Some(waits), secrets };
         // Drop the tasks of requests that have ended.
         while open.questions.try_join_next().is_some() {}
-        if open.questions.len() >= MOST_REQUESTS {
-            return writer.refuse_more();
-        }
         open.questions.spawn(async move {
-            let held = HeldAnswer { answer: host.answer(ask).await, writer, id };
+            let held = HeldAnswer { answer: host.answer(ask).await, request };
             if waits_for_client {
                 let _ = sender.send(Message::ClientAnswered(worker, call, held));
             } else {

@@ -1,7 +1,9 @@
 //! What the actors of all pools share: the broker, a clock, and a channel to each other.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
@@ -10,6 +12,19 @@ use tokio::time::Instant;
 use super::actor::Message;
 use super::broker::{Caps, PoolId, ResourceBroker, Wakeup};
 use super::event::Event;
+use crate::outcome::Code;
+
+/// Hears of the workers of all pools. Must not block.
+pub trait WorkerObserver: Send + Sync {
+    /// A worker is being started: its environment is built, for example.
+    fn starting(&self, file: &Path, text: &str);
+    /// A worker said hello.
+    fn started(&self, file: &Path, pid: u32);
+    /// A worker did not start.
+    fn failed(&self, file: &Path, code: Code);
+    /// A worker exited. `why` is the reason for which hostler stopped it.
+    fn exited(&self, file: &Path, pid: Option<u32>, how: &str, why: Option<&str>);
+}
 
 /// The handle to the broker of one supervisor's pools.
 pub struct BrokerHandle {
@@ -20,11 +35,12 @@ pub struct BrokerHandle {
     next: AtomicU64,
     /// Whether all workers together have a memory limit.
     limits_memory: AtomicBool,
+    observer: OnceLock<Weak<dyn WorkerObserver>>,
     pub(super) epoch: Instant,
 }
 
 /// The use of the shared resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Usage {
     /// Running calls.
     pub running: usize,
@@ -51,8 +67,18 @@ impl BrokerHandle {
             broker: Mutex::new(ResourceBroker::new(caps)),
             mailboxes: Mutex::default(),
             next: AtomicU64::new(1),
+            observer: OnceLock::new(),
             epoch: Instant::now(),
         }
+    }
+
+    /// Sets who hears of workers, once.
+    pub fn observe(&self, observer: Weak<dyn WorkerObserver>) {
+        let _ = self.observer.set(observer);
+    }
+
+    pub(super) fn observer(&self) -> Option<Arc<dyn WorkerObserver>> {
+        self.observer.get().and_then(Weak::upgrade)
     }
 
     /// Puts other limits in force.

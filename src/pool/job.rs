@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::handle::Cancellation;
 use crate::outcome::{Fault, Metadata, Outcome, Redactor};
-use crate::protocol::ProgressNote;
+use crate::protocol::{ProgressNote, TraceContext};
 use crate::telemetry::Audience;
 use crate::worker::{HostAccess, LogLine};
 
@@ -34,8 +34,8 @@ pub struct Caller {
     pub client: Option<String>,
     /// The client's tags, for the log and the worker.
     pub tags: Vec<String>,
-    /// A W3C trace context (`traceparent`), for the log and the worker.
-    pub trace: Option<String>,
+    /// The span that it calls from, for the worker and for what is seen of the call.
+    pub trace: Option<TraceContext>,
 }
 
 /// A call for a worker.
@@ -44,6 +44,8 @@ pub struct Job {
     pub call_id: String,
     /// The caller.
     pub caller: Arc<Caller>,
+    /// The call's own span, if it belongs to a trace.
+    pub trace: Option<Arc<TraceContext>>,
     /// The tool's full name, for messages.
     pub tool: String,
     /// The function.
@@ -141,10 +143,14 @@ impl CapturedOutput {
         redactor.text(&ready).into_owned().into()
     }
 
-    /// The withheld rest, which turned out to be no secret.
-    pub fn held(&mut self) -> [(&'static str, String); 2] {
+    /// The withheld rest, with secrets redacted: it may be one that is also the beginning of another.
+    pub fn held(&mut self, redactor: Option<&Redactor>) -> [(&'static str, String); 2] {
         let [stdout, stderr] = std::mem::take(&mut self.held);
-        [("stdout", stdout), ("stderr", stderr)]
+        let clean = |text: String| match redactor {
+            Some(redactor) => redactor.text(&text).into_owned(),
+            None => text,
+        };
+        [("stdout", clean(stdout)), ("stderr", clean(stderr))]
     }
 
     /// Keeps the end of standard error.
@@ -175,6 +181,14 @@ impl CapturedOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_that_begins_another_is_redacted_at_the_end() {
+        let redactor = Redactor::of([("SHORT", "token"), ("LONG", "token-1")]);
+        let mut printed = CapturedOutput::default();
+        assert_eq!(printed.clean(redactor.as_deref(), "stderr", "my token"), "my ");
+        assert_eq!(printed.held(redactor.as_deref())[1], ("stderr", "[secret SHORT]".to_owned()));
+    }
 
     #[test]
     fn output_over_the_limit_is_marked() {

@@ -51,8 +51,8 @@ impl Launcher for MemoryLauncher {
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
             tokio::spawn(live(frames, orders, events));
-            let (stack, ends_by_interruption, keeps_sessions) = (Arc::default(), false, false);
-            Ok(WorkerHandle { pid, writer, control, stack, ends_by_interruption, keeps_sessions })
+            let (stack, ends_by_interruption, sessions) = (Arc::default(), false, None);
+            Ok(WorkerHandle { pid, writer, control, stack, ends_by_interruption, sessions })
         })
     }
 }
@@ -163,6 +163,7 @@ fn job(function: &str, number: u64) -> Job {
     Job {
         call_id: format!("c{number}"),
         caller: Arc::default(),
+        trace: None,
         tool: format!("memory.{function}"),
         function: function.to_owned(),
         kwargs: RawValue::from_string(json!({"n": number}).to_string()).unwrap(),

@@ -310,3 +310,28 @@ fn sessions_take_turns() {
     }
     assert_eq!(served, [40, 10, 20, 30, 11, 21, 12, 13]);
 }
+
+#[test]
+fn a_session_that_fills_the_queue_keeps_no_others_out() {
+    let mut machine = Machine::new(&Rules { max_queue: 4, ..Rules::default() });
+    let of = |session, call| Event::Submit(CallSpec { session: SessionId(session), ..spec(CallId(call)) });
+    let mut refused = |session, call| -> Vec<u64> {
+        let effects = machine.step(at(0), of(session, call));
+        let refused = effects.iter().filter_map(|effect| match effect {
+            Effect::Finish { call, verdict: Verdict::Busy { waiting: 4, .. } } => Some(call.0),
+            _ => None,
+        });
+        refused.collect()
+    };
+    for call in 10..14 {
+        assert!(refused(1, call).is_empty());
+    }
+    assert_eq!(refused(1, 14), [14], "its own excess");
+    assert_eq!(refused(2, 20), [13], "the last of those that have most");
+    assert_eq!(refused(2, 21), [12]);
+    assert_eq!(refused(2, 22), [22], "both have their share");
+    assert_eq!(refused(3, 30), [21]);
+    assert_eq!(refused(3, 31), [31]);
+    assert_eq!(refused(4, 40), [11]);
+    assert_eq!(refused(5, 50), [50], "each has one");
+}

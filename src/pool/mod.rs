@@ -36,7 +36,7 @@ mod simulation;
 
 pub use admission::{AdmissionQueue, RunPermit};
 pub use broker::Caps;
-pub use broker_handle::{BrokerHandle, Usage};
+pub use broker_handle::{BrokerHandle, Usage, WorkerObserver};
 pub use handle::{Cancellation, Pool};
 pub use job::{Caller, Job, Listener, NoopListener, SessionId, Settled};
 pub use open_call::busy;

@@ -1,6 +1,7 @@
 //! An open call: its job, its clock, its output, and the faults that the pool itself raises.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -21,6 +22,8 @@ pub(super) struct OpenCall {
     pub answer: Option<Result<Box<RawValue>, Fault>>,
     /// Requests from the tool; dropped with the call.
     pub questions: JoinSet<()>,
+    /// The arguments, for its requests to share.
+    arguments: Option<Arc<RawValue>>,
     /// Questions to the client without an answer, its inner calls' included.
     pub unanswered: usize,
     /// Answers of the client that wait until the call may go on.
@@ -46,6 +49,7 @@ impl OpenCall {
             job,
             answer: None,
             questions: JoinSet::new(),
+            arguments: None,
             unanswered: 0,
             answers: Vec::new(),
             reply,
@@ -60,6 +64,11 @@ impl OpenCall {
             parked: None,
             asked: Duration::ZERO,
         }
+    }
+
+    /// Its arguments, as its requests name them.
+    pub fn arguments(&mut self) -> Arc<RawValue> {
+        Arc::clone(self.arguments.get_or_insert_with(|| Arc::from(self.job.kwargs.clone())))
     }
 
     /// The worker that this call waited for is ready.
@@ -77,12 +86,20 @@ impl OpenCall {
             self.unparks();
         }
         self.attempt += 1;
-        self.began = first.then(Instant::now);
+        self.began = None;
+        if first {
+            self.begins();
+        }
     }
 
     /// Its worker begins it now.
     pub fn begins(&mut self) {
-        self.began.get_or_insert_with(Instant::now);
+        if self.began.is_none() {
+            self.began = Some(Instant::now());
+            if let Some(host) = &self.job.host {
+                host.begins();
+            }
+        }
     }
 
     /// Which attempt to run it this is.
@@ -153,13 +170,13 @@ impl OpenCall {
     pub fn frame(&self, call: CallId) -> CallFrame<'_> {
         let deadline_ms = in_ms(self.job.timeout);
         let Job { call_id, caller, function, kwargs, config, secrets, .. } = &*self.job;
-        let (trace, tags) = (caller.trace.as_deref(), &*caller.tags);
+        let (trace, tags) = (self.job.trace.as_deref(), &*caller.tags);
         let session = caller.session.for_tools();
         CallFrame { id: call.0, function, kwargs, config, secrets, call_id, deadline_ms, trace, tags, session }
     }
 
     pub fn settle(mut self, mut ended: Result<Box<RawValue>, Fault>) {
-        for (stream, text) in self.output.held() {
+        for (stream, text) in self.output.held(self.job.redactor.as_deref()) {
             self.tell(stream, &text);
         }
         if let Some(redactor) = &self.job.redactor {
@@ -183,6 +200,7 @@ impl OpenCall {
             worker: self.worker,
             attempt: self.attempt.max(1),
             stale: None,
+            traceparent: None,
             cancelled: None,
             output: self.output.take(),
         };

@@ -16,12 +16,15 @@ pub(super) const PING: CallId = CallId(0);
 
 impl Actor {
     /// What workers keep for a session ends with it.
-    pub(super) fn session_ended(&self, session: SessionId) {
-        let live = self.workers.values().filter_map(|worker| match worker {
-            WorkerProcess::Live(handle) if handle.keeps_sessions => Some(handle),
-            _ => None,
-        });
-        live.for_each(|handle| handle.writer.session_ended(session.for_tools()));
+    pub(super) fn session_ended(&mut self, session: SessionId) {
+        let session = session.for_tools();
+        for worker in self.workers.values_mut() {
+            if let WorkerProcess::Live(handle) = worker
+                && handle.sessions.as_mut().is_some_and(|served| served.remove(&session))
+            {
+                handle.writer.session_ended(session);
+            }
+        }
     }
 
     pub(super) fn perform(&mut self, effect: Effect) {
@@ -102,10 +105,14 @@ impl Actor {
 
     fn send(&mut self, worker: WorkerId, call: CallId) {
         let first = self.machine.has_begun(worker, call);
-        let (Some(WorkerProcess::Live(handle)), Some(open)) = (self.workers.get(&worker), self.calls.get_mut(&call))
+        let (Some(WorkerProcess::Live(handle)), Some(open)) =
+            (self.workers.get_mut(&worker), self.calls.get_mut(&call))
         else {
             return;
         };
+        if let Some(served) = &mut handle.sessions {
+            served.insert(open.job.caller.session.for_tools());
+        }
         tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "call sent to a worker");
         open.sent_to(handle.pid, first);
         open.goes_on();

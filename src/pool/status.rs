@@ -127,7 +127,7 @@ impl WorkerProcess {
 const RECENT: usize = 256;
 
 /// The status of a pool.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PoolStatus {
     /// Its workers, oldest first.
     pub workers: Vec<WorkerStatus>,
@@ -148,7 +148,7 @@ pub struct PoolStatus {
 }
 
 /// The status of one worker.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkerStatus {
     /// `starting`, `idle`, `busy`, `draining` or `leaving`.
     pub state: Cow<'static, str>,
@@ -169,7 +169,7 @@ pub struct WorkerStatus {
 }
 
 /// How a worker exited.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LastExit {
     /// Its process id.
     pub pid: u32,

@@ -116,6 +116,11 @@ impl QueuedCall {
         self.spec.call
     }
 
+    /// Whether it may lose its place in a full queue: it was never begun, and no running call waits for it.
+    pub fn may_be_refused(&self) -> bool {
+        self.attempt == Attempt::First && !self.spec.nested
+    }
+
     /// Whether it may ask its client: its caller waits for it, and it is not being interrupted.
     pub fn may_ask(&self) -> bool {
         !self.settled && self.escalation == Escalation::None

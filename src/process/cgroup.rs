@@ -11,6 +11,7 @@ mod system {
     use rustix::process::Pid;
 
     use crate::process::mark::Run;
+    use crate::process::proc_file;
 
     /// What the names of groups begin with; the run follows.
     const PREFIX: &str = "hostler.";
@@ -78,9 +79,9 @@ mod system {
 
     /// The folder of the group that this process is in.
     fn own_folder() -> Option<PathBuf> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let mounts = proc_file::read_to_string("/proc/self/mountinfo").ok()?;
         let (mount, root) = mounts.lines().find_map(mount_of)?;
-        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let groups = proc_file::read_to_string("/proc/self/cgroup").ok()?;
         let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
         let path = Path::new(path).strip_prefix(&root).ok()?;
         Some(mount.join(path))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, getpid};
 
-use super::{keeper, mark, table};
+use super::{keeper, mark, proc_file, table};
 use crate::config::Environment;
 
 /// The lines of `/proc/PID/status` that say what a process may do. `NSpid` has a number for each pid namespace around it.
@@ -44,11 +44,22 @@ pub fn own_confinement() -> io::Result<Vec<(&'static str, String)>> {
     Ok(facts)
 }
 
+/// Whether this process may gain no privileges.
+#[cfg(target_os = "linux")]
+pub fn gains_no_privileges() -> io::Result<bool> {
+    Ok(rustix::thread::no_new_privs()?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn gains_no_privileges() -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// What the system shows of any process.
 pub(super) fn visible_facts(pid: Pid) -> io::Result<Vec<(&'static str, String)>> {
-    let facts = facts(&std::fs::read_to_string(format!("/proc/{pid}/status"))?);
+    let facts = facts(&proc_file::read_to_string(format!("/proc/{pid}/status"))?);
     // The profile of AppArmor or SELinux, if there is one.
-    let profile = std::fs::read_to_string(format!("/proc/{pid}/attr/current")).unwrap_or_default();
+    let profile = proc_file::read_to_string(format!("/proc/{pid}/attr/current")).unwrap_or_default();
     let profile = ("profile", profile.trim_end_matches(['\0', '\n']).to_owned());
     Ok(facts.into_iter().chain([profile]).collect())
 }

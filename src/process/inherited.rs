@@ -4,15 +4,15 @@
 use std::fs;
 use std::io;
 
-use super::cgroup;
+use super::{cgroup, proc_file};
 
 /// What this process inherited and cannot undo for others, as text: name and value.
 pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
+    let stat = proc_file::read_to_string("/proc/self/stat")?;
     // The third field follows the name; priorities are the 19th, 40th and 41st.
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap_or_default().1.split_ascii_whitespace().collect();
     let priorities = [19, 40, 41].map(|field| fields.get(field - 3).copied().unwrap_or_default());
-    let status = fs::read_to_string("/proc/self/status")?;
+    let status = proc_file::read_to_string("/proc/self/status")?;
     let processors = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:")).unwrap_or_default();
     Ok(vec![
         // Without privileges a priority cannot be raised again.
@@ -21,7 +21,7 @@ pub fn own_inheritance() -> io::Result<Vec<(&'static str, String)>> {
         ("personality", format!("{:x}", personality())),
         // Each could be set to all processors, against what the person who restricts an agent wants.
         ("processors", processors.trim().to_owned()),
-        ("limits", limits(&fs::read_to_string("/proc/self/limits")?)),
+        ("limits", limits(&proc_file::read_to_string("/proc/self/limits")?)),
         // Which group it is in does not matter: each terminal has one. What ends all of it ends the shared hostler, and the
         // sessions go on with the next one. A limit of it holds for all that are in it.
         ("group", cgroup::own_limits().join(" ")),

@@ -20,6 +20,7 @@ mod mark;
 mod outbox;
 mod once;
 mod peer;
+mod proc_file;
 mod process_tree;
 mod run;
 mod shared_memory;
@@ -29,7 +30,7 @@ mod table;
 mod trim;
 
 pub use child::{Child, Tracked};
-pub use confinement::{is_below_us, is_marked, own_confinement};
+pub use confinement::{gains_no_privileges, is_below_us, is_marked, own_confinement};
 pub use detached::{detach, start_detached};
 pub use domain::is_supported as has_domains;
 pub use env_filter::EnvFilter;

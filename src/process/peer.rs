@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::confinement::visible_facts;
+use super::proc_file;
 
 /// A handle of the process that connected, from Linux 6.5 on.
 const SO_PEERPIDFD: libc::c_int = 77;
@@ -89,10 +90,10 @@ type Shown = fn(Pid) -> io::Result<Vec<u8>>;
 /// but it shows what is in them: each mount in each namespace has a number of its own, and so has each network's table of
 /// sockets.
 const SHOWN: [(&str, Shown); 3] = [
-    ("mnt", |pid| std::fs::read(format!("/proc/{pid}/mountinfo"))),
+    ("mnt", |pid| proc_file::read(format!("/proc/{pid}/mountinfo"))),
     ("net", |pid| Ok(std::fs::metadata(format!("/proc/{pid}/net/unix"))?.ino().to_le_bytes().into())),
     ("user", |pid| {
-        let map = |kind: &str| std::fs::read(format!("/proc/{pid}/{kind}_map"));
+        let map = |kind: &str| proc_file::read(format!("/proc/{pid}/{kind}_map"));
         Ok([map("uid")?, map("gid")?].concat())
     }),
 ];

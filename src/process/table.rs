@@ -90,9 +90,10 @@ mod system {
     use std::os::unix::fs::MetadataExt;
 
     use super::{Mark, Pid, Row, is_ours, parse};
+    use crate::process::proc_file;
 
     pub fn row(pid: Pid) -> Option<Row> {
-        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let text = proc_file::read(format!("/proc/{pid}/stat")).ok()?;
         parse(&String::from_utf8_lossy(&text))
     }
 

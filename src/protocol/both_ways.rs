@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{CallFrame, Incoming, parse};
+use super::{CallFrame, Incoming, TraceContext, parse};
 
 /// The parsed frame; `None` if the line is not a frame.
 fn said(line: &[u8]) -> Option<String> {
@@ -108,12 +108,14 @@ proptest! {
     #[test]
     fn a_call_is_one_line_and_keeps_its_parts(
         function in "\\PC{0,8}", call_id in ".{0,8}", name in ".{0,4}", number in any::<i64>(), id in any::<u64>(),
-        trace in proptest::option::of(".{0,4}"), tags in proptest::collection::vec(".{0,4}", 0..3)
+        trace in proptest::option::of("[0-9a-f]{15}[1-9a-f]"), tags in proptest::collection::vec(".{0,4}", 0..3)
     ) {
         let value = json!({ name: [number, {"deep": [null, 1.5]}] });
         let kwargs = RawValue::from_string(serde_json::to_string_pretty(&value).unwrap()).unwrap();
         let (config, secrets) = (&*kwargs, &*kwargs);
-        let (trace, tags) = (trace.as_deref(), &*tags);
+        let state = trace.is_some().then_some("a=\"1\"");
+        let trace = trace.and_then(|span| TraceContext::read(&format!("00-{span}{span}-{span}-01"), state));
+        let (trace, tags) = (trace.as_ref(), &*tags);
         let call = CallFrame {
             id, function: &function, kwargs: &kwargs, config, secrets, call_id: &call_id, deadline_ms: id, trace, tags,
             session: 7,
@@ -121,10 +123,13 @@ proptest! {
         let line = call.frame();
         prop_assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         let read: Value = serde_json::from_slice(&line).unwrap();
-        let wanted = json!({
+        let mut wanted = json!({
             "function": function, "kwargs": value, "config": value, "secrets": value,
-            "call": {"id": call_id, "deadline_ms": id, "trace": trace, "tags": tags, "session": "0000000000000007"},
+            "call": {"id": call_id, "deadline_ms": id, "trace": trace.map(TraceContext::traceparent), "tags": tags, "session": "0000000000000007"},
         });
+        if trace.is_some() {
+            wanted["call"]["tracestate"] = json!("a=\"1\"");
+        }
         prop_assert_eq!((&read["id"], &read["params"]), (&json!(id), &wanted));
     }
 }

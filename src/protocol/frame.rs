@@ -4,7 +4,7 @@ use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{HELLO_ID, VERSION, WireError};
+use super::{HELLO_ID, TraceContext, VERSION, WireError};
 
 /// The parameters of `hello`.
 #[derive(Debug, Clone, Serialize)]
@@ -68,8 +68,8 @@ pub struct CallFrame<'a> {
     pub call_id: &'a str,
     /// Milliseconds left when the frame is written.
     pub deadline_ms: u64,
-    /// The caller's W3C trace context.
-    pub trace: Option<&'a str>,
+    /// The call's own span and its trace.
+    pub trace: Option<&'a TraceContext>,
     /// The caller's tags.
     pub tags: &'a [String],
     /// The caller's session, which workers see in hexadecimal.
@@ -97,8 +97,12 @@ impl CallFrame<'_> {
         push_json(&mut out, self.deadline_ms);
         out.extend_from_slice(b",\"trace\":");
         match self.trace {
-            Some(trace) => push_string(&mut out, trace),
+            Some(trace) => push_string(&mut out, trace.traceparent()),
             None => out.extend_from_slice(b"null"),
+        }
+        if let Some(state) = self.trace.and_then(TraceContext::tracestate) {
+            out.extend_from_slice(b",\"tracestate\":");
+            push_string(&mut out, state);
         }
         out.extend_from_slice(b",\"tags\":[");
         for (place, tag) in self.tags.iter().enumerate() {

@@ -9,6 +9,7 @@ mod frame;
 mod hello_reply;
 mod incoming;
 mod parse;
+mod trace;
 
 pub use bare::{BareLine, bare_call, may_be_answer, parse_bare};
 pub use frame::{
@@ -17,6 +18,7 @@ pub use frame::{
 pub use hello_reply::HelloReply;
 pub use incoming::{HostMethod, Incoming, OutputNote, ProgressNote, WireError};
 pub use parse::{id_of_answer, invalid_answer, parse, peek_id};
+pub use trace::TraceContext;
 
 /// The protocol version of this hostler.
 pub const VERSION: u32 = 1;

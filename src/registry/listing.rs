@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Catalogue, FileEntry, Filter, RoleKind, Tool};
+use super::{Catalogue, FileEntry, Filter, Registry, RoleKind, Tool};
 use crate::discovery::LeftOut;
 
 /// One line of the list.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Row {
     /// `pack.function`.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 /// A list, and what to do if it is empty.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Listing {
     /// Sorted by name.
     pub rows: Vec<Row>,
@@ -44,22 +44,27 @@ pub struct Listing {
     pub advice: Option<String>,
 }
 
-impl Catalogue {
-    /// What a filter selects. `folders` are those of the tools, for the advice.
-    pub fn listing(&self, filter: &Filter, folders: &[String]) -> Listing {
-        let rows = self.rows(filter);
+impl Registry {
+    /// What a filter selects now.
+    pub fn listing(&self, filter: &Filter) -> Listing {
+        let catalogue = self.catalogue();
+        let rows = catalogue.rows(filter);
         let general = || "no tool matches; `hostler list` shows all tools".to_owned();
         let advice = match (rows.is_empty(), filter.is_empty()) {
             (false, _) => None,
-            (true, false) => Some(filter.missed(self).unwrap_or_else(general)),
+            (true, false) => Some(filter.missed(&catalogue).unwrap_or_else(general)),
             (true, true) => {
+                let config = self.config();
+                let folders: Vec<String> = config.tools_there().map(|path| path.display().to_string()).collect();
                 let place = if folders.is_empty() { "no tools folder".to_owned() } else { folders.join(", ") };
-                Some(format!("no tools found ({place}): {}", self.remedy().unwrap_or_default()))
+                Some(format!("no tools found ({place}): {}", catalogue.remedy().unwrap_or_default()))
             }
         };
         Listing { rows, advice }
     }
+}
 
+impl Catalogue {
     fn rows(&self, filter: &Filter) -> Vec<Row> {
         let functions = self.tools.iter().chain(&self.resources).chain(&self.prompts);
         let tools = functions.filter(|tool| filter.admits(tool)).map(|tool| tool_row(tool));

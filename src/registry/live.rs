@@ -219,6 +219,13 @@ impl Registry {
         while !self.unasked().is_empty() && !is_over(&state) && state.changed().await.is_ok() {}
     }
 
+    /// Waits until every executable has been asked, if no tool of this name is known before.
+    pub async fn asked_for(&self, name: &str) {
+        if self.catalogue().resolve(name).is_err() {
+            self.asked().await;
+        }
+    }
+
     /// Reads all tool files again and forgets the answers of executables, also of missing ones.
     pub fn forget_answers(&self) {
         let _reading = self.reading.lock();

@@ -151,7 +151,8 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Selects tools. `None` selects all.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// Tools that may be called in this mode.
     pub mode: Option<Mode>,

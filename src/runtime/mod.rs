@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
+use crate::call::Watch;
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
 use crate::pool::BrokerHandle;
@@ -25,6 +26,8 @@ use crate::pool::BrokerHandle;
 pub struct Runtime {
     pub(crate) pools: Arc<PoolStore>,
     pub(crate) sessions: Arc<Sessions>,
+    /// Sees the calls of all workspaces.
+    pub(crate) watch: Arc<Watch>,
     /// The last number that was given, if every workspace belongs to one session.
     last_session: Option<AtomicU64>,
     /// The configuration whose limits are in force for all workspaces. Locked only to copy or replace the pointer.
@@ -47,7 +50,8 @@ impl Runtime {
         let broker = Arc::new(BrokerHandle::new(caps(config)));
         let pools = PoolStore::new(broker, last_session.is_some());
         let config = Mutex::new(Arc::new(config.clone()));
-        Arc::new(Self { pools, sessions: Arc::default(), last_session, config })
+        let watch = Watch::new(Arc::clone(&pools));
+        Arc::new(Self { pools, sessions: Arc::default(), watch, last_session, config })
     }
 
     /// Puts the limits in force that its configuration has now: a file changed, or a session begins, before which nothing watched.

@@ -109,7 +109,7 @@ impl Follower for Changes {
     }
 }
 
-/// Whether a file has any contents, or is none.
+/// Whether a file is missing or has contents.
 fn is_filled(file: &Path) -> bool {
     std::fs::metadata(file).map_or(true, |about| about.len() > 0)
 }

@@ -14,7 +14,7 @@ use crate::mcp::ClientInfo;
 use crate::process::SignalRelay;
 
 /// A session, as `hostler status` shows it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SessionInfo {
     /// Unique within the process.
     pub session: u64,

@@ -73,7 +73,7 @@ impl Workspace {
         let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone());
         let built_ins = BuiltIns::new(tools, broker, env_filter);
-        let calls = CallService::new(registry, pools, one_shots, built_ins, layers);
+        let calls = CallService::new(registry, pools, one_shots, built_ins, layers, Arc::clone(&runtime.watch));
         Self { calls, session, runtime, added }
     }
 
@@ -117,6 +117,16 @@ impl Workspace {
     pub fn watch(&self) -> Watching {
         let follower = Changes::of(&self.calls, &self.runtime, self.added.clone());
         Watching::start(&self.calls.registry, Box::new(follower))
+    }
+
+    /// The same after a while: what changes from now on is noticed then. Most commands have ended by that time.
+    pub fn watch_later(&self, wait: Duration) -> impl Future<Output = Watching> + use<> {
+        let follower = Changes::of(&self.calls, &self.runtime, self.added.clone());
+        let registry = Arc::clone(&self.calls.registry);
+        async move {
+            tokio::time::sleep(wait).await;
+            Watching::start(&registry, Box::new(follower))
+        }
     }
 
     /// What is wrong with the tools folders and with tables of the configuration.
@@ -171,7 +181,7 @@ pub(super) fn warnings(registry: &Registry) -> Vec<String> {
     let folders =
         folders.map(|problem| format!("{}: {}", problem.folder.display(), problem.describe(&config.tools.origin)));
     let tables = unmatched_settings(registry).into_iter().map(|(place, warning)| format!("{place}: {warning}"));
-    folders.chain(tables).collect()
+    folders.chain(tables).chain(config.telemetry.unusable.clone()).collect()
 }
 
 fn unmatched_settings(registry: &Registry) -> Vec<(Place, Diagnosis)> {

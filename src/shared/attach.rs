@@ -22,7 +22,7 @@ use super::start::{Unshared, find_or_start};
 use super::stderr::Stderr;
 use crate::config::Environment;
 use crate::mcp::{Record, can_be_passed};
-use crate::process::{Peer, is_marked, own_confinement, release_text};
+use crate::process::{Peer, gains_no_privileges, is_marked, release_text};
 
 /// How long a shared hostler may take to accept a session: it reads the configuration and the tools folders.
 const ACCEPTANCE: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ impl Start<'_> {
         if is_marked(self.environment) {
             return Err(Unshared::BelowHostler);
         }
-        if own_confinement().map_err(Unshared::Unknown)?.contains(&("NoNewPrivs", "1".to_owned())) {
+        if gains_no_privileges().map_err(Unshared::Unknown)? {
             return Err(Unshared::Confined);
         }
         let key = own_key(self.environment).map_err(Unshared::Unknown)?;
@@ -79,8 +79,8 @@ impl Start<'_> {
     fn request(&self, method: &str) -> Result<Vec<u8>, Unshared> {
         let variables = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
         let params = Attach {
-            protocol: PROTOCOL,
-            build: build().map_err(Unshared::Unknown)?,
+            protocol: Some(PROTOCOL),
+            build: Some(build().map_err(Unshared::Unknown)?),
             directory: self.directory.into(),
             config: self.config.map(Into::into),
             tools: self.tools.iter().map(Into::into).collect(),

@@ -5,20 +5,17 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::pin::{Pin, pin};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Chain};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::attach::{Link, Start};
-use super::message::{
-    self, CALL, CallParams, ELICIT, EVENT, Event, LIST, LOG, Line, ListParams, OPEN, Question, SCHEMA, Said,
-    SchemaParams,
-};
+use super::message::{self, LOG, Line, OPEN, Refusal, Said};
 use super::start::{Unshared, find};
 use crate::call::Elicited;
+use crate::control::{ELICIT, EVENT, Event, LIST, ListParams, Question, RUN, RunParams, SHOW, ToolParams};
 use crate::outcome::Outcome;
 use crate::registry::{Filter, Listing};
 
@@ -47,11 +44,39 @@ pub trait Hears {
     fn elicit(&self, question: Question) -> impl Future<Output = Elicited>;
 }
 
+/// A call that the shared hostler was sent.
+#[derive(Debug)]
+pub struct SentCall(u64);
+
 /// The session of a command.
 pub struct CommandSession {
-    lines: BufReader<Chain<io::Cursor<Vec<u8>>, OwnedReadHalf>>,
-    writer: OwnedWriteHalf,
+    lines: Box<dyn AsyncBufRead + Unpin>,
+    writer: Box<dyn AsyncWrite + Unpin>,
     last: u64,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The connection failed.
+    Lost(io::Error),
+    /// The method refused.
+    Refused(Refusal),
+}
+
+impl From<io::Error> for Unanswered {
+    fn from(error: io::Error) -> Self {
+        Self::Lost(error)
+    }
+}
+
+impl From<Unanswered> for io::Error {
+    fn from(why: Unanswered) -> Self {
+        match why {
+            Unanswered::Lost(error) => error,
+            Unanswered::Refused(refusal) => io::Error::other(refusal.message),
+        }
+    }
 }
 
 impl CommandSession {
@@ -60,7 +85,12 @@ impl CommandSession {
         let Opened { stream, lines } = opened;
         stream.set_nonblocking(true)?;
         let (reader, writer) = tokio::net::UnixStream::from_std(stream)?.into_split();
-        Ok(Self { lines: BufReader::new(io::Cursor::new(lines).chain(reader)), writer, last: 0 })
+        Ok(Self::over(BufReader::new(io::Cursor::new(lines).chain(reader)), writer))
+    }
+
+    /// A client on these streams.
+    pub fn over(lines: impl AsyncBufRead + Unpin + 'static, writer: impl AsyncWrite + Unpin + 'static) -> Self {
+        Self { lines: Box::new(lines), writer: Box::new(writer), last: 0 }
     }
 
     /// The list of tools.
@@ -70,12 +100,27 @@ impl CommandSession {
 
     /// The schema of a tool's arguments; `None` if there is no such tool.
     pub async fn schema(&mut self, tool: &str, hears: &impl Hears) -> io::Result<Option<Map<String, Value>>> {
-        self.request(SCHEMA, SchemaParams { tool: tool.to_owned() }, hears).await
+        #[derive(Deserialize)]
+        struct Shown {
+            input_schema: Map<String, Value>,
+        }
+        match self.request(SHOW, ToolParams { tool: tool.to_owned() }, hears).await {
+            Ok(Shown { input_schema }) => Ok(Some(input_schema)),
+            // The call says why, in its own way.
+            Err(error) if error.kind() == io::ErrorKind::Other => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Calls a tool. Dropping the session cancels the call.
-    pub async fn call(&mut self, params: CallParams, hears: &impl Hears) -> io::Result<Outcome> {
-        self.request(CALL, params, hears).await
+    /// Sends a call. If that fails, the call is never begun. Dropping the session cancels it.
+    pub async fn send_call(&mut self, params: RunParams) -> io::Result<SentCall> {
+        self.send(RUN, params).await.map(SentCall)
+    }
+
+    /// The outcome of a call. If there is none, it is not known whether the call was begun.
+    pub async fn outcome(&mut self, call: SentCall, hears: &impl Hears) -> io::Result<Outcome> {
+        let result = self.answer(call.0, hears).await?;
+        Ok(serde_json::from_str(result.get())?)
     }
 
     async fn request<T: DeserializeOwned>(
@@ -84,9 +129,29 @@ impl CommandSession {
         params: impl Serialize,
         hears: &impl Hears,
     ) -> io::Result<T> {
+        let id = self.send(method, params).await?;
+        let result = self.answer(id, hears).await?;
+        Ok(serde_json::from_str(result.get())?)
+    }
+
+    /// Calls any method.
+    pub async fn ask(
+        &mut self,
+        method: &str,
+        params: impl Serialize,
+        hears: &impl Hears,
+    ) -> Result<Box<RawValue>, Unanswered> {
+        let id = self.send(method, params).await?;
+        self.answer(id, hears).await
+    }
+
+    async fn send(&mut self, method: &str, params: impl Serialize) -> io::Result<u64> {
         self.last += 1;
-        let id = self.last;
-        self.writer.write_all(&message::request(id, method, params)).await?;
+        self.writer.write_all(&message::request(self.last, method, params)).await?;
+        Ok(self.last)
+    }
+
+    async fn answer(&mut self, id: u64, hears: &impl Hears) -> Result<Box<RawValue>, Unanswered> {
         let mut bytes = Vec::new();
         // The person is asked one question at a time, while the end of the shared hostler is heard.
         let (mut asking, mut questions) = (pin!(None), VecDeque::new());
@@ -104,12 +169,12 @@ impl CommandSession {
                 }
                 count = self.lines.read_until(b'\n', &mut bytes) => {
                     if count? == 0 {
-                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the shared hostler ended"));
+                        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the shared hostler ended").into());
                     }
                 }
             }
             let text = std::mem::take(&mut bytes);
-            let line: Line<'_> = serde_json::from_slice(&text)?;
+            let line: Line<'_> = serde_json::from_slice(&text).map_err(io::Error::from)?;
             match (line.method.as_deref(), line.params) {
                 (Some(LOG), Some(params)) => hears.say(&read::<Said>(params)?.text),
                 (Some(EVENT), Some(params)) => hears.event(read(params)?),
@@ -118,9 +183,9 @@ impl CommandSession {
                 }
                 (None, _) if line.id == Some(id) => {
                     return match (line.result, line.error) {
-                        (Some(result), _) => read(result),
-                        (None, Some(refusal)) => Err(io::Error::other(refusal.message)),
-                        (None, None) => serde_json::from_str("null").map_err(Into::into),
+                        (Some(result), _) => Ok(result.to_owned()),
+                        (None, Some(refusal)) => Err(Unanswered::Refused(refusal)),
+                        (None, None) => Ok(RawValue::NULL.to_owned()),
                     };
                 }
                 _ => {}

@@ -11,14 +11,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 
+use super::house::OfPerson;
 use super::key::{build, own_key};
 use super::place::{Lock, Place, PlaceError};
 use super::session;
 use crate::config::{Config, ConfigError, ConfigOptions, Environment};
 use crate::control::{About, Control};
+use crate::http::{Face, Listener};
 use crate::process::{Signals, keep_trimmed, reset_oom_score};
 use crate::runtime::{Runtime, Workspace};
-use crate::telemetry;
+use crate::telemetry::{self, LogFormat};
 use crate::threads::blocking;
 
 /// How long a predecessor may take to end.
@@ -79,7 +81,7 @@ pub fn open_log(environment: &Environment) -> Result<(), HostError> {
 
 /// Runs it until no client needs it. `ready` is called once it listens.
 pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<(), HostError> {
-    telemetry::start(LOG);
+    telemetry::start(LOG, LogFormat::Text);
     raise_limits();
     reset_oom_score();
     let key = own_key(&environment).map_err(HostError::Unknown)?;
@@ -87,12 +89,12 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let lock = place.live_lock(PREDECESSOR).map_err(HostError::system("cannot lock its place"))?;
     let lock = lock.ok_or(HostError::Taken)?;
     // The person's own settings: what a project sets is in force for its sessions alone.
-    let options = ConfigOptions { environment, ..ConfigOptions::default() };
+    let options = ConfigOptions { environment: Arc::clone(&environment), ..ConfigOptions::default() };
     let config = Config::of_person(&options)?;
     let listener = listen(&place.socket()).map_err(HostError::system(place.socket().display().to_string()))?;
     let signals = Signals::listen().map_err(HostError::system("cannot listen for signals"))?;
     let runtime = Runtime::shared(&config);
-    let about = About { build: build().map_err(HostError::Unknown)?, key, log: place.log.clone() };
+    let about = About { build: build().map_err(HostError::Unknown)?, key: Some(key), log: Some(place.log.clone()) };
     let control = Control::new(Arc::clone(&runtime), about);
     Workspace::tidy();
     ready();
@@ -108,6 +110,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     }));
     let why = tokio::select! {
         () = accept(&listener, &control) => "it cannot accept connections".to_owned(),
+        () = serve_http(&config, environment, &control) => "HTTP is no longer served".to_owned(),
         () = unused(&runtime, config.shared.idle_exit.value) => "no client is attached".to_owned(),
         name = signals.first() => name,
         why = control.wished() => why.to_owned(),
@@ -121,6 +124,14 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let _ = timeout(FAREWELL, emptied(gone)).await;
     runtime.end(FAREWELL).await;
     Ok(())
+}
+
+/// Serves HTTP, if the person's configuration says where.
+async fn serve_http(config: &Config, environment: Arc<Environment>, control: &Arc<Control>) {
+    let Some(listen) = &config.control.listen else { return std::future::pending().await };
+    let listener = Listener::once_free(listen.value, &environment).await;
+    let house = OfPerson { environment, runtime: Arc::clone(control.runtime()) };
+    listener.serve(Face::new(Arc::clone(control), Box::new(house)), config.control.origins.clone()).await;
 }
 
 /// From here on the next one may start. The socket goes first: it is this one's as long as the lock is held.

@@ -10,9 +10,9 @@
 
 mod attach;
 mod command_session;
-mod commands;
 mod descriptors;
 mod host;
+mod house;
 mod key;
 mod message;
 mod place;
@@ -22,9 +22,8 @@ mod start;
 mod stderr;
 
 pub use attach::{Alone, Start, Wanted, attach};
-pub use command_session::{CommandSession, Hears, Opened, open_session};
+pub use command_session::{CommandSession, Hears, Opened, Unanswered, open_session};
 pub use host::{open_log, run};
-pub use key::own_key;
-pub use message::{CallParams, Event, Question};
+pub use key::{build, own_key};
 pub use place::Place;
-pub use start::{COMMAND, READY, find};
+pub use start::{COMMAND, READY, Unshared, find};

@@ -6,23 +6,27 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Chain, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::commands::CommandClient;
 use super::descriptors::receive;
 use super::message::{
     self, ATTACH, Attach, Attached, BEGIN, ENDED, Line, OPEN, Over, PROTOCOL, Refusal, SIGNAL, Signalled,
 };
 use super::session_log::SessionLog;
+use crate::call::Session;
 use crate::config::origin::Origin;
 use crate::config::tables::Limits;
 use crate::config::{Config, ConfigOptions};
-use crate::control::Control;
+use crate::control::{AtEnd, Client, Control};
 use crate::mcp::{self, ClientInfo, Record, Stdio};
+use crate::outcome::{Cancelled, Canceller, Code};
 use crate::pool::Usage;
 use crate::process::{Outbox, Peer, SignalRelay, Signals, is_below_us, signal_name};
 use crate::runtime::{OpenSession, Present, Workspace};
@@ -31,10 +35,14 @@ use crate::threads::blocking;
 
 /// The longest first line: an environment may be large.
 const LONGEST: usize = 4 << 20;
-/// How long the first line may take.
-const FIRST_LINE: Duration = Duration::from_secs(10);
-/// JSON-RPC's code for an error of the server's own.
+/// How long an accepted process may take to begin its session.
+const BEGINNING: Duration = Duration::from_secs(10);
+/// JSON-RPC's codes: for an error of the server's own, and for two of its clients.
 const REFUSED: i32 = -32000;
+const INVALID_REQUEST: i32 = -32600;
+const INVALID_PARAMS: i32 = -32602;
+/// After this long, a program that calls tools follows changes of its configuration. Most have ended by then.
+const LONG: Duration = Duration::from_secs(1);
 /// How long an attached process may take to read its last lines.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -44,27 +52,42 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     if peer.user != geteuid().as_raw() {
         return Err(io::Error::other("a process of another user"));
     }
-    let mut link = Link { stream, bytes: Vec::new(), files: Vec::new() };
-    let first = timeout(FIRST_LINE, link.next_line()).await.map_err(|_| io::ErrorKind::TimedOut)?;
-    let Some(first) = first? else { return Ok(()) };
-    let read: Line<'_> = serde_json::from_slice(&first).map_err(io::Error::other)?;
-    let method = read.method.as_deref().unwrap_or_default();
+    let mut link = Link { stream, bytes: Vec::new(), files: Vec::new(), id: RawValue::NULL.to_owned() };
+    let Some(first) = link.next_line().await? else { return Ok(()) };
+    // Anything else than a request is answered as such, by the face.
+    let read: Option<First<'_>> = serde_json::from_slice(&first).ok();
+    link.id = read.as_ref().and_then(|first| first.id).unwrap_or(RawValue::NULL).to_owned();
     if let Err(refusal) = admit(&peer) {
-        link.refuse(refusal.clone()).await?;
+        link.refuse(REFUSED, refusal.clone()).await?;
         return Err(io::Error::other(refusal));
     }
-    if method != ATTACH && method != OPEN {
-        let Link { stream, mut bytes, .. } = link;
-        let mut lines = first;
-        lines.append(&mut bytes);
-        return control.serve(stream, lines).await;
-    }
-    let asked = read.params.map(|params| serde_json::from_str::<Attach>(params.get())).transpose();
-    let asked = asked.ok().flatten().ok_or_else(|| io::Error::other("parameters that cannot be read"))?;
+    let (method, params) = match &read {
+        Some(First { method: Some(method), params, .. }) if method == ATTACH || method == OPEN => (method, params),
+        _ => {
+            let Link { stream, mut bytes, .. } = link;
+            let mut lines = first;
+            lines.append(&mut bytes);
+            return steer(stream, lines, control).await;
+        }
+    };
+    let asked = match serde_json::from_str::<Attach>(params.map_or("{}", RawValue::get)) {
+        Ok(asked) => asked,
+        Err(error) => return link.refuse(INVALID_PARAMS, format!("invalid parameters: {error}")).await,
+    };
     if method == ATTACH {
         return attach(link, asked, peer.pid, control).await;
     }
     command(link, asked, peer.pid, control).await
+}
+
+/// What a connection asks for first. The id is of any type.
+#[derive(Deserialize)]
+struct First<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
 }
 
 /// Whether a process may be served. Its user was compared before.
@@ -84,6 +107,8 @@ struct Link {
     stream: UnixStream,
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
+    /// The id of the request for a session.
+    id: Box<RawValue>,
 }
 
 impl Link {
@@ -111,9 +136,10 @@ impl Link {
         }
     }
 
-    async fn refuse(&mut self, message: String) -> io::Result<()> {
-        let refusal = Refusal { code: REFUSED, message };
-        self.send(&message::response(1, Err::<&Attached, _>(&refusal))).await
+    async fn refuse(&mut self, code: i32, message: String) -> io::Result<()> {
+        let data = (code == INVALID_PARAMS).then(|| json!({"code": Code::InvalidParams.word()}));
+        let refusal = Refusal { code, message, data };
+        self.send(&message::response(&self.id, Err::<&Attached, _>(&refusal))).await
     }
 
     async fn send(&mut self, line: &[u8]) -> io::Result<()> {
@@ -144,7 +170,7 @@ async fn accept(
     let log = Arc::<SessionLog>::default();
     let (app, audience) = match open(asked, control, &log).await {
         Ok(opened) => opened,
-        Err(message) => return peer.refuse(message).await.map(|()| None),
+        Err(message) => return peer.refuse(REFUSED, message).await.map(|()| None),
     };
     if control.is_over() {
         return Ok(None);
@@ -152,10 +178,17 @@ async fn accept(
     let session = app.session.unwrap_or_default();
     // Nothing is awaited since that was asked: with one that was accepted, it does not end for want of sessions.
     let present = control.runtime().sessions.accept(session);
-    peer.send(&message::response(1, Ok(&Attached { session, pid: std::process::id() }))).await?;
+    let accepted = message::response(&peer.id, Ok(&Attached { session, pid: std::process::id() }));
+    peer.send(&accepted).await?;
     // Until it says so, it may have given up and serve the client itself.
-    match timeout(FIRST_LINE, peer.next_line()).await {
+    match timeout(BEGINNING, peer.next_line()).await {
         Ok(Ok(Some(line))) if is(&line, BEGIN) => {}
+        Ok(Ok(Some(line))) => {
+            let read: Option<First<'_>> = serde_json::from_slice(&line).ok();
+            peer.id = read.and_then(|line| line.id).unwrap_or(RawValue::NULL).to_owned();
+            let message = format!("expected the notification `{BEGIN}` after the answer to `{OPEN}`");
+            return peer.refuse(INVALID_REQUEST, message).await.map(|()| None);
+        }
         _ => return Ok(None),
     }
     if control.is_over() {
@@ -211,7 +244,7 @@ impl Accepted {
 async fn attach(mut link: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
     let Streams { input, output, record } = match Streams::of(std::mem::take(&mut link.files)) {
         Ok(streams) => streams,
-        Err(message) => return link.refuse(message).await,
+        Err(message) => return link.refuse(REFUSED, message).await,
     };
     let Some((accepted, lines)) = accept(link, asked, pid, control).await? else { return Ok(()) };
     let streams = Stdio::of(input.as_fd(), output.as_fd())?;
@@ -235,14 +268,44 @@ async fn attach(mut link: Link, asked: Attach, pid: Pid, control: &Arc<Control>)
     Ok(())
 }
 
-/// Serves `hostler call` or `hostler list`.
+/// Serves a connection without a session. `first` was read already.
+async fn steer(stream: UnixStream, first: Vec<u8>, control: &Arc<Control>) -> io::Result<()> {
+    let (reader, writer) = stream.into_split();
+    let outbox = Outbox::new(Box::new(writer));
+    let client = Client::on_lines(control, None, outbox.clone());
+    let lines = BufReader::new(Cursor::new(first).chain(reader));
+    client.serve(lines, AtEnd::Finish, std::future::pending()).await?;
+    let _ = timeout(LAST_WORDS, outbox.caught_up()).await;
+    Ok(())
+}
+
+/// Serves a program that calls tools over the control socket: `hostler call`, `hostler list`, or another.
 async fn command(link: Link, asked: Attach, pid: Pid, control: &Arc<Control>) -> io::Result<()> {
     let Some((accepted, lines)) = accept(link, asked, pid, control).await? else { return Ok(()) };
     let (relay, signals) = Signals::relayed();
-    let client = CommandClient::new(Arc::clone(&accepted.app.calls), accepted.outbox.clone());
+    let session = Session::open(Arc::clone(&accepted.app.calls));
+    let client = Client::on_lines(control, Some(session), accepted.outbox.clone());
     let view = client.view();
-    let serve = async |_: &Workspace| client.serve(lines, signals).await;
-    accepted.run(relay, move || Some(view()), serve).await;
+    let ending = async {
+        signals.first().await;
+        Cancelled::by(Canceller::SessionEnd)
+    };
+    let serve = async |app: &Workspace| {
+        let watching = async {
+            let _watching = app.watch_later(LONG).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = client.serve(lines, AtEnd::Cancel, ending) => {
+                if let Err(error) = served {
+                    tracing::info!(%error, "the lines of a session ended");
+                }
+            }
+            () = watching => {}
+        }
+        app.calls.pools.end();
+    };
+    accepted.run(relay, view, serve).await;
     Ok(())
 }
 
@@ -268,7 +331,9 @@ impl Streams {
 
 /// The workspace of a session, and who reads its log.
 async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result<(Workspace, Audience), String> {
-    if asked.protocol != PROTOCOL || asked.build != control.about().build {
+    let is_another = asked.protocol.is_some_and(|protocol| protocol != PROTOCOL)
+        || asked.build.is_some_and(|build| build != control.about().build);
+    if is_another {
         return Err(format!("the shared hostler is another build ({})", control.about().build));
     }
     if control.is_draining() {
@@ -293,7 +358,7 @@ async fn open(asked: Attach, control: &Control, log: &Arc<SessionLog>) -> Result
         let _inside = here.enter();
         let config = Config::load(&options, &directory)?;
         runtime.limit_again();
-        let audience = log.audience(asked.verbose, &config.log.value);
+        let audience = log.audience(asked.verbose, &config);
         let tools = crate::builtin::Builtins::of(&config);
         let app = audience.hear(|| Workspace::build_in(runtime, config, tools, Vec::new()));
         Ok((app, audience))

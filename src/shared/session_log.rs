@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::message::{self, LOG, Said};
+use crate::config::Config;
 use crate::process::Outbox;
 use crate::telemetry::{self, Audience};
 
@@ -27,9 +28,9 @@ struct State {
 
 impl SessionLog {
     /// Its reader, at the level by `-v`, given this often, or by the session's configuration.
-    pub fn audience(self: &Arc<Self>, verbose: u8, configured: &str) -> Audience {
+    pub fn audience(self: &Arc<Self>, verbose: u8, config: &Config) -> Audience {
         let log = Arc::clone(self);
-        Audience::new(telemetry::level(verbose, configured), move |text| log.tell(text))
+        Audience::new(telemetry::level(verbose, &config.log.value), config.log_format, move |text| log.tell(text))
     }
 
     /// Sends what was said, and from now on whatever is.

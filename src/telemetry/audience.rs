@@ -16,6 +16,8 @@ use tracing::{Metadata, Subscriber, callsite};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{self, Layer};
 
+use super::format::LogFormat;
+
 thread_local! {
     static CURRENT: RefCell<Option<Audience>> = const { RefCell::new(None) };
 }
@@ -29,19 +31,20 @@ pub struct Audience(Arc<Reader>);
 
 struct Reader {
     targets: Targets,
+    format: LogFormat,
     tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Audience {
-    /// A reader at a level, which gets whole lines. `tell` must not block.
-    pub fn new(level: &str, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// A reader at a level, which gets whole lines in this format. `tell` must not block.
+    pub fn new(level: &str, format: LogFormat, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let (targets, unusable) = super::targets(level);
         let highest = highest(&targets);
         let is_first = WANTED[place(highest)].fetch_add(1, Ordering::Relaxed) == 0;
         if is_first {
             callsite::rebuild_interest_cache();
         }
-        let audience = Self(Arc::new(Reader { targets, tell: Box::new(tell) }));
+        let audience = Self(Arc::new(Reader { targets, format, tell: Box::new(tell) }));
         if unusable {
             audience.hear(|| super::report_unusable(level));
         }
@@ -62,6 +65,11 @@ impl Audience {
     /// Gives a future this audience.
     pub fn of<F: Future>(self, future: F) -> Carried<F> {
         Carried { audience: Some(self), future: Box::pin(future) }
+    }
+
+    /// How it wants lines to be written.
+    pub(super) fn format(&self) -> LogFormat {
+        self.0.format
     }
 
     /// Tells it whole lines, whatever its level.
@@ -188,9 +196,9 @@ mod tests {
 
     /// An audience that keeps what it gets.
     fn audience() -> (Audience, Arc<Mutex<String>>) {
-        let told = Arc::new(Mutex::new(String::new()));
-        let heard = Arc::clone(&told);
-        (Audience::new("info", move |text| heard.lock().push_str(text)), told)
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        (Audience::new("info", LogFormat::Text, move |text| heard.lock().push_str(text)), said)
     }
 
     fn say(text: &str) {
@@ -199,7 +207,7 @@ mod tests {
 
     #[tokio::test]
     async fn tasks_and_threads_keep_the_audience_of_who_started_them() {
-        let ((one, told), (other, nothing)) = (audience(), audience());
+        let ((one, said), (other, nothing)) = (audience(), audience());
         let inner = async {
             say("task ");
             tokio::task::yield_now().await;
@@ -212,13 +220,13 @@ mod tests {
         };
         one.of(inner).await;
         assert!(Audience::current().is_none());
-        assert_eq!((&**told.lock(), &**nothing.lock()), ("task spawned thread task", "x"));
+        assert_eq!((&**said.lock(), &**nothing.lock()), ("task spawned thread task", "x"));
     }
 
     #[test]
     fn levels_are_wanted_as_long_as_their_audience_is() {
         let wanted = |level| WANTED[place(level)].load(Ordering::Relaxed);
-        let audience = Audience::new("warn,tool=trace", |_| {});
+        let audience = Audience::new("warn,tool=trace", LogFormat::Text, |_| {});
         assert_eq!(wanted(LevelFilter::TRACE), 1);
         drop(audience);
         assert_eq!(wanted(LevelFilter::TRACE), 0);

@@ -2,6 +2,8 @@
 //! that a slow reader blocks no caller.
 
 mod audience;
+mod format;
+mod spans;
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -23,15 +25,29 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use self::audience::Levels;
 pub use self::audience::{Audience, carried, carry, spawn};
+use self::format::Formats;
+pub use self::format::LogFormat;
+pub use self::spans::{Collector, Span, SpanExporter, Value, flush_spans, span_counts};
+
+/// The time since 1970, for reports alone: the clock may be set.
+pub fn unix_time() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The same in milliseconds.
+pub fn unix_ms() -> u64 {
+    u64::try_from(unix_time().as_millis()).unwrap_or_default()
+}
 
 /// Starts logging at a level: `warn`, `info`, `debug`, or a filter such as `hostler=debug,tool=info`. An invalid filter
 /// is reported and replaced by `warn`. From here on a thread writes the log, so that a slow reader of stderr blocks no
 /// caller.
-pub fn start(level: &str) {
+pub fn start(level: &str, format: LogFormat) {
     start_thread();
     let (targets, unusable) = targets(level);
-    let format = fmt::layer().with_writer(|| Lines).with_ansi(io::stderr().is_terminal()).with_target(false);
-    let started = tracing_subscriber::registry().with(Levels(targets)).with(format).try_init();
+    let lines = fmt::layer().with_writer(|| Lines).with_ansi(io::stderr().is_terminal());
+    let lines = lines.event_format(Formats::new(format));
+    let started = tracing_subscriber::registry().with(Levels(targets)).with(lines).try_init();
     if started.is_ok() && unusable {
         report_unusable(level);
     }

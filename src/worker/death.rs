@@ -33,8 +33,8 @@ pub struct Death {
 pub enum Broke {
     /// It closed its standard input or output without exiting.
     HungUp,
-    /// It sent requests and did not read the answers.
-    UnreadAnswers,
+    /// It sent more requests than may wait, for an answer or for it to read the answer.
+    TooManyRequests,
 }
 
 /// Signals usually sent by another process; death by any other signal is the tool's own.
@@ -72,11 +72,11 @@ pub fn died_fault(tool: &str, file: &Path, death: &Death, beside: usize) -> Faul
         return memory_fault(tool, excess).with(Details { missing: Some(Missing::Memory), ..details });
     }
     let fault = match (death.exit, signal) {
-        _ if death.broke == Some(Broke::UnreadAnswers) => Fault::new(
+        _ if death.broke == Some(Broke::TooManyRequests) => Fault::new(
             Code::ResourceExhausted,
             format!(
-                "{tool} was stopped: it sent requests to hostler and did not read the answers, of which at most \
-                 {MOST_REQUESTS} or {} MB may wait; {next}",
+                "{tool} was stopped: it sent too many requests to hostler without waiting for the answers or reading them (at \
+                 most {MOST_REQUESTS} requests, or {} MB of requests and answers); {next}",
                 MOST_UNREAD >> 20
             ),
         ),

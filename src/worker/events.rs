@@ -1,5 +1,6 @@
 //! Messages between a worker's tasks and its owner.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -123,6 +124,7 @@ pub struct WorkerHandle {
     pub stack: Arc<Mutex<Stack>>,
     /// Interrupting its call means asking it to exit.
     pub ends_by_interruption: bool,
-    /// It keeps something for each session, until it hears of the session's end.
-    pub keeps_sessions: bool,
+    /// The sessions whose calls it was sent, by the numbers that it knows them by, if it keeps something for each until it hears of
+    /// the session's end.
+    pub sessions: Option<BTreeSet<u64>>,
 }

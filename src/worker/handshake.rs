@@ -1,5 +1,6 @@
 //! Turns a started process into a worker that accepts calls: pipes, and the handshake if the codec has one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -142,7 +143,7 @@ impl Handshake {
         let signals =
             Signals { interruption: Interruption::of(&hello, spec.concurrency), stack: hello.prints_stacks() };
         let handle = self.settle(interpreter, signals, pipes);
-        Ok(WorkerHandle { keeps_sessions: hello.keeps_sessions(), ..handle })
+        Ok(WorkerHandle { sessions: hello.keeps_sessions().then(BTreeSet::new), ..handle })
     }
 
     /// Waits for the answer to `hello`; `None` if the pipe ended first.
@@ -221,6 +222,6 @@ impl Handshake {
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());
-        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption, keeps_sessions: false }
+        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption, sessions: None }
     }
 }

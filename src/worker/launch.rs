@@ -40,7 +40,7 @@ pub struct Ask {
     /// The parameters, a JSON object.
     pub params: Box<RawValue>,
     /// The arguments of the requesting call, if it runs in a worker.
-    pub arguments: Option<Box<RawValue>>,
+    pub arguments: Option<Arc<RawValue>>,
     /// The time left to the requesting call.
     pub left: Duration,
     /// The requesting call, if it runs in a worker.
@@ -73,6 +73,10 @@ pub trait HostAccess: Send + Sync {
     fn answer(&self, ask: Ask) -> Pin<Box<dyn Future<Output = Result<Box<RawValue>, WireError>> + Send + '_>>;
     /// The secrets that the call knows, before it ends: its outcome must not hold them.
     fn learns(&self, _secrets: &Arc<Redactor>) {}
+    /// The call goes to its tool, and its secrets are known.
+    fn starts(&self) {}
+    /// The tool begins to run the call, or begins it again.
+    fn begins(&self) {}
 }
 
 /// What a worker is started with.

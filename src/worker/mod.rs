@@ -29,4 +29,6 @@ pub use python::{PythonLauncher, PythonSpec};
 pub use shim::Shims;
 pub use sources::Sources;
 pub use stack::Stack;
-pub use writer::{LinkWriter, MOST_REQUESTS};
+#[cfg(test)]
+pub use writer::LinkWriter;
+pub use writer::OpenRequest;

@@ -156,7 +156,7 @@ impl WorkerTask {
                 _ = &mut self.reader => return self.silent().await,
                 () = deaf.notified() => return self.silent().await,
                 () = overwhelmed.notified() => {
-                    self.broke = Some(Broke::UnreadAnswers);
+                    self.broke = Some(Broke::TooManyRequests);
                     return self.stop(Grace::NONE).await;
                 }
                 order = self.orders.recv() => match order {

@@ -19,41 +19,71 @@ use crate::protocol::{CallFrame, WireError};
 pub struct LinkWriter {
     frames: Outbox,
     codec: Codec,
-    /// Locked only briefly, by replies alone.
-    unread: Arc<Mutex<Unread>>,
+    /// Locked only briefly, by requests and their replies alone.
+    asked: Arc<Mutex<Asked>>,
     overwhelmed: Arc<Notify>,
 }
 
-/// Replies that the worker has not read: the position of the end of each, and its length.
+/// Requests of a worker without an answer, and replies that it has not read.
 #[derive(Debug, Default)]
-struct Unread {
-    replies: VecDeque<(u64, usize)>,
+struct Asked {
+    open: usize,
+    /// The position of the end of each unread reply, and its length.
+    unread: VecDeque<(u64, usize)>,
+    /// The lengths of both.
     bytes: usize,
 }
 
 /// The most requests of a worker that may be unanswered, or answered and unread.
-pub const MOST_REQUESTS: usize = 4096;
-/// The most bytes of unread replies. Several threads may wait for large results at once.
+pub(super) const MOST_REQUESTS: usize = 4096;
+/// The most bytes of both. Several threads may wait for large results at once.
 pub(super) const MOST_UNREAD: usize = 256 << 20;
 
-impl Unread {
+impl Asked {
     fn is_full(&mut self, written: u64) -> bool {
-        while let Some((_, length)) = self.replies.pop_front_if(|(end, _)| *end <= written) {
+        while let Some((_, length)) = self.unread.pop_front_if(|(end, _)| *end <= written) {
             self.bytes -= length;
         }
-        self.replies.len() >= MOST_REQUESTS || self.bytes >= MOST_UNREAD
+        self.open + self.unread.len() >= MOST_REQUESTS || self.bytes >= MOST_UNREAD
     }
 
     fn add(&mut self, end: u64, length: usize) {
-        self.replies.push_back((end, length));
+        self.unread.push_back((end, length));
         self.bytes += length;
+    }
+}
+
+/// A request of a worker that has no answer yet. Dropping it makes room for another.
+#[derive(Debug)]
+pub struct OpenRequest {
+    writer: LinkWriter,
+    /// The worker's own id of the request.
+    id: Box<RawValue>,
+    length: usize,
+}
+
+impl OpenRequest {
+    /// Answers it.
+    pub fn reply(self, answer: Result<&RawValue, &WireError>) {
+        let (writer, id) = (self.writer.clone(), self.id.clone());
+        // Its answer takes its place.
+        drop(self);
+        writer.reply(&id, answer);
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let mut asked = self.writer.asked.lock();
+        asked.open -= 1;
+        asked.bytes -= self.length;
     }
 }
 
 impl LinkWriter {
     /// Writes to a worker's standard input.
     pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
-        Self { frames: Outbox::new(pipe), codec, unread: Arc::default(), overwhelmed: Arc::default() }
+        Self { frames: Outbox::new(pipe), codec, asked: Arc::default(), overwhelmed: Arc::default() }
     }
 
     /// Is notified when the worker no longer reads its input, though there is something to read.
@@ -66,9 +96,17 @@ impl LinkWriter {
         Arc::clone(&self.overwhelmed)
     }
 
-    /// The worker has sent too many requests: it ends.
-    pub fn refuse_more(&self) {
-        self.overwhelmed.notify_one();
+    /// Accepts a request of the worker. One that sends too many ends, as nothing else bounds them.
+    pub fn accept(&self, id: Box<RawValue>, params: &RawValue) -> Option<OpenRequest> {
+        let mut asked = self.asked.lock();
+        if asked.is_full(self.frames.written()) {
+            self.overwhelmed.notify_one();
+            return None;
+        }
+        let length = params.get().len();
+        asked.open += 1;
+        asked.bytes += length;
+        Some(OpenRequest { writer: self.clone(), id, length })
     }
 
     /// Queues bytes. If the worker has exited they are dropped; its death is reported elsewhere.
@@ -133,12 +171,12 @@ impl LinkWriter {
     /// Answers the worker's request. A worker that leaves too many answers unread ends, as nothing else bounds them.
     pub fn reply(&self, id: &RawValue, answer: Result<&RawValue, &WireError>) {
         let Some(frame) = self.codec.reply(id, answer) else { return };
-        let mut unread = self.unread.lock();
-        if unread.is_full(self.frames.written()) {
-            return self.refuse_more();
+        let mut asked = self.asked.lock();
+        if asked.is_full(self.frames.written()) {
+            return self.overwhelmed.notify_one();
         }
         self.frames.send(&frame);
-        unread.add(self.frames.queued(), frame.len());
+        asked.add(self.frames.queued(), frame.len());
     }
 
     /// A writer whose frames go to a channel instead of a pipe, for tests of what stands above.
@@ -191,6 +229,21 @@ mod tests {
             let unread = writer.frames.waiting();
             writer.reply(RawValue::TRUE, Ok(answer));
             assert_eq!(writer.frames.waiting(), unread);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_of_all_calls_are_bounded_together() {
+        let large = RawValue::from_string(format!("\"{}\"", "x".repeat(MOST_UNREAD / 16))).unwrap();
+        for (params, most) in [(RawValue::NULL, MOST_REQUESTS), (&*large, 16)] {
+            let (writer, _worker) = writer();
+            let mut open: Vec<_> =
+                (0..most).map(|_| writer.accept(RawValue::TRUE.to_owned(), params).unwrap()).collect();
+            open.pop().unwrap().reply(Ok(RawValue::NULL));
+            assert!(!is_overwhelmed(&writer).await, "an answer takes the place of its request");
+            assert_eq!(writer.accept(RawValue::TRUE.to_owned(), params).is_some(), most < MOST_REQUESTS);
+            drop(open);
+            assert!(writer.accept(RawValue::TRUE.to_owned(), params).is_some());
         }
     }
 

@@ -54,15 +54,17 @@ def zombies(pid):
     return found
 
 
+def command(pid):
+    """Its command line; nothing once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
 def names(pids):
     """Who they are, for people who read a failed test."""
-    def name(pid):
-        try:
-            return f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()[:200]!r}"
-        except OSError:
-            return f"{pid} (gone)"
-
-    return ", ".join(map(name, pids))
+    return ", ".join(f"{pid} {command(pid)[:200] or '(gone)'!r}" for pid in pids)
 
 
 def kill(pid, number):

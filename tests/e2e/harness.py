@@ -44,7 +44,7 @@ def environment(**changes):
         XDG_DATA_HOME=str(CACHE / "data"),
         UV_CACHE_DIR=str(CACHE / "uv"),
         PIP_CACHE_DIR=str(CACHE / "pip"),
-        **(shared_mode.place.variables if shared_mode.IS_ON else {}),
+        **shared_mode.place.variables,
     )
     for name, value in changes.items():
         if value is None:
@@ -169,7 +169,7 @@ class Session:
 @contextlib.asynccontextmanager
 async def connected(*tools, config=None, mode="auto", env=None, cwd=None, verbose=False, flags=(), **options):
     """A hostler of one's own, started and ended by the official client."""
-    arguments = ["serve", *shared_mode.words(()), *flags]
+    arguments = ["serve", *shared_mode.words(flags), *flags]
     env = shared_mode.limited(env if env is not None else environment(), config)
     for folder in tools or (TOOLS,):
         arguments += ["--tools", str(folder)]
@@ -207,6 +207,7 @@ def config_file(folder, text):
 
 def run(*words, env=None, cwd=None, stdin=None, timeout=PATIENCE * 3):
     """hostler run to its end from the command line."""
+    words = ("serve", "--standalone", *words[1:]) if words[:1] == ("serve",) else words
     text = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
     return subprocess.run(
         [HOSTLER, *map(str, words)], env=env if env is not None else environment(), cwd=cwd or ROOT,

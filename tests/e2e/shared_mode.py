@@ -24,6 +24,8 @@ LIMIT = 20  # seconds until a client is attached, or a shared hostler is gone
 STANDALONE = {
     "test_shared": "it attaches by itself, and is run with the other part",
     "test_neighbours": "the same",
+    "test_http": "its servers are processes of their own",
+    "test_mcp_http": "the same",
     "test_shared_commands": "the same",
     "test_attacks.Secrets.test_a_secret_that_is_printed_in_pieces_between_calls_is_redacted": "what belongs to no call is not in the shared log",
     "test_beside.Beside.test_what_nobody_said_is_nobodys": "the same",
@@ -39,9 +41,9 @@ STANDALONE = {
     "test_exits.Streams.test_files": "files are not passed",
     "test_exits.Streams.test_a_pipe_in_and_a_file_out": "files are not passed",
     "test_reload.OnTheWire.test_where_no_tool_files_lie_nobody_hears_that_they_cannot_be_watched":
-        "a user namespace with limits of its own has a shared hostler of its own, which nobody outside may ask for its status",
+        "a user namespace with limits of its own has a shared hostler of its own, which no process outside may ask for its status",
     "test_reload.OnTheWire.test_where_nothing_can_be_watched_files_are_looked_at_and_that_is_said_once":
-        "a user namespace with limits of its own has a shared hostler of its own, which nobody outside may ask for its status",
+        "a user namespace with limits of its own has a shared hostler of its own, which no process outside may ask for its status",
     "test_builds.Builds.test_a_caller_that_waits_for_another_hostlers_build_is_informed": "two hostlers build the same",
     "test_builds.Builds.test_a_wait_for_another_hostlers_build_counts_as_building": "two hostlers build the same",
     "test_builds.Builds.test_a_builder_that_was_stopped_is_passed_and_harms_nothing_when_it_goes_on": "two hostlers build the same",
@@ -95,7 +97,7 @@ class Place:
 
 
 def ask(path, method):
-    """The result of a method of the control socket, or None if nobody answers there."""
+    """The result of a method of the control socket, or None without an answer."""
     try:
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(LIMIT)
@@ -141,13 +143,14 @@ def below(pid):
     return found
 
 
-# The place of the test that runs.
-place = Place() if IS_ON else None
+# The place of the test that runs. The tests with a hostler for each client have one for each process of theirs: nothing
+# may run there, a command would use it.
+place = Place()
 
 
 def words(arguments):
-    """The words that make `hostler serve` attach."""
-    return [] if not IS_ON or {"--shared", "--standalone"} & set(arguments) else ["--shared"]
+    """The words that make `hostler serve` attach, or not."""
+    return [] if {"--shared", "--standalone"} & set(arguments) else ["--shared" if IS_ON else "--standalone"]
 
 
 def log():
@@ -198,8 +201,12 @@ def process_lives(pid):
 
 
 def install():
-    """Gives every test a place of its own."""
+    """Gives every test a place of its own, or asserts that it started no shared hostler."""
     run = unittest.TestCase.run
+
+    def run_alone(test, result=None):
+        test.addCleanup(lambda: test.assertEqual(place.statuses(), [], "it started a shared hostler"))
+        return run(test, result)
 
     def run_in_place(test, result=None):
         global place
@@ -212,9 +219,8 @@ def install():
         test.addCleanup(place.stop)
         return run(test, result)
 
-    unittest.TestCase.run = run_in_place
+    unittest.TestCase.run = run_in_place if IS_ON else run_alone
 
 
-if IS_ON:
-    install()
-    atexit.register(lambda: place.stop())  # what no test has started
+install()
+atexit.register(lambda: place.stop())  # what no test has started

@@ -1,5 +1,5 @@
 """The storm over one shared hostler: four clients with hundreds of calls in flight while workers, files and the shared hostler
-itself are struck. Every call is answered, by its result or a fault, and nobody is left when the last client has gone.
+itself are struck. Every call is answered, by its result or a fault, and no process is left after the last client.
 
 By hand: `just storm --shared [ROUNDS] [SEED]`, and `just storm --race [ROUNDS]` for clients that start while it is killed.
 """

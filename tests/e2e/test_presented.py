@@ -108,7 +108,7 @@ class Presented(unittest.IsolatedAsyncioTestCase):
         self.assertNotIn("icons/of_file.png", json.dumps(found))
 
     async def test_fastmcp_unwraps_what_is_wrapped_and_nothing_else(self):
-        words = ["serve", "--tools", str(self.folder / "tools")]
+        words = ["serve", "--standalone", "--tools", str(self.folder / "tools")]
         async with Client(StdioTransport(HOSTLER, words, env=environment(), cwd=str(ROOT))) as client:
             self.assertEqual((await client.call_tool("plain_rows")).data, [1, 2])
             self.assertEqual((await client.call_tool("plain_told")).data, "text")

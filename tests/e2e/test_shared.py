@@ -13,6 +13,7 @@ import termios
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from harness import HOSTLER, PATIENCE, config_file, environment, scratch, write_tool
 from wire import HELLO, INLINE, Wire, call, line, request
@@ -194,15 +195,19 @@ class Attaching(Shared):
         self.all_attached([staying])
         self.assertEqual(staying.value(2, "a_pid"), [pid, 2])
 
-    def test_the_configuration_switches_it_on_and_a_flag_off(self):
-        config = config_file(self.folder, "[shared]\nenabled = true\n")
-        wires = []
-        for flags in ((), ("--standalone",)):
-            wire = Wire(self.tools, env=self.env, arguments=("--config", str(config), *flags), cwd=self.folder)
-            self.addCleanup(wire.__exit__)
-            wire.open()
-            wires.append(wire.process.pid)
-        self.assertEqual(self.sessions(), wires[:1])
+    @mock.patch("shared_mode.words", return_value=[])
+    def test_it_is_the_default_and_the_configuration_or_a_flag_switch_it_off(self, _):
+        off = ("--config", str(config_file(scratch(self), "[shared]\nenabled = false\n")))
+        for flags, is_shared in (((), True), (("--standalone",), False), (off, False), ((*off, "--shared"), True)):
+            with self.subTest(flags):
+                wire = Wire(self.tools, env=self.env, arguments=flags, cwd=self.folder)
+                self.addCleanup(wire.__exit__)
+                wire.open()
+                self.assertEqual(wire.process.pid in self.sessions(), is_shared)
+        # Without a client that could share, there is nothing to say.
+        done = subprocess.run([HOSTLER, "serve", "--tools", str(self.tools)], env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_call_ends_with_its_client_and_a_neighbours_does_not(self):
         write_tool(self.tools, "b", TOOL)
@@ -314,7 +319,7 @@ class Control(Shared):
             wire.ended(1)
             until(lambda: not self.sessions())
             self.run_hostler("drain")
-            print(ask(2, "session.begin"), ask(3, "tools.schema", tool="a.pid"), sep="\n", file=lines, flush=True)
+            print(ask(2, "session.begin"), ask(3, "tools.show", tool="a.pid"), sep="\n", file=lines, flush=True)
             answers = (json.loads(line) for line in lines)
             self.assertIn("result", next(answer for answer in answers if answer.get("id") == 3))
 
@@ -384,7 +389,7 @@ class Control(Shared):
 
     def test_lines_that_are_no_requests(self):
         self.open()
-        for text in (b"no json\n", b'{"jsonrpc":"2.0","id":1,"method":"nothing"}\n', b'{"jsonrpc":"2.0","method":"stop"}\n',
+        for text in (b"no json\n", b'{"jsonrpc":"2.0","id":1,"method":"nothing"}\n',
                      b'{"jsonrpc":"2.0","id":1,"method":"sessions.end","params":{"session":99}}\n',
                      b'{"jsonrpc":"2.0","id":1,"method":"session.attach","params":{}}\n', b"x" * 5_000_000):
             with socket.socket(socket.AF_UNIX) as link, contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -443,6 +448,26 @@ def add(n: int) -> list:
         first.ended(1)
         self.all_attached([second])
         self.assertEqual(second.value(3, "b_add", n=1), [two, 11, 1])
+
+    def test_what_is_kept_for_a_session_ends_where_it_has_no_pool_any_more(self):
+        write_tool(self.tools, "b", """
+import os, hostler
+from hostler_worker.state import state
+
+def keep() -> list:
+    hostler.session["kept"] = True
+    return [os.getpid(), len(state.sessions)]
+""")
+        configuration = config_file(scratch(self), "")
+        first, second = self.open("--config", str(configuration)), self.open()
+        pid, _ = first.value(1, "b_keep")
+        self.assertEqual(second.value(1, "b_keep"), [pid, 2])
+        configuration.write_text('[tool.b]\nenv = {MARK = "new"}\n')
+        until(lambda: first.value(2, "b_keep")[0] != pid)
+        first.end_input()
+        first.ended(1)
+        self.all_attached([second])
+        self.assertEqual(second.value(2, "b_keep"), [pid, 1])
 
     def test_secrets_of_the_environment(self):
         write_tool(self.tools, "secret", SECRET, header=SECRETIVE)
@@ -584,7 +609,7 @@ def add(n: int) -> list:
         self.assertEqual([said.count(f"limits.{name}") for name in ("max_workers", "max_queue", "max_memory")], [0, 1, 1], said)
         self.assertIn(f"{config}:3", said)
 
-    def test_own_limits_that_change_while_nobody_is_attached_are_in_force_for_the_next(self):
+    def test_own_limits_that_change_while_no_client_is_attached_are_in_force_for_the_next(self):
         own = self.folder / "config" / "hostler"
         own.mkdir(parents=True)
         self.env["XDG_CONFIG_HOME"] = str(self.folder / "config")
@@ -787,7 +812,7 @@ class Killed(Shared):
         wire = self.open()
         wire.send(request("i" * 200, "tools/call", name="a_wait", arguments={"seconds": 60}) + request("j" * 300, "ping"))
         self.assertEqual(wire.answer("j" * 300)["error"]["code"], -32600)
-        until(lambda: self.status()["usage"]["running"])
+        until(lambda: (status := self.status()) and status["usage"]["running"])
         self.kill()
         self.assertEqual(self.code(wire.answer("i" * 200)), "OUTCOME_UNKNOWN")
 

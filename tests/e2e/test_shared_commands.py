@@ -1,5 +1,6 @@
 """`hostler call` and `hostler list` by the shared hostler: the same answers as alone, from warm workers."""
 
+import contextlib
 import json
 import os
 import pty
@@ -8,8 +9,9 @@ import signal
 import socket
 import subprocess
 import unittest
+from pathlib import Path
 
-from harness import HOSTLER, PATIENCE, write_tool
+from harness import HOSTLER, PATIENCE, config_file, write_tool
 from test_shared import SECRET, SECRETIVE, Shared, until
 
 MORE = '''
@@ -79,7 +81,7 @@ class Commands(Shared):
         [pid] = wire.value(1, "more_pid")
         self.assertEqual(json.loads(self.command("call", "more.pid").stdout), [pid])
         self.assertNotEqual(json.loads(self.command("call", "--standalone", "more.pid").stdout), [pid])
-        # It was one of the sessions, and is none any more.
+        # It was one of the sessions, and has left.
         self.all_attached([wire])
         self.assertEqual(self.status()["sessions"][0]["calls"]["ended"], 1)
 
@@ -138,43 +140,65 @@ class Commands(Shared):
         self.assertEqual((calling.returncode, json.loads(out)["error"]["code"]), (1, "OUTCOME_UNKNOWN"))
         self.assertIsInstance(wire.value(2, "more_pid")[0], int)
 
-    def test_a_tool_asks_the_person_at_the_terminal(self):
+    def asked(self):
+        """A command that asks at a terminal, that terminal, and what it shows."""
         self.open()
         ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
         calling = self.started("call", "more.ask", stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
+        self.addCleanup(calling.stdout.close)
         os.close(theirs)
         shown = b""
         while b"name (text)" not in shown:
             shown += os.read(ours, 4096)
+        return calling, ours, shown
+
+    def test_a_tool_asks_the_person_at_the_terminal(self):
+        calling, ours, shown = self.asked()
         self.assertIn(b"more.ask asks: What is your name?", shown)
         os.write(ours, b"Ada\n")
         self.assertEqual(calling.stdout.read(), "hello Ada\n")
-        calling.stdout.close()
-        os.close(ours)
 
     def test_a_question_ends_with_the_shared_hostler(self):
-        self.open()
-        ours, theirs = pty.openpty()
-        calling = self.started("call", "more.ask", stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
-        os.close(theirs)
-        shown = b""
-        while b"name (text)" not in shown:
-            shown += os.read(ours, 4096)
+        calling, ours, shown = self.asked()
         os.kill(self.status()["pid"], signal.SIGKILL)
         self.assertEqual(calling.wait(PATIENCE), 1)
         while b"OUTCOME_UNKNOWN" not in shown:
             shown += os.read(ours, 4096)
-        calling.stdout.close()
-        os.close(ours)
 
     def test_a_signal_ends_it_while_it_reads_its_input(self):
         self.open()
         calling = self.started("call", "more.add", "--input", "-", stdin=subprocess.PIPE)
-        until(lambda: len(self.sessions()) == 2)
+        calling.stdin.write(" " * 100_000)  # more than the pipe holds: it is being read
         calling.terminate()  # SIGINT may be ignored from the start, as in background jobs
         self.assertEqual(calling.wait(PATIENCE), -signal.SIGTERM)
-        calling.stdin.close()
-        until(lambda: len(self.sessions()) == 1)
+        with contextlib.suppress(BrokenPipeError):
+            calling.stdin.close()
+        self.assertEqual(len(self.sessions()), 1)
+
+    def test_a_command_whose_shared_hostler_leaves_before_it_is_sent_the_call_does_its_work(self):
+        gate, program = self.folder / "gate", self.tools / "slow"
+        schema = json.dumps({"name": "slow", "input_schema": {"type": "object", "properties": {"left": {"type": "integer"}}}})
+        program.write_text(f"#!/bin/sh\n[ \"$1\" = --schema ] || exec cat\nwhile [ -e {gate} ]; do sleep 0.01; done\necho '{schema}'\n")
+        program.chmod(0o755)
+        config_file(self.folder, '[executables]\nschema_timeout = "20s"\n')
+        for words, answer in ((("call", "slow", "left=7"), '{"left": 7}'), (("list", "--json"), "slow")):
+            for leaves in (signal.SIGKILL, signal.SIGTERM):
+                with self.subTest(words=words, leaves=leaves):
+                    gate.touch()
+                    program.touch()  # it is asked again
+                    wire = self.open()
+                    pid = self.status()["pid"]
+                    working = self.started(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    until(lambda: working.pid in self.sessions())
+                    wire.process.kill()  # who would start the next one
+                    os.kill(pid, leaves)
+                    until(lambda: not Path(f"/proc/{pid}").exists())
+                    gate.unlink()
+                    out, err = working.communicate(timeout=PATIENCE)
+                    self.assertEqual((working.returncode, err), (0, ""))
+                    self.assertIn(answer, out if words[0] == "list" else json.dumps(json.loads(out)))
+                    self.assertIsNone(self.status())
 
     def test_a_command_that_is_stopped_while_it_calls_is_told(self):
         self.open()

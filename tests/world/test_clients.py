@@ -10,17 +10,19 @@ from pathlib import Path
 import fastmcp
 from fastmcp.client.transports import StdioTransport
 
-from harness import EXAMPLES, HOSTLER, TARGET, TOOLS, environment
+from harness import EXAMPLES, HOSTLER, TARGET, TOOLS, environment, write_tool
+from test_neighbours import TALK
+from test_shared import SECRET, SECRETIVE, Shared
 
 HERE = Path(__file__).parent / "clients"
 PACKAGES = TARGET / "e2e-tools" / "world"
 INSPECTOR = PACKAGES / "node_modules" / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
-SERVE = [HOSTLER, "serve", "--tools", str(HERE / "tools")]
+SERVE = [HOSTLER, "serve", "--standalone", "--tools", str(HERE / "tools")]
 MEGABYTE = 1 << 20
 
 
-def node(*words):
-    return subprocess.run(["node", *map(str, words)], env=environment(), cwd=PACKAGES, capture_output=True, text=True, timeout=120)
+def node(*words, env=None):
+    return subprocess.run(["node", *map(str, words)], env=env or environment(), cwd=PACKAGES, capture_output=True, text=True, timeout=120)
 
 
 class TypeScript(unittest.TestCase):
@@ -40,6 +42,24 @@ class TypeScript(unittest.TestCase):
                 self.assertEqual(said["order"], {"action": "accept", "name": "Ada", "count": 3})
                 self.assertEqual((said["model"], said["roots"]), ("a dot", {"result": ["/home/me"]}))
                 self.assertEqual((said["wrong"], said["asked"]), (True, ["Who orders?"]))
+
+
+class Neighbours(Shared):
+    """Both SDKs at one shared hostler: the handshake of the one, the requests without one of the other."""
+
+    def test_they_share_a_worker_and_nothing_else(self):
+        write_tool(self.tools, "talk", TALK)
+        write_tool(self.tools, "secret", SECRET, header=SECRETIVE)
+        done = node(PACKAGES / "neighbours.mjs", HOSTLER, "serve", "--shared", "--tools", self.tools, env=self.env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        got = json.loads(done.stdout)
+        for name, said in got.items():
+            self.assertEqual((said["say"][0], said["think"][0], said["key"][0]), (f"of {name}", name, f"key of {name}"))
+        self.assertEqual(len({said[call][1] for said in got.values() for call in ("say", "think")}), 1, "they share a worker")
+        self.assertEqual(len({said["key"][1] for said in got.values()}), 2, "not one with secrets")
+        self.assertEqual(got["v2"]["again"], ["again", got["v1"]["say"][1]])
+        self.assertEqual(got["v1"]["heard"], [["log", "of v1"], ["model", "to v1"]])
+        self.assertEqual(got["v2"]["heard"], [["log", "of v2"], ["model", "to v2"], ["log", "again"]])
 
 
 class FastMcp(unittest.IsolatedAsyncioTestCase):
@@ -65,7 +85,7 @@ class FastMcp(unittest.IsolatedAsyncioTestCase):
 class Inspector(unittest.TestCase):
     def run_it(self, *words, tools=HERE / "tools"):
         with tempfile.TemporaryDirectory() as home:
-            command = [str(INSPECTOR), "--cli", *words, "--", HOSTLER, "serve", "--tools", str(tools)]
+            command = [str(INSPECTOR), "--cli", *words, "--", HOSTLER, "serve", "--standalone", "--tools", str(tools)]
             return subprocess.run(["node", *command], env=environment(HOME=home, MCP_CATALOG_PATH=os.path.join(home, "mcp.json")),
                                   capture_output=True, text=True, timeout=120)
 

@@ -1,22 +1,26 @@
-"""The official conformance suite, for both eras, through the bridge. docs/conformance.md shows the result as a table."""
+"""The official conformance suite, for both eras: over HTTP, and on standard streams through the bridge. docs/conformance.md shows
+the result as a table."""
 
+import contextlib
 import json
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 from collections import Counter
 from pathlib import Path
 
 from bridge import Bridge
-from harness import HOSTLER, TARGET, environment
+from harness import HOSTLER, TARGET, config_file, environment
+from with_token import WithToken
 
 HERE = Path(__file__).parent / "conformance"
 PACKAGES = TARGET / "e2e-tools" / "world"
 SUITE = PACKAGES / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 
-# About HTTP itself, which the bridge speaks and hostler does not yet; and extensions that hostler does not offer.
+# About HTTP itself, which the bridge speaks as far as it must; and extensions that hostler does not offer.
 OF_HTTP = {"dns-rebinding-protection", "http-custom-header-server-validation", "http-header-validation", "server-session-lifecycle",
            "server-sse-multiple-streams", "server-sse-polling"}
 HTTP_CHECKS = {"sep-2575-http-server-header-mismatch-400", "sep-2243-server-reject-invalid-headers"}
@@ -26,33 +30,61 @@ EXTENSIONS = ("tasks-", "sep-2640-")
 class Conformance(unittest.TestCase):
     maxDiff = None
 
-    def test_every_scenario_of_both_eras(self):
+    def test_every_scenario_of_both_eras_on_standard_streams(self):
+        self.every_scenario(self.bridged, OF_HTTP, HTTP_CHECKS)
+
+    def test_every_scenario_of_both_eras_over_http(self):
+        self.every_scenario(self.served, set(), set())
+
+    def every_scenario(self, serving, left_out, unchecked):
         for revision in ("2025-11-25", "2026-07-28"):
             with self.subTest(revision):
-                missed, passed = self.checks(revision)
+                missed, passed = self.checks(revision, serving, left_out, unchecked)
                 self.assertEqual(missed, {})
                 self.assertGreater(passed, 50)
                 print(f"{revision}: {passed} checks passed", flush=True)
 
-    def checks(self, revision):
+    @contextlib.contextmanager
+    def bridged(self, tools):
+        bridge = Bridge([HOSTLER, "serve", "--standalone", "--tools", str(tools)], environment())
+        try:
+            yield bridge.url
+        finally:
+            bridge.end()
+
+    @contextlib.contextmanager
+    def served(self, tools):
+        env = environment(XDG_STATE_HOME=tools.parent / "state")
+        proxy = WithToken()
+        config = config_file(tools.parent, f'[control]\norigins = ["{proxy.origin}"]\n')
+        words = [HOSTLER, "--config", str(config), "serve", "--http", "127.0.0.1:0", "--tools", str(tools)]
+        with subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            found = next(filter(None, (re.search(r"served at http://127\.0\.0\.1:(\d+)", line) for line in process.stderr)))
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            token = subprocess.run([HOSTLER, "token"], env=env, check=True, capture_output=True, text=True).stdout.strip()
+            proxy.begin(int(found[1]), token)
+            try:
+                yield proxy.origin + "/mcp"
+            finally:
+                proxy.end()
+                process.terminate()
+
+    def checks(self, revision, serving, left_out, unchecked):
         """What did not pass, by scenario, and how many checks did."""
         with tempfile.TemporaryDirectory() as folder:
             tools, results = Path(folder, "tools"), Path(folder, "results")
             shutil.copytree(HERE / "tools", tools)  # one of them adds a tool
-            bridge = Bridge([HOSTLER, "serve", "--tools", str(tools)], environment())
-            try:
-                words = ["node", str(SUITE), "server", "--url", bridge.url, "--suite", "all", "--spec-version", revision, "-o", str(results)]
+            with serving(tools) as url:
+                words = ["node", str(SUITE), "server", "--url", url, "--suite", "all", "--spec-version", revision, "-o", str(results)]
                 done = subprocess.run(words, env=environment(), cwd=PACKAGES, capture_output=True, text=True, timeout=600)
-            finally:
-                bridge.end()
             found = sorted(results.rglob("checks.json"))
             self.assertTrue(found, done.stdout + done.stderr)
             missed, statuses = {}, Counter()
             for file in found:
                 scenario = re.fullmatch(r"server-(.*)-\d{4}-\d\d-\d\dT.*", file.parent.name)[1]
-                if scenario in OF_HTTP or scenario.startswith(EXTENSIONS):
+                if scenario in left_out or scenario.startswith(EXTENSIONS):
                     continue
-                checks = [check for check in json.loads(file.read_text()) if check["id"] not in HTTP_CHECKS]
+                checks = [check for check in json.loads(file.read_text()) if check["id"] not in unchecked]
                 statuses.update(check["status"] for check in checks)
                 bad = [f"{check['id']}: {check.get('errorMessage')}" for check in checks if check["status"] in ("FAILURE", "WARNING")]
                 if bad:

@@ -1,5 +1,6 @@
 //! The arguments of each command.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,19 +9,137 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
+use crate::config::control::local_address;
 use crate::config::declared_policy::Mode;
 use crate::config::value::{Word, parse_duration};
+use crate::control::Scope;
 use crate::registry::KIND_WORDS;
 
 /// `hostler serve`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Serve {
-    /// Attach to your shared hostler, which is started if none runs: all your agents use its workers
+    /// Attach to your shared hostler, whatever hostler.toml says; it is started if none runs
     #[arg(long, conflicts_with = "standalone")]
     pub shared: bool,
     /// Serve this client alone, whatever hostler.toml says
     #[arg(long)]
     pub standalone: bool,
+    /// Serve the control face instead of MCP: JSON-RPC 2.0, a message a line (`hostler rpc --openrpc` has the methods)
+    #[arg(long, conflicts_with = "shared")]
+    pub rpc: bool,
+    /// Serve HTTP instead, until interrupted: the control face, MCP and metrics, on this machine alone [default: 127.0.0.1:7411]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "", value_parser = address)]
+    #[arg(conflicts_with_all = ["shared", "rpc"])]
+    pub http: Option<HttpAddress>,
+}
+
+/// Where HTTP is served.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) enum HttpAddress {
+    /// Where the configuration says, or at the usual place.
+    Usual,
+    /// Here.
+    At(SocketAddr),
+}
+
+fn scopes() -> impl TypedValueParser<Value = Scope> {
+    let words = PossibleValuesParser::new(Scope::ALL.map(Scope::word));
+    words.try_map(|word| Scope::ALL.into_iter().find(|scope| scope.word() == word).ok_or(Expected("a scope")))
+}
+
+fn address(text: &str) -> Result<HttpAddress, Expected> {
+    match text {
+        "" => Ok(HttpAddress::Usual),
+        text => local_address(text)
+            .map(HttpAddress::At)
+            .ok_or(Expected("a loopback address and a port, such as 127.0.0.1:7411")),
+    }
+}
+
+/// `hostler token`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Token {
+    /// What its holder may do: look, also call tools, or also end calls, workers and hostler
+    #[arg(value_parser = scopes(), default_value = "call")]
+    pub scope: Scope,
+    /// Make a new one; the old one is refused within a second
+    #[arg(long)]
+    pub renew: bool,
+}
+
+/// `hostler rpc`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Rpc {
+    /// The method, such as tools.list
+    #[arg(required_unless_present = "openrpc")]
+    pub method: Option<String>,
+    /// Its parameters as JSON; `-` reads them from standard input
+    #[arg(value_name = "JSON")]
+    pub params: Option<String>,
+    /// Print all methods as an OpenRPC document
+    #[arg(long, conflicts_with = "method")]
+    pub openrpc: bool,
+    /// Do not use your shared hostler, should one run
+    #[arg(long)]
+    pub standalone: bool,
+}
+
+/// `hostler logs`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Logs {
+    /// Only calls of this tool, by its full name
+    pub tool: Option<String>,
+    /// Go on with what happens, until the shared hostler ends
+    #[arg(long, short)]
+    pub follow: bool,
+    /// At most so many of the last lines
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 50)]
+    pub lines: usize,
+    /// Print JSON, an object for each line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hostler calls`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Calls {
+    #[command(subcommand)]
+    pub what: Option<CallsOf>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What `hostler calls` does; without one of them it lists.
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum CallsOf {
+    /// List calls that run and calls that ended lately, newest first
+    List {
+        /// Only calls of this tool, by its full name
+        #[arg(long, value_name = "TOOL")]
+        tool: Option<String>,
+        /// Only calls that have not ended
+        #[arg(long)]
+        running: bool,
+        /// At most so many
+        #[arg(long, value_name = "COUNT", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show all that is known of a call
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Cancel a running call
+    Cancel {
+        /// Its id, or the beginning of it
+        id: String,
+    },
+    /// Print what a running call prints, from now on to its end
+    Output {
+        /// Its id, or the beginning of it
+        id: String,
+    },
 }
 
 /// `hostler status`

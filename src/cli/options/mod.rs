@@ -10,7 +10,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub(super) use self::commands::{
-    Builtin, Call, Check, Completions, Dev, Doctor, Install, List, New, NewKind, Remove, Serve, Show, Status, Warm,
+    Builtin, Call, Calls, CallsOf, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind,
+    Remove, Rpc, Serve, Show, Status, Token, Warm,
 };
 use super::arguments;
 use crate::config::ConfigOptions;
@@ -39,6 +40,13 @@ pub(super) struct Options {
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// What `hostler tool` does.
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolCommand {
+    /// The same as `hostler status`
+    Status(Status),
 }
 
 /// A command.
@@ -76,10 +84,22 @@ pub(super) enum Command {
     Doctor(Doctor),
     /// Show the shared hostler: its sessions, workers and memory, and why workers are not shared
     Status(Status),
+    /// The same as `hostler status`
+    #[command(hide = true, subcommand)]
+    Tool(ToolCommand),
+    /// List the calls of the shared hostler, show one, cancel it, or read what it prints
+    Calls(Calls),
+    /// Print what the shared hostler logs and what its tools write
+    Logs(Logs),
     /// End the shared hostler and its sessions
     Stop,
     /// Let the shared hostler accept no new session and end with the last one
     Drain,
+    /// Print a token for the control face over HTTP
+    Token(Token),
+    /// Call a method of the control face: of your shared hostler, or of none for one call
+    #[command(after_help = help(include_str!("../help/rpc.txt")))]
+    Rpc(Rpc),
     /// The shared hostler itself; `serve --shared` starts it
     #[command(hide = true, name = crate::shared::COMMAND)]
     SharedHost,
@@ -94,7 +114,17 @@ impl Command {
     /// Whether it may start processes: workers, builds, uv, executables.
     pub fn starts_processes(&self) -> bool {
         let none = matches!(self, Self::Check(_) | Self::New(_) | Self::Init | Self::Completions(_));
-        !none && !matches!(self, Self::Status(_) | Self::Stop | Self::Drain)
+        !none
+            && !matches!(
+                self,
+                Self::Status(_)
+                    | Self::Tool(_)
+                    | Self::Calls(_)
+                    | Self::Token(_)
+                    | Self::Logs(_)
+                    | Self::Stop
+                    | Self::Drain
+            )
     }
 }
 
@@ -176,6 +206,9 @@ mod tests {
             &["serve"],
             &["list"],
             &["show"],
+            &["rpc"],
+            &["calls"],
+            &["logs"],
             &["call"],
             &["check"],
             &["dev"],

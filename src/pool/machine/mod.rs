@@ -21,6 +21,7 @@ use std::time::Duration;
 
 #[cfg(test)]
 pub(super) use sabotage::Mutant;
+use sabotage::sabotaged;
 pub use view::{Resting, WorkerView};
 
 use super::breaker::CircuitBreaker;
@@ -234,22 +235,49 @@ impl Machine {
     }
 
     fn submit(&mut self, step: &mut Step<'_>, spec: CallSpec) {
-        let (waiting, call) = (self.waiting.len(), spec.call);
         let verdict = if self.phase != Phase::Open {
             Verdict::ShuttingDown
         } else if let Some(retry_after) = self.breaker.open(step.now, &self.rules) {
             Verdict::Broken { times: self.breaker.deaths(), retry_after }
         } else if let Some(retry_after) = self.breaker.failing(step.now).filter(|_| !self.somebody_may_serve()) {
             Verdict::StillFailing { times: self.breaker.failures(), retry_after }
-        } else if waiting >= self.rules.max_queue {
-            Verdict::Busy { waiting, overall: false, retry_after: self.soon() }
-        } else if step.broker.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room(spec.nested)) {
-            Verdict::Busy { waiting: step.broker.waiting(), overall: true, retry_after: self.soon() }
         } else {
+            if let Some(busy) = self.busy(step, spec.nested)
+                && !self.refuse_excess(step, spec.session, busy)
+            {
+                return step.finish(spec.call, busy);
+            }
             self.minimum = Minimum::Wanted;
             return self.wait(QueuedCall::waiting(spec, step.now));
         };
-        step.finish(call, verdict);
+        step.finish(spec.call, verdict);
+    }
+
+    /// Whether the queue is full.
+    fn busy(&self, step: &Step<'_>, nested: bool) -> Option<Verdict> {
+        let (waiting, retry_after) = (self.waiting.len(), self.soon());
+        if waiting >= self.rules.max_queue {
+            return Some(Verdict::Busy { waiting, overall: false, retry_after });
+        }
+        let overall = step.broker.is_full_of_waiting() && !(waiting == 0 && self.somebody_has_room(nested));
+        overall.then(|| Verdict::Busy { waiting: step.broker.waiting(), overall, retry_after })
+    }
+
+    /// Makes room in a full queue for a call of a session: the last call of the session that has most calls there is refused, if
+    /// that one still has no fewer than the other then. So a session that fills the queue cannot keep others out.
+    fn refuse_excess(&mut self, step: &mut Step<'_>, session: SessionId, busy: Verdict) -> bool {
+        if sabotaged!(self, FavourTheFirst) {
+            return false;
+        }
+        let mut held = HashMap::<SessionId, (usize, usize)>::new();
+        for (place, queued) in self.waiting.iter().enumerate().filter(|(_, queued)| queued.may_be_refused()) {
+            let (count, last) = held.entry(queued.spec.session).or_default();
+            (*count, *last) = (*count + 1, place);
+        }
+        let own = held.get(&session).map_or(0, |(count, _)| *count);
+        let most = held.into_values().max().filter(|(count, _)| *count > own + 1);
+        let refused = most.and_then(|(_, last)| self.waiting.remove(last));
+        refused.inspect(|queued| step.finish(queued.call(), busy)).is_some()
     }
 
     /// When capacity is likely free.

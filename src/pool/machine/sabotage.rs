@@ -47,11 +47,13 @@ pub(in crate::pool) enum Mutant {
     ParkWithPermit,
     /// A recalled call is lost.
     DropReturned,
+    /// A session may fill the queue for good.
+    FavourTheFirst,
 }
 
 #[cfg(test)]
 impl Mutant {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::DropRequeue,
         Self::AnswerTwice,
         Self::ForgetTimer,
@@ -66,5 +68,6 @@ impl Mutant {
         Self::KeepRunPermit,
         Self::ParkWithPermit,
         Self::DropReturned,
+        Self::FavourTheFirst,
     ];
 }

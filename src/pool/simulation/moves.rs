@@ -1,10 +1,11 @@
 //! Random events, as a real driver could deliver them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::world::{Call, World};
 use crate::pool::broker::Wakeup;
-use crate::pool::event::{CallId, CallSpec, Event, Need, WorkerId};
+use crate::pool::event::{CallId, CallSpec, Event, Need, Verdict, WorkerId};
 use crate::pool::job::SessionId;
 
 impl World {
@@ -20,7 +21,26 @@ impl World {
         let spec =
             CallSpec { call, session, timeout, repeatable: self.chance.one_in(3), nested: self.chance.one_in(6) };
         self.calls.insert(call, Call { spec, begun_in: Vec::new(), verdict: None, asks: false });
+        let waiting: Vec<CallId> = self.pools[pool].waiting().collect();
+        let mut held = BTreeMap::from([(session, 0)]);
+        let is_counted = |call: &&CallId| !self.calls[*call].spec.nested && self.calls[*call].begun_in.is_empty();
+        for call in waiting.iter().filter(is_counted) {
+            *held.entry(self.calls[call].spec.session).or_insert(0) += 1;
+        }
         self.step(pool, Event::Submit(spec));
+        let is_busy = |other: &&CallId| matches!(self.calls[*other].verdict, Some(Verdict::Busy { .. }));
+        if let Some(refused) = waiting.iter().chain([&call]).find(is_busy) {
+            self.check_refusal(&held, call, *refused);
+        }
+    }
+
+    /// A full queue refuses a call of a session with most calls there, or of one that has as many or almost.
+    fn check_refusal(&self, held: &BTreeMap<SessionId, usize>, submitted: CallId, refused: CallId) {
+        let own = held[&self.calls[&submitted].spec.session];
+        let (taken, most) =
+            (held[&self.calls[&refused].spec.session], held.values().copied().max().unwrap_or_default());
+        let is_fair = if refused == submitted { most <= own + 1 } else { taken == most && taken > own + 1 };
+        assert!(is_fair, "{refused:?} was refused when {submitted:?} came: {held:?}");
     }
 
     pub(super) fn cancel(&mut self) {

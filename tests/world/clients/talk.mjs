@@ -1,38 +1,13 @@
 // One TypeScript client against one hostler: `node talk.mjs v1|v2 COMMAND [ARGUMENT …]`. Its results are printed as JSON.
 
+import { connect } from "./connect.mjs";
+
 const [which, command, ...args] = process.argv.slice(2);
 const asked = [];
 
 function onElicit(request) {
   asked.push(request.params.message);
   return { action: "accept", content: { name: "Ada", count: 3 } };
-}
-
-async function connect() {
-  const about = { name: `typescript-${which}`, version: "1" };
-  const options = { capabilities: { elicitation: {}, sampling: {}, roots: {} } };
-  const sample = () => ({ role: "assistant", model: "m", content: { type: "text", text: "a dot" } });
-  const roots = () => ({ roots: [{ uri: "file:///home/me" }] });
-  if (which === "v1") {
-    const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
-    const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
-    const types = await import("@modelcontextprotocol/sdk/types.js");
-    const client = new Client(about, options);
-    client.setRequestHandler(types.ElicitRequestSchema, onElicit);
-    client.setRequestHandler(types.CreateMessageRequestSchema, sample);
-    client.setRequestHandler(types.ListRootsRequestSchema, roots);
-    await client.connect(new StdioClientTransport({ command, args, env: process.env }));
-    return client;
-  }
-  const { Client } = await import("@modelcontextprotocol/client");
-  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
-  const mode = which === "v2-legacy" ? "legacy" : "auto";
-  const client = new Client(about, { ...options, versionNegotiation: { mode } });
-  client.setRequestHandler("elicitation/create", onElicit);
-  client.setRequestHandler("sampling/createMessage", sample);
-  client.setRequestHandler("roots/list", roots);
-  await client.connect(new StdioClientTransport({ command, args, env: process.env }));
-  return client;
 }
 
 async function call(client, name, parameters = {}, options = {}) {
@@ -44,7 +19,12 @@ async function call(client, name, parameters = {}, options = {}) {
   return { ...result, progress };
 }
 
-const client = await connect();
+const client = await connect(which, command, args, {
+  elicit: onElicit,
+  sample: () => ({ role: "assistant", model: "m", content: { type: "text", text: "a dot" } }),
+  roots: () => ({ roots: [{ uri: "file:///home/me" }] }),
+  log: () => {},
+});
 const { tools } = await client.listTools();
 const text = (result) => result.content.map((block) => block.text ?? "").join("");
 const big = await call(client, "real_big", { megabytes: 6 });

@@ -3,6 +3,7 @@
     hostler.config["issuer"]          this tool's settings, during a call
     hostler.secret("API_KEY")         a secret the file's header declares
     hostler.session["seen"] = 3       what this worker keeps for the client's session; hostler.session.id
+    hostler.trace["traceparent"]      the call's span in its client's trace; `headers=hostler.trace`
     hostler.log("fetched", pages=3)   one line in hostler's log
     hostler.progress(3, 10)           how far the running call is
     hostler.call("text.slug", text=…) another tool, where the file has host access
@@ -33,7 +34,8 @@ _lines = allocate_lock()
 
 __all__ = [
     "Answer", "Audio", "File", "HostlerError", "Image", "Link", "MissingSecret", "NotSupported", "Root", "ToolError", "call", "config", "elicit",
-    "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "roots", "secret", "session", "status", "tools",
+    "host_config", "llm", "log", "progress", "prompt", "refresh", "resource", "roots", "secret", "session", "status",
+    "tools", "trace",
 ]
 
 
@@ -142,12 +144,7 @@ class _Session(MutableMapping):
         return (params.get("call") or {}).get("session") or ""
 
     def _values(self):
-        id, call = self.id, _state.params.get("call") or {}
-        # A call that outlives its session keeps what it has.
-        kept = call.get("kept")
-        if kept is None:
-            kept = call["kept"] = _state.sessions.setdefault(id, {})
-        return kept
+        return _state.sessions.setdefault(self.id, {})
 
     def __getitem__(self, key):
         return self._values()[key]
@@ -169,6 +166,32 @@ class _Session(MutableMapping):
 
 
 session = _Session()
+
+
+class _Trace(Mapping):
+    """The span of this call as the headers of a request: `traceparent` and perhaps `tracestate` (W3C trace context). Empty in a call
+    without a trace, and outside of calls. Programs that the tool starts find it in their environment (`TRACEPARENT`), except where
+    `concurrency` lets several calls share this process."""
+
+    def _values(self):
+        call = (_state.params or {}).get("call") or {}
+        span = {"traceparent": call.get("trace"), "tracestate": call.get("tracestate")}
+        return {name: value for name, value in span.items() if value}
+
+    def __getitem__(self, key):
+        return self._values()[key]
+
+    def __iter__(self):
+        return iter(self._values())
+
+    def __len__(self):
+        return len(self._values())
+
+    def __repr__(self):
+        return "hostler.trace(%r)" % self._values()
+
+
+trace = _Trace()
 
 
 def secret(name):

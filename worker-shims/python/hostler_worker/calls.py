@@ -1,5 +1,7 @@
 """One call: from its arguments to the bytes of its answer."""
 
+from os import environ
+
 from . import faults
 from .encode import NotJson, encode, half_character
 from .interrupt import Cancelled, cancel_task, deliver, exit_now, leave
@@ -30,6 +32,9 @@ _loop = None
 
 def run(id, params, function, kwargs):
     state.params = params
+    call = params.get("call")
+    if call is not None and call.get("trace") is not state.trace:
+        hand_on(call)
     state.cancel = state.raised = state.insist = False
     state.call_id = id
     plan = function.plan  # may import; a cancellation must not come in the midst of that
@@ -54,6 +59,28 @@ def run(id, params, function, kwargs):
         state.guard = 1
         return failed(id, error, kwargs, state.raised)
     return answer(id, value)
+
+
+def hand_on(call):
+    """Programs that the tool starts during this call learn by their environment which span they belong to."""
+    span, tracestate = call.get("trace"), call.get("tracestate")
+    if state.inherited is None:
+        state.inherited = environ.get("TRACEPARENT"), environ.get("TRACESTATE")
+        state.tracestate = state.inherited[1]
+    state.trace = span
+    if not isinstance(span, str):
+        span, tracestate = state.inherited
+    if span is None:
+        environ.pop("TRACEPARENT", None)
+    else:
+        environ["TRACEPARENT"] = span
+    if tracestate == state.tracestate:  # mostly; each change of a variable costs a microsecond
+        return
+    state.tracestate = tracestate
+    if isinstance(tracestate, str):
+        environ["TRACESTATE"] = tracestate
+    else:
+        environ.pop("TRACESTATE", None)
 
 
 def invoke(function, plan, kwargs):

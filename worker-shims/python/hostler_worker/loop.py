@@ -67,18 +67,15 @@ def receive(wire, message, cancel, replied):
         params = message.get("params")
         if type(params) is dict:
             (cancel if method == "cancel" else _recall)(params.get("id"))
-    elif method == "session_ended" and state.several:
-        end_session(message)
     elif isinstance(method, str):
         queue.append(message)
     else:
         wire.fail(message.get("id"), -32600, "a request has a method")
 
 
-def end_session(message):
+def session_of(message):
     params = message.get("params")
-    if type(params) is dict:
-        state.sessions.pop(params.get("session"), None)
+    return params.get("session") if type(params) is dict else None
 
 
 def _replied(id, message):
@@ -144,7 +141,7 @@ def _serve(wire):
             answer = faults.reply(message["id"], -32601, "no such method: " + method)
         else:
             if method == "session_ended":  # behind its calls
-                end_session(message)
+                state.sessions.pop(session_of(message), None)
             continue
         if streams.may_hold_something():
             streams.end_call()

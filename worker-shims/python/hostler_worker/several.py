@@ -11,7 +11,7 @@ from contextvars import copy_context
 
 from . import calls, encode, faults, host, interrupt, making, separate
 from .interrupt import Cancelled
-from .loop import bounded, hello, queue, ready, receive, tell_types
+from .loop import bounded, hello, queue, ready, receive, session_of, tell_types
 from .output import streams
 from .questions import Questions
 from .running import Call, current, tell_apart
@@ -43,6 +43,7 @@ class _Server:
         self.running = {}  # by the id of the request
         self.unanswered = set()  # those, and whose answers are on their way
         self.questions = Questions(self._advance)
+        self.ended_sessions = set()  # whose calls may still run
         self.served = False
         self.is_over = False
         self.threads = Threads(state.concurrency, self._plain)
@@ -103,9 +104,7 @@ class _Server:
 
     @staticmethod
     def _interrupted(_signum, _frame):
-        """Nobody sends this from outside; a tool can, by `_thread.interrupt_main`."""
-        if current.get() is not None:
-            raise KeyboardInterrupt
+        """A tool can send this, by `_thread.interrupt_main`. Whose step it meets is chance, so it ends none."""
 
     def _arrived(self):
         wire.take_in()  # and never wait: somebody may have read since the loop saw that there is something
@@ -117,6 +116,7 @@ class _Server:
 
     def _advance(self):
         """Begin what may begin, in the order it came."""
+        self._end_sessions()
         while queue:
             message = queue[0]
             method = message["method"]
@@ -133,6 +133,9 @@ class _Server:
                 self._send(b'{"jsonrpc":"2.0","id":%s,"result":null}\n' % id_text(message.get("id")).encode())
             elif method == "hello":
                 self._send(hello(message, self.functions)[1])
+            elif method == "session_ended":
+                self.ended_sessions.add(session_of(message))
+                self._end_sessions()
             elif "id" in message:
                 self._send(faults.reply(message["id"], -32601, "no such method: " + method))
         if state.describe and self.served and not self.unanswered and not wire.eof:
@@ -140,6 +143,15 @@ class _Server:
             if not queue:
                 tell_types(wire)
             self._advance()
+
+    def _end_sessions(self):
+        """What is kept for a session ends behind its calls: those that hostler does not wait for any more may still run."""
+        if self.ended_sessions:
+            running = [call.params for call in list(self.running.values())]
+            running = {(params.get("call") or {}).get("session") for params in running if params}
+            for session in self.ended_sessions - running:
+                state.sessions.pop(session, None)
+            self.ended_sessions &= running
 
     def _begin(self, message):
         made = ready(message, self.functions)
@@ -187,7 +199,7 @@ class _Server:
         self.served = True
         self._send(answer)
         self.unanswered.discard(call)
-        if queue or state.describe:
+        if queue or state.describe or self.ended_sessions:
             self.loop.call_soon_threadsafe(self._advance)
 
     @staticmethod

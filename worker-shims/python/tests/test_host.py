@@ -153,17 +153,19 @@ class Asked(ShimTest):
         self.assertEqual(worker.read(), {"jsonrpc": "2.0", "id": first, "result": 2})
 
     def test_a_call_that_outlives_its_session_leaves_nothing(self):
-        worker = self.worker("""
-            import hostler
-            from hostler_worker.state import state
-            def late(): hostler.roots(); hostler.session["token"] = 1
-            def kept() -> int: return len(state.sessions)
-        """, host=["roots"])
-        worker.begin("late", call={"id": "c", "deadline_ms": 1000, "session": "a"})
-        request = worker.read()
-        worker.write({"method": "session_ended", "params": {"session": "a"}}, {"id": request["id"], "result": []})
-        worker.read()
-        self.assertEqual(worker.call("kept")["result"], 0)
+        for concurrency in (1, 2):
+            with self.subTest(concurrency):
+                worker = self.worker("""
+                    import hostler
+                    from hostler_worker.state import state
+                    def late(): hostler.roots(); hostler.session["token"] = 1
+                    def kept() -> int: return len(state.sessions)
+                """, host=["roots"], concurrency=concurrency)
+                worker.begin("late", call={"id": "c", "deadline_ms": 1000, "session": "a"})
+                request = worker.read()
+                worker.write({"method": "session_ended", "params": {"session": "a"}}, {"id": request["id"], "result": []})
+                worker.read()
+                self.assertEqual(worker.call("kept")["result"], 0)
 
     def test_cancelled_while_waiting(self):
         for name in ("sum3", "later"):

@@ -1,0 +1,76 @@
+//! An ended call as a span, named and described as OpenTelemetry's conventions for tools and MCP say.
+
+use std::time::Duration;
+
+use super::event::CallError;
+use super::watched::MAX_NAME;
+use crate::call::handle::RunningCall;
+use crate::outcome::{Metadata, Outcome};
+use crate::telemetry::{Span, Value, unix_time};
+
+impl RunningCall {
+    /// Queues its span, if its trace is recorded.
+    pub(super) fn export(&self, tool: &str, outcome: &Outcome, error: Option<&CallError>) {
+        let (Some(spans), Some(own)) = (&self.watched.spans, &self.trace) else { return };
+        if !own.is_sampled() {
+            return;
+        }
+        let ended = nanoseconds(unix_time());
+        // The name of an unknown tool is the client's, and may be another each time.
+        let target = self.watched.meter().map_or(String::new(), |_| format!(" {tool}"));
+        let outer = self.caller.trace.as_ref();
+        spans.add(Span {
+            trace: own.trace_id().to_owned(),
+            id: own.span_id().to_owned(),
+            parent: outer.map(|outer| outer.span_id().to_owned()),
+            state: own.tracestate().map(str::to_owned),
+            name: format!("{}{target}", self.method.unwrap_or("execute_tool")),
+            is_server: self.method.is_some(),
+            began: ended.saturating_sub(nanoseconds(outcome.latency)),
+            ended,
+            attributes: self.attributes(tool, outcome, error),
+            error: error.map(|error| error.message.clone()),
+        });
+    }
+
+    fn attributes(&self, tool: &str, outcome: &Outcome, error: Option<&CallError>) -> Vec<(&'static str, Value)> {
+        let text = |text: &str| Value::String(text.to_owned());
+        let mut attributes = Vec::with_capacity(14);
+        if let Some(method) = self.method {
+            attributes.push(("mcp.method.name", text(method)));
+        }
+        if self.method.is_none_or(|method| method == "tools/call") {
+            attributes.push(("gen_ai.operation.name", text("execute_tool")));
+            attributes.push(("gen_ai.tool.name", text(tool)));
+            attributes.push(("gen_ai.tool.call.id", text(&self.id)));
+        }
+        if let Some(error) = error {
+            attributes.push(("error.type", text(error.code.word())));
+        }
+        attributes.push(("hostler.session", Value::Int(self.watched.session().cast_signed())));
+        if let Some(client) = &self.caller.client {
+            attributes.push(("hostler.client", text(&client[..client.floor_char_boundary(MAX_NAME)])));
+        }
+        let Metadata { cold, queue_ms, start_ms, run_ms, worker, attempt, stale, .. } = &outcome.metadata;
+        attributes.push(("hostler.cold_start", Value::Bool(*cold)));
+        attributes.push(("hostler.queue_ms", Value::Double(*queue_ms)));
+        attributes.push(("hostler.run_ms", Value::Double(*run_ms)));
+        if *cold {
+            attributes.push(("hostler.start_ms", Value::Double(*start_ms)));
+        }
+        if let Some(worker) = worker {
+            attributes.push(("hostler.worker.pid", Value::Int((*worker).into())));
+        }
+        if *attempt > 1 {
+            attributes.push(("hostler.attempt", Value::Int((*attempt).into())));
+        }
+        if stale.is_some() {
+            attributes.push(("hostler.stale", Value::Bool(true)));
+        }
+        attributes
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,19 @@
+//! The HTTP server: the control face for programs and browsers of this machine, and MCP over Streamable HTTP.
+//!
+//! `listener` accepts connections, `guard` decides from the head of a request who may go on, `routes` finds what answers it.
+
+mod body;
+mod conversation;
+mod face;
+mod guard;
+mod listener;
+mod mcp;
+mod reports;
+mod routes;
+mod seats;
+mod tokens;
+mod websocket;
+
+pub use face::{Face, Given, House, Opened};
+pub use listener::Listener;
+pub use tokens::token;

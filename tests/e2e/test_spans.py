@@ -1,0 +1,214 @@
+"""Spans of calls, exported to collectors of all kinds."""
+
+import json
+import re
+import socket
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from harness import META, config_file, connected, environment, eventually, eventually_async, run, scratch, write_tool
+from test_shared import Shared, until
+from test_trace import PARENT, SPAN, STATE, TRACE
+from wire import Wire, call
+
+SERVER, INTERNAL, ERROR = 2, 1, 2
+TOOL = '''
+import hostler
+
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+def outer(a: int) -> int:
+    return hostler.call("inner.add", a=a)
+
+def fail(key: str):
+    raise ValueError("no " + hostler.secret("KEY"))
+'''
+
+
+class Collector:
+    """What takes OTLP over HTTP. `answer` is a status, or None for one that never answers."""
+
+    def __init__(self, test, answer=200, location=None):
+        self.requests, self.answer = [], answer
+        collector, self.over = self, threading.Event()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                collector.requests.append((self.path, dict(self.headers), body))
+                if collector.answer is None:
+                    collector.over.wait()
+                    return
+                self.send_response(collector.answer)
+                if location:
+                    self.send_header("location", location)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        test.addCleanup(server.server_close)
+        test.addCleanup(server.shutdown)
+        test.addCleanup(self.over.set)
+
+    def spans(self):
+        requests = [ExportTraceServiceRequest.FromString(body) for _, _, body in list(self.requests)]
+        return [span for request in requests for process in request.resource_spans for scope in process.scope_spans
+                for span in scope.spans]
+
+    def resource(self):
+        return attributes(ExportTraceServiceRequest.FromString(self.requests[0][2]).resource_spans[0].resource)
+
+
+def attributes(span):
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in span.attributes}
+
+
+class Exported(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.folder = scratch(self)
+        self.tools = self.folder / "tools"
+        write_tool(self.tools, "one", TOOL, header="")
+        write_tool(self.tools, "inner", TOOL.split("def outer")[0])
+        secret = '# /// script\n# dependencies = []\n# [tool.hostler]\n# secrets = ["KEY"]\n# ///\n'
+        write_tool(self.tools, "secret", TOOL, header=secret)
+
+    def config(self, collector):
+        return config_file(self.folder, f'[telemetry]\notlp = "{collector.address}"\n')
+
+    async def test_each_call_is_a_span_with_its_parent_and_its_end(self):
+        collector = Collector(self)
+        env = environment(KEY="hunter2-hunter2", OTEL_EXPORTER_OTLP_HEADERS="x-key=a%20b, x-other=c",
+                          OTEL_SERVICE_NAME="tools", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test")
+        before = time.time_ns()
+        async with connected(self.tools, config=self.config(collector), env=env) as hostler:
+            answer = await hostler.call("one_outer", a=1, meta={"traceparent": PARENT, "tracestate": STATE})
+            alone = await hostler.call("one_add", a=2)
+            failed = await hostler.call("secret_fail", key="hunter2-hunter2")
+            unknown = "no.such\u0000\u202e\"\n" + "x" * 5000
+            with self.assertRaises(Exception):
+                await hostler.call(unknown)
+            skipped = await hostler.call("one_add", a=2, meta={"traceparent": PARENT[:-1] + "0"})
+            await eventually_async(lambda: len(collector.spans()) >= 5, "the spans come")
+        spans = {span.span_id.hex(): span for span in collector.spans()}
+        self.assertEqual(len(spans), 5)
+        _, trace, own, _ = answer.result.meta["traceparent"].split("-")
+        span = spans.pop(own)
+        self.assertEqual((trace, span.trace_id.hex(), span.parent_span_id.hex(), span.trace_state), (TRACE, TRACE, SPAN, STATE))
+        self.assertEqual((span.name, span.kind, span.status.code), ("tools/call one.outer", SERVER, 0))
+        self.assertTrue(before < span.start_time_unix_nano < span.end_time_unix_nano < time.time_ns())
+        known = attributes(span)
+        self.assertLessEqual({"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "one.outer",
+                              "gen_ai.tool.call.id": answer.outcome["call_id"], "hostler.cold_start": True}.items(), known.items())
+        self.assertNotIn("error.type", known)
+        self.assertEqual({type(known[name]) for name in ("hostler.queue_ms", "hostler.run_ms", "hostler.start_ms")}, {float})
+        (inner,) = [span for span in spans.values() if span.name.endswith("inner.add")]
+        self.assertEqual((inner.trace_id.hex(), inner.parent_span_id.hex(), inner.kind, inner.name),
+                         (TRACE, own, INTERNAL, "execute_tool inner.add"))
+        root = spans[alone.result.meta["traceparent"].split("-")[2]]
+        self.assertEqual((root.parent_span_id, root.trace_id.hex() == TRACE), (b"", False))
+        wrong = spans[failed.result.meta["traceparent"].split("-")[2]]
+        self.assertEqual((wrong.status.code, attributes(wrong)["error.type"]), (ERROR, "TOOL_ERROR"))
+        self.assertIn("no [secret KEY]", wrong.status.message)
+        (stray,) = [span for span in spans.values() if span.name == "tools/call"]
+        self.assertEqual((attributes(stray)["error.type"], len(attributes(stray)["gen_ai.tool.name"].encode())), ("TOOL_NOT_FOUND", 200))
+        self.assertEqual(skipped.result.meta["traceparent"][-2:], "00")
+        self.assertFalse(any(b"hunter2" in body for _, _, body in collector.requests))
+        path, headers, _ = collector.requests[0]
+        headers = {name.lower(): value for name, value in headers.items()}
+        self.assertEqual((path, headers["content-type"], headers["x-key"], headers["x-other"]),
+                         ("/v1/traces", "application/x-protobuf", "a b", "c"))
+        self.assertLessEqual({"service.name": "tools", "deployment.environment": "test"}.items(), collector.resource().items())
+
+    def test_the_end_of_a_command_exports_what_waits(self):
+        collector = Collector(self)
+        for env in ({"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address + "/"},
+                    {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.address + "/v1/traces"}):
+            collector.requests.clear()
+            done = run("call", "one.add", "a=1", "--json", "--tools", self.tools, env=environment(**env))
+            (span,) = collector.spans()
+            self.assertEqual(span.span_id.hex(), json.loads(done.stdout)["metadata"]["traceparent"].split("-")[2])
+            self.assertEqual(collector.requests[0][0], "/v1/traces")
+
+    def test_what_switches_it_off_or_cannot_be_used(self):
+        collector = Collector(self)
+        for env, said in [({"OTEL_SDK_DISABLED": "true"}, ""), ({"OTEL_TRACES_EXPORTER": "none"}, ""),
+                          ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "hostler speaks HTTP"),
+                          ({"OTEL_EXPORTER_OTLP_ENDPOINT": "not an address"}, "not an HTTP address")]:
+            env = environment(**{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.address, **env})
+            done = run("call", "one.add", "a=1", "--json", "--tools", self.tools, env=env)
+            self.assertEqual((done.returncode, json.loads(done.stdout)["metadata"].get("traceparent")), (0, None))
+            listed = run("list", "--tools", self.tools, env=env)
+            self.assertIn(said, listed.stderr)
+        self.assertEqual(collector.requests, [])
+        wrong = config_file(self.folder, '[telemetry]\notlp = "localhost:4318"\n')
+        done = run("list", "--config", wrong)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("`telemetry.otlp`: expected the HTTP address of a collector", done.stderr)
+
+    def test_no_collector_holds_up_a_call(self):
+        """One that is away, hangs, refuses, fails or redirects; and the end comes within a second."""
+        gone = socket.create_server(("127.0.0.1", 0))
+        away = SimpleNamespace(address=f"http://127.0.0.1:{gone.getsockname()[1]}")
+        gone.close()
+        target = Collector(self)
+        for collector, said in [(away, "refused"), (Collector(self, None), "timeout"), (Collector(self, 400), "400"),
+                                (Collector(self, 503), "503"), (Collector(self, 307, target.address + "/v1/traces"), "redirects")]:
+            with self.subTest(said):
+                wire = Wire(self.tools, arguments=("--standalone", "--config", str(self.config(collector))))
+                self.addCleanup(wire.__exit__)
+                wire.open()
+                wire.value(1, "one_add", a=1)
+                if collector is not away:
+                    eventually(lambda: collector.requests, "the first span is sent")
+                for number in range(2, 40):
+                    wire.send(call(number, "one_add", a=number))
+                    answer = wire.answer(number)["result"]
+                    self.assertLess(answer["_meta"][META]["latency_ms"], 500)
+                wire.end_input()
+                self.assertEqual(wire.ended(1.5), 0)
+                text = wire.stderr()
+                self.assertEqual(text.count("spans are not exported"), 1, text)
+                self.assertIn(collector.address, text)
+                if said != "timeout":
+                    self.assertIn(said, text)
+        self.assertEqual(target.requests, [])
+
+
+class OfSessions(Shared):
+    def test_spans_go_to_the_collector_of_their_session_and_lost_ones_are_counted(self):
+        one, other = Collector(self), Collector(self, 400)
+        traced = self.open(OTEL_EXPORTER_OTLP_ENDPOINT=one.address, OTEL_EXPORTER_OTLP_HEADERS="x-key=one")
+        lost = self.open(OTEL_EXPORTER_OTLP_ENDPOINT=other.address, OTEL_EXPORTER_OTLP_HEADERS="x-key=other")
+        plain = self.open()
+        for wire in (traced, lost, plain):
+            wire.value(1, "a_pid")
+        self.assertEqual(len(set(self.sessions())), 3)
+        count = lambda outcome: int(re.search(r'hostler_spans_total\{outcome="%s"\} (\d+)' % outcome, self.metrics())[1])
+        until(lambda: (count("exported"), count("dropped")) == (1, 1))
+        self.assertEqual((len(one.spans()), len(other.spans())), (1, 1))
+        self.assertEqual([collector.requests[0][1]["x-key"] for collector in (one, other)], ["one", "other"])
+        # What waits is exported when the shared hostler ends.
+        traced.value(2, "a_pid")
+        self.stop()
+        self.assertEqual(len(one.spans()), 2)
+
+    def metrics(self):
+        return json.loads(self.run_hostler("rpc", "metrics.text").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
