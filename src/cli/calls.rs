@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
+use super::events::short;
 use super::options::{Calls, CallsOf};
 use super::shared::{CLIENT, own, refusal};
 use super::style::{self, Refusal};
@@ -12,8 +13,6 @@ use crate::call::{CallInfo, CallState};
 use crate::config::Environment;
 use crate::control::Connection;
 
-/// So much of an id tells calls apart for a person.
-const SHORT: usize = 10;
 /// The most characters of a tool's name in the list.
 const TOOL: usize = 40;
 
@@ -98,11 +97,11 @@ fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
     heard.map_err(refusal)
 }
 
-fn is_running(state: CallState) -> bool {
+pub(super) fn is_running(state: CallState) -> bool {
     matches!(state, CallState::Queued | CallState::Running | CallState::Asking)
 }
 
-fn word(state: CallState) -> String {
+pub(super) fn word(state: CallState) -> String {
     serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
@@ -111,7 +110,7 @@ fn rows(calls: &[CallInfo]) -> Vec<Vec<String>> {
     let row = |call: &CallInfo| {
         let error = call.error.as_ref();
         vec![
-            call.call_id.chars().take(SHORT).collect(),
+            short(&call.call_id).to_owned(),
             style::cut(&call.tool, TOOL),
             word(call.state),
             ago(call.started_ms),
@@ -123,7 +122,7 @@ fn rows(calls: &[CallInfo]) -> Vec<Vec<String>> {
     std::iter::once(head.into()).chain(calls.iter().map(row)).collect()
 }
 
-fn as_text(call: &CallInfo) -> String {
+pub(super) fn as_text(call: &CallInfo) -> String {
     let mut rows = vec![
         ("call", call.call_id.clone()),
         ("tool", call.tool.clone()),
@@ -141,7 +140,7 @@ fn as_text(call: &CallInfo) -> String {
     style::table(&rows, None)
 }
 
-fn took(milliseconds: f64) -> String {
+pub(super) fn took(milliseconds: f64) -> String {
     if milliseconds < 10_000.0 { format!("{milliseconds:.1} ms") } else { format!("{:.1} s", milliseconds / 1000.0) }
 }
 

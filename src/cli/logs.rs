@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::events::{Said, said, short};
 use super::options::Logs;
 use super::shared::{own, place, refusal};
 use super::style::{self, Refusal};
@@ -24,8 +25,6 @@ const LOOK: Duration = Duration::from_millis(200);
 const REPLACED: Duration = Duration::from_secs(2);
 /// The most of the log that is read at once.
 const MOST: u64 = 4 << 20;
-/// So much of an id tells calls apart for a person.
-const SHORT: usize = 10;
 
 pub(super) fn run(args: &Logs, environment: &Environment) -> Result<ExitCode, Refusal> {
     let mut log = Log { path: place(environment)?.log, at: 0, file: 0 };
@@ -172,52 +171,15 @@ fn of_event(event: &Value, is_json: bool) -> Vec<String> {
     if is_json {
         return vec![event.to_string()];
     }
-    let text = |name: &str| event[name].as_str().unwrap_or_default();
-    let number = |name: &str| event[name].as_f64().unwrap_or_default();
-    let (kind, time) = (text("event"), event["time_ms"].as_u64().unwrap_or_default());
-    let call = format!("{} {}", text("tool_name"), short(text("call_id")));
-    let error = || {
-        format!(
-            "{}: {}",
-            event["error"]["code"].as_str().unwrap_or_default(),
-            event["error"]["message"].as_str().unwrap_or_default()
-        )
-    };
-    let what = match kind {
-        "tool_output" => {
-            let sign = if text("stream") == "stdout" { "|" } else { "!" };
-            return text("text").lines().map(|line| of(time, &call, &format!("{sign} {line}"))).collect();
-        }
-        "tool_call_started" => "started".to_owned(),
-        "tool_call_completed" => format!("completed in {:.1} ms", number("latency_ms")),
-        "tool_call_failed" => format!("failed after {:.1} ms: {}", number("latency_ms"), error()),
-        "tool_call_blocked" => format!("blocked: {}", error()),
-        "tool_progress" => {
-            let total = event["total"].as_f64().map(|total| format!(" of {total}")).unwrap_or_default();
-            format!("progress {}{total} {}", number("progress"), text("message"))
-        }
-        "lost" => return vec![format!("{} events were not read in time", event["count"])],
-        _ => {
-            let members = event
-                .as_object()
-                .into_iter()
-                .flatten()
-                .filter(|(name, _)| !["event", "time_ms"].contains(&name.as_str()));
-            let members: Vec<String> = members.map(|(name, value)| format!("{name}={value}")).collect();
-            return vec![of(time, &kind.replace('_', " "), &members.join(" "))];
-        }
-    };
-    vec![of(time, &call, &what.replace('\n', " "))]
+    // What hostler says of the subscription itself has no time.
+    let line = |said: Said| if said.time_ms == 0 { said.what } else { of(said.time_ms, &said.subject, &said.what) };
+    said(event).map(line).collect()
 }
 
 /// A line at a time.
 fn of(time_ms: u64, subject: &str, what: &str) -> String {
     let time = humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(time_ms));
     style::plain(&format!("{time} {subject} {what}"))
-}
-
-fn short(id: &str) -> &str {
-    id.get(..SHORT).unwrap_or(id)
 }
 
 fn ended_ms(call: &CallInfo) -> u64 {

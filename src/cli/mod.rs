@@ -10,6 +10,7 @@ mod check;
 mod complete;
 mod dev;
 mod doctor;
+mod events;
 mod http;
 mod install;
 mod list;
@@ -22,6 +23,7 @@ mod shared;
 mod show;
 mod status;
 mod style;
+mod top;
 mod warm;
 
 use std::os::fd::OwnedFd;
@@ -155,6 +157,7 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
         Command::Calls(args) => calls::run(args, &environment),
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),
+        Command::Top => top::run(&environment).await,
         Command::Stop => shared::ask("stop", &environment),
         Command::Drain => shared::ask("drain", &environment),
         Command::List(args) => Ok(list::run(&open()?, args).await),

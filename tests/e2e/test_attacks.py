@@ -196,7 +196,7 @@ class Texts(unittest.IsolatedAsyncioTestCase):
 def at_a_terminal(*words):
     """What a command shows there."""
     terminal, theirs = pty.openpty()
-    shown = subprocess.Popen([HOSTLER, *words], env=environment(NO_COLOR="1"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    shown = subprocess.Popen([HOSTLER, *words], env=environment(NO_COLOR="1", TERM="xterm"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
     os.close(theirs)
     said = b""
     while True:

@@ -91,6 +91,9 @@ pub(super) enum Command {
     Calls(Calls),
     /// Print what the shared hostler logs and what its tools write
     Logs(Logs),
+    /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key
+    #[command(after_help = help(include_str!("../help/top.txt")))]
+    Top,
     /// End the shared hostler and its sessions
     Stop,
     /// Let the shared hostler accept no new session and end with the last one
@@ -122,6 +125,7 @@ impl Command {
                     | Self::Calls(_)
                     | Self::Token(_)
                     | Self::Logs(_)
+                    | Self::Top
                     | Self::Stop
                     | Self::Drain
             )

@@ -1,0 +1,77 @@
+//! `hostler top`: the shared hostler on a terminal, as it runs.
+
+mod history;
+mod link;
+mod rows;
+mod screen;
+mod state;
+mod view;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::style::{self, Refusal};
+use crate::config::Environment;
+use link::Message;
+use screen::Screen;
+use state::{State, Step};
+
+/// How often it is drawn at most, and how often the second's figures end.
+const DRAWN: Duration = Duration::from_millis(100);
+const FRAMES_PER_SECOND: u32 = 10;
+/// The messages that wait to be shown. Events beyond them are left out where they come from.
+const WAITING: usize = 1024;
+
+pub(super) async fn run(environment: &Arc<Environment>) -> Result<ExitCode, Refusal> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        let fix = "run it at one; `hostler status --json` and `hostler logs -f --json` are for programs";
+        return Err(Refusal { status: style::USAGE, ..Refusal::new("`hostler top` needs a terminal", fix) });
+    }
+    // What is wrong with the place of the shared hostler is said before the terminal is taken.
+    super::shared::place(environment)?;
+    let signals = style::signals()?;
+    let (messages, mut heard) = mpsc::channel(WAITING);
+    let wishes = link::start(environment, &messages).map_err(taken)?;
+    let mut screen = Screen::take(messages).map_err(taken)?;
+    let mut state = State::default();
+    let mut frames = interval(DRAWN);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut frame, mut is_changed) = (0, true);
+    loop {
+        tokio::select! {
+            message = heard.recv() => {
+                is_changed = true;
+                match state.take(message.unwrap_or(Message::Closed)) {
+                    Step::Go => {}
+                    Step::Ask(wish) => {
+                        if wishes.try_send(wish).is_err() {
+                            state.say("hostler has not answered the last ones yet");
+                        }
+                    }
+                    Step::Suspend => screen.suspend().map_err(taken)?,
+                    Step::Leave => return Ok(ExitCode::SUCCESS),
+                }
+            }
+            _ = frames.tick() => {
+                frame = (frame + 1) % FRAMES_PER_SECOND;
+                if frame == 0 {
+                    state.second();
+                    is_changed = true;
+                }
+                if std::mem::take(&mut is_changed) {
+                    screen.draw(&state).map_err(taken)?;
+                }
+            }
+            name = signals.first() => return Err(Refusal::cancelled(format!("ended by {name}"))),
+        }
+    }
+}
+
+fn taken(error: std::io::Error) -> Refusal {
+    Refusal::system("the terminal cannot be used", error)
+}
