@@ -51,6 +51,11 @@ impl Requests {
         Ok(Self { client, methods })
     }
 
+    #[cfg(feature = "grpc")]
+    pub(super) fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client)
+    }
+
     /// Answers one frame; nothing if none of its messages wants an answer.
     pub async fn answer(&self, frame: &[u8]) -> Option<String> {
         match self.client.read_frame(frame) {

@@ -23,6 +23,8 @@ mod status;
 mod table;
 mod text;
 mod tools;
+#[cfg(feature = "grpc")]
+mod typed;
 
 pub use client::{Client, Requests};
 pub use connection::{Connection, ControlError};
@@ -35,3 +37,5 @@ pub use message::{
 };
 pub use status::Status;
 pub use table::Scope;
+#[cfg(feature = "grpc")]
+pub use tools::{Available, Descriptor, Execute, Executed, Schemas};

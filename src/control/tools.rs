@@ -1,5 +1,6 @@
 //! Methods about tools: those with the names that specification 000 gives them, and the catalogue.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::client::Client;
 use super::message::{LIST, ListParams, SHOW, ToolParams};
 use super::refusals::of_fault;
 use super::table::{Answer, Entry, Nothing, Scope, Table};
-use crate::call::{CallRequest, Caller};
+use crate::call::{CallRequest, Caller, ToolMetrics};
 use crate::outcome::milliseconds;
 use crate::protocol::TraceContext;
 use crate::registry::{Listing, RoleKind, Tool};
@@ -19,13 +20,29 @@ use crate::registry::{Listing, RoleKind, Tool};
 /// How long `ExecuteTool` waits if it says nothing.
 const USUAL_LIMIT: Duration = Duration::from_mins(5);
 
+pub(super) const EXECUTE: Entry = Entry {
+    name: "ExecuteTool",
+    scope: Scope::Call,
+    session: true,
+    about: "Runs a tool to its end. `success` says whether it has a result; `error` says why not.",
+};
+pub(super) const AVAILABLE: Entry = Entry {
+    name: "ListAvailableTools",
+    scope: Scope::Observe,
+    session: true,
+    about: "All tools with what became of their calls, those that cannot be called included: `status` and `error_message` say so.",
+};
+pub(super) const SCHEMAS: Entry = Entry {
+    name: "GetToolSchema",
+    scope: Scope::Observe,
+    session: true,
+    about: "The schemas of a tool's arguments and of its result.",
+};
+
 pub(super) fn enter(table: &mut impl Table) {
-    let about = "Runs a tool to its end. `success` says whether it has a result; `error` says why not.";
-    table.enter(Entry { name: "ExecuteTool", scope: Scope::Call, session: true, about }, execute);
-    let about = "All tools, those that cannot be called included: `status` and `error_message` say so.";
-    table.enter(Entry { name: "ListAvailableTools", scope: Scope::Observe, session: true, about }, available);
-    let about = "The schemas of a tool's arguments and of its result.";
-    table.enter(Entry { name: "GetToolSchema", scope: Scope::Observe, session: true, about }, schemas);
+    table.enter(EXECUTE, execute);
+    table.enter(AVAILABLE, available);
+    table.enter(SCHEMAS, schemas);
     let about = "The tools as rows, sorted by name, and what to do if there are none.";
     table.enter(Entry { name: LIST, scope: Scope::Observe, session: true, about }, list);
     let about = "A tool with its schemas and its declared policy.";
@@ -34,37 +51,41 @@ pub(super) fn enter(table: &mut impl Table) {
     table.enter(Entry { name: "tools.refresh", scope: Scope::Operate, session: true, about }, refresh);
 }
 
+/// The parameters of `ExecuteTool`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Execute {
+pub struct Execute {
     /// The tool's name.
-    name: String,
+    pub name: String,
     /// Its arguments: the text of a JSON object.
     #[serde(default)]
-    input_json: String,
+    pub input_json: String,
     /// The limit of the call in milliseconds, 0 for five minutes; that of the tool applies if it is shorter.
     #[serde(default)]
-    timeout_ms: u64,
+    pub timeout_ms: u64,
     /// The span that it belongs to (W3C trace context).
     #[serde(default)]
-    traceparent: Option<String>,
+    pub traceparent: Option<String>,
 }
 
+/// The answer of `ExecuteTool`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Executed {
-    success: bool,
+pub struct Executed {
+    /// Whether there is a result.
+    pub success: bool,
     /// The result as JSON text; empty without success.
-    output_json: String,
+    pub output_json: String,
     /// What happened and what to do next; empty with success.
-    error: String,
+    pub error: String,
     /// The code of the error, as in every outcome; empty with success.
-    error_code: String,
-    duration_ms: f64,
+    pub error_code: String,
+    /// How long the call took, in milliseconds.
+    pub duration_ms: f64,
     /// The id of the call.
-    call: String,
+    pub call: String,
 }
 
-async fn execute(client: Arc<Client>, params: Execute) -> Answer<Executed> {
+pub(super) async fn execute(client: Arc<Client>, params: Execute) -> Answer<Executed> {
     let session = client.session()?;
     let text = if params.input_json.trim().is_empty() { "{}" } else { &params.input_json };
     let arguments: Map<String, Value> = match serde_json::from_str(text) {
@@ -91,26 +112,35 @@ async fn execute(client: Arc<Client>, params: Execute) -> Answer<Executed> {
 
 /// A tool as `ListAvailableTools` describes it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Descriptor {
-    name: String,
+pub struct Descriptor {
+    /// Its full name.
+    pub name: String,
     /// Its name for models, which accept no dot.
-    mcp_name: String,
-    version: Option<String>,
-    description: Option<String>,
-    tags: Vec<String>,
+    pub mcp_name: String,
+    /// Its declared version.
+    pub version: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Its declared tags.
+    pub tags: Vec<String>,
     /// JSON Schema of the arguments.
-    input_schema: Value,
+    pub input_schema: Value,
     /// JSON Schema of the result, where it is known.
-    output_schema: Option<Value>,
+    pub output_schema: Option<Value>,
     /// `ready`, or why it cannot be called in a word.
-    status: String,
+    pub status: String,
     /// Why it cannot be called.
-    error_message: Option<String>,
+    pub error_message: Option<String>,
+    /// What became of its calls; only in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<ToolMetrics>,
 }
 
+/// The answer of `ListAvailableTools`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Available {
-    tools: Vec<Descriptor>,
+pub struct Available {
+    /// Sorted by name.
+    pub tools: Vec<Descriptor>,
 }
 
 fn descriptor(tool: &Tool) -> Descriptor {
@@ -125,35 +155,43 @@ fn descriptor(tool: &Tool) -> Descriptor {
         output_schema: tool.promised_schema().cloned().map(Value::Object),
         status: tool.entry.status().to_owned(),
         error_message: tool.entry.trouble(),
+        metrics: None,
     }
 }
 
-async fn available(client: Arc<Client>, _: Nothing) -> Answer<Available> {
+pub(super) async fn available(client: Arc<Client>, _: Nothing) -> Answer<Available> {
     let registry = &client.service()?.registry;
     registry.asked().await;
+    let metrics = client.control().runtime().watch.metrics().await;
+    let mut metrics: HashMap<String, ToolMetrics> =
+        metrics.into_iter().map(|metrics| (metrics.tool.clone(), metrics)).collect();
     let catalogue = registry.catalogue();
-    let mut tools: Vec<Descriptor> = catalogue.tools.iter().map(|tool| descriptor(tool)).collect();
+    let mut counted = |tool: &Tool| Descriptor { metrics: metrics.remove(&tool.name), ..descriptor(tool) };
+    let mut tools: Vec<Descriptor> = catalogue.tools.iter().map(|tool| counted(tool)).collect();
     tools.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(Available { tools })
 }
 
+/// The parameters of `GetToolSchema`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Named {
+pub struct Named {
     /// The tool's name.
-    name: String,
+    pub name: String,
 }
 
+/// The answer of `GetToolSchema`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Schemas {
-    name: String,
+pub struct Schemas {
+    /// The tool's full name.
+    pub name: String,
     /// JSON Schema of the arguments.
-    input_schema: Value,
+    pub input_schema: Value,
     /// JSON Schema of the result, where it is known.
-    output_schema: Option<Value>,
+    pub output_schema: Option<Value>,
 }
 
-async fn schemas(client: Arc<Client>, params: Named) -> Answer<Schemas> {
+pub(super) async fn schemas(client: Arc<Client>, params: Named) -> Answer<Schemas> {
     let tool = find(&client, &params.name).await?;
     let Descriptor { name, input_schema, output_schema, .. } = descriptor(&tool);
     Ok(Schemas { name, input_schema, output_schema })

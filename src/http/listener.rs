@@ -15,6 +15,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::face::Face;
+#[cfg(feature = "grpc")]
+#[cfg(feature = "grpc")]
+use super::grpc::{self, Door};
 use super::guard::Guard;
 use super::mcp::Peers;
 use super::routes::{Server, route};
@@ -117,22 +120,30 @@ impl Listener {
 /// Serves a connection, unless it loses its seat. A WebSocket that it becomes keeps it.
 async fn connection(stream: TcpStream, server: Arc<Server>, seat: Arc<Seat>) {
     let _ = stream.set_nodelay(true);
-    let service = service_fn({
-        let seat = Arc::clone(&seat);
-        move |mut request: Request<Incoming>| {
-            let server = Arc::clone(&server);
-            request.extensions_mut().insert(Arc::clone(&seat));
-            async move { Ok::<_, std::convert::Infallible>(route(&server, request).await) }
-        }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
     tokio::select! {
-        ended = http.serve_connection(TokioIo::new(stream), service).with_upgrades() => {
+        ended = serve(stream, server, Arc::clone(&seat)) => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended");
             }
         }
         () = seat.lost() => tracing::debug!("a connection that had shown no token made room for another"),
     }
+}
+
+async fn serve(stream: TcpStream, server: Arc<Server>, seat: Arc<Seat>) -> Result<(), hyper::Error> {
+    #[cfg(feature = "grpc")]
+    match grpc::is_http2(&stream).await {
+        Ok(true) => return grpc::serve(stream, Door::Port(server, seat)).await,
+        Ok(false) => {}
+        // It said nothing, or left.
+        Err(_) => return Ok(()),
+    }
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let server = Arc::clone(&server);
+        request.extensions_mut().insert(Arc::clone(&seat));
+        async move { Ok::<_, std::convert::Infallible>(route(&server, request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
+    http.serve_connection(TokioIo::new(stream), service).with_upgrades().await
 }

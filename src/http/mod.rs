@@ -5,6 +5,8 @@
 mod body;
 mod conversation;
 mod face;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod guard;
 mod listener;
 mod mcp;
@@ -15,5 +17,7 @@ mod tokens;
 mod websocket;
 
 pub use face::{Face, Given, House, Opened};
+#[cfg(feature = "grpc")]
+pub use grpc::{Door, begins_http2, serve as serve_grpc};
 pub use listener::Listener;
 pub use tokens::token;

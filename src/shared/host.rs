@@ -96,6 +96,8 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let runtime = Runtime::shared(&config);
     let about = About { build: build().map_err(HostError::Unknown)?, key: Some(key), log: Some(place.log.clone()) };
     let control = Control::new(Arc::clone(&runtime), about);
+    let house = OfPerson { environment: Arc::clone(&environment), runtime: Arc::clone(&runtime) };
+    let face = Face::new(Arc::clone(&control), Box::new(house));
     Workspace::tidy();
     ready();
     tracing::info!(pid = std::process::id(), socket = %place.socket().display(), "the shared hostler listens");
@@ -109,8 +111,8 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
         move || Arc::clone(&runtime).next_end()
     }));
     let why = tokio::select! {
-        () = accept(&listener, &control) => "it cannot accept connections".to_owned(),
-        () = serve_http(&config, environment, &control) => "HTTP is no longer served".to_owned(),
+        () = accept(&listener, &control, &face) => "it cannot accept connections".to_owned(),
+        () = serve_http(&config, environment, &face) => "HTTP is no longer served".to_owned(),
         () = unused(&runtime, config.shared.idle_exit.value) => "no client is attached".to_owned(),
         name = signals.first() => name,
         why = control.wished() => why.to_owned(),
@@ -127,11 +129,10 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
 }
 
 /// Serves HTTP, if the person's configuration says where.
-async fn serve_http(config: &Config, environment: Arc<Environment>, control: &Arc<Control>) {
+async fn serve_http(config: &Config, environment: Arc<Environment>, face: &Arc<Face>) {
     let Some(listen) = &config.control.listen else { return std::future::pending().await };
     let listener = Listener::once_free(listen.value, &environment).await;
-    let house = OfPerson { environment, runtime: Arc::clone(control.runtime()) };
-    listener.serve(Face::new(Arc::clone(control), Box::new(house)), config.control.origins.clone()).await;
+    listener.serve(Arc::clone(face), config.control.origins.clone()).await;
 }
 
 /// From here on the next one may start. The socket goes first: it is this one's as long as the lock is held.
@@ -164,12 +165,12 @@ fn raise_limits() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-async fn accept(listener: &UnixListener, control: &Arc<Control>) {
+async fn accept(listener: &UnixListener, control: &Arc<Control>, face: &Arc<Face>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let control = Arc::clone(control);
-                tokio::spawn(async move { serve(stream, &control).await });
+                let (control, face) = (Arc::clone(control), Arc::clone(face));
+                tokio::spawn(async move { serve(stream, &control, &face).await });
             }
             // Too many open files: some will be closed.
             Err(error) => {
@@ -180,8 +181,8 @@ async fn accept(listener: &UnixListener, control: &Arc<Control>) {
     }
 }
 
-async fn serve(stream: UnixStream, control: &Arc<Control>) {
-    if let Err(error) = session::serve(stream, control).await {
+async fn serve(stream: UnixStream, control: &Arc<Control>, face: &Arc<Face>) {
+    if let Err(error) = session::serve(stream, control, face).await {
         tracing::info!(%error, "a connection ended");
     }
 }

@@ -25,6 +25,9 @@ use crate::config::origin::Origin;
 use crate::config::tables::Limits;
 use crate::config::{Config, ConfigOptions};
 use crate::control::{AtEnd, Client, Control};
+use crate::http::Face;
+#[cfg(feature = "grpc")]
+use crate::http::{Door, begins_http2, serve_grpc};
 use crate::mcp::{self, ClientInfo, Record, Stdio};
 use crate::outcome::{Cancelled, Canceller, Code};
 use crate::pool::Usage;
@@ -47,7 +50,8 @@ const LONG: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Serves a connection to its end.
-pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()> {
+#[cfg_attr(not(feature = "grpc"), expect(unused_variables, reason = "it answers gRPC"))]
+pub async fn serve(stream: UnixStream, control: &Arc<Control>, face: &Arc<Face>) -> io::Result<()> {
     let peer = Peer::of(&stream)?;
     if peer.user != geteuid().as_raw() {
         return Err(io::Error::other("a process of another user"));
@@ -60,6 +64,10 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
     if let Err(refusal) = admit(&peer) {
         link.refuse(REFUSED, refusal.clone()).await?;
         return Err(io::Error::other(refusal));
+    }
+    #[cfg(feature = "grpc")]
+    if begins_http2(&first) {
+        return serve_http2(link, first, face).await;
     }
     let (method, params) = match &read {
         Some(First { method: Some(method), params, .. }) if method == ATTACH || method == OPEN => (method, params),
@@ -78,6 +86,16 @@ pub async fn serve(stream: UnixStream, control: &Arc<Control>) -> io::Result<()>
         return attach(link, asked, peer.pid, control).await;
     }
     command(link, asked, peer.pid, control).await
+}
+
+/// Serves RPCs, with the tools that HTTP has.
+#[cfg(feature = "grpc")]
+async fn serve_http2(link: Link, mut first: Vec<u8>, face: &Arc<Face>) -> io::Result<()> {
+    let Link { stream, mut bytes, .. } = link;
+    first.append(&mut bytes);
+    let (reader, writer) = stream.into_split();
+    let stream = tokio::io::join(Cursor::new(first).chain(reader), writer);
+    serve_grpc(stream, Door::Socket(Arc::clone(face))).await.map_err(io::Error::other)
 }
 
 /// What a connection asks for first. The id is of any type.

@@ -26,6 +26,7 @@ STANDALONE = {
     "test_neighbours": "the same",
     "test_http": "its servers are processes of their own",
     "test_mcp_http": "the same",
+    "test_grpc": "the same",
     "test_shared_commands": "the same",
     "test_top": "the same",
     "test_attacks.Secrets.test_a_secret_that_is_printed_in_pieces_between_calls_is_redacted": "what belongs to no call is not in the shared log",

@@ -34,9 +34,15 @@ pub struct ToolMetrics {
     /// Those without a result, by code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<String, u64>,
-    /// The mean time in the tool, of calls that it began, in milliseconds.
+    /// The time in the tool, of all calls that it began, in milliseconds.
+    #[serde(default)]
+    pub total_ms: f64,
+    /// The mean of that.
     #[serde(default)]
     pub mean_ms: Option<f64>,
+    /// When a call ended last, in milliseconds since 1970.
+    #[serde(default)]
+    pub last_ms: Option<u64>,
     /// How long calls have waited in the queue, in milliseconds.
     pub queue_ms: f64,
     /// Calls that waited for a worker to start.
@@ -93,6 +99,7 @@ struct Tally {
     times: Times,
     queue_ms: f64,
     cold: u64,
+    last_ms: Option<u64>,
 }
 
 impl Meter {
@@ -100,8 +107,8 @@ impl Meter {
         Arc::new(Self { name: Arc::from(name), tally: Mutex::default() })
     }
 
-    /// Counts an ended call. `has_begun` says whether its tool ran it.
-    pub fn record(&self, outcome: &Outcome, has_begun: bool) {
+    /// Counts a call that has ended now. `has_begun` says whether its tool ran it.
+    pub fn record(&self, outcome: &Outcome, has_begun: bool, now_ms: u64) {
         let metadata = &outcome.metadata;
         let mut tally = self.tally.lock();
         match &outcome.ended {
@@ -114,6 +121,7 @@ impl Meter {
             tally.cold += u64::from(metadata.cold && metadata.start_ms > 0.0);
         }
         tally.queue_ms += metadata.queue_ms;
+        tally.last_ms = Some(now_ms);
     }
 
     pub fn metrics(&self) -> ToolMetrics {
@@ -129,7 +137,9 @@ impl Meter {
             failed: all - cancelled,
             cancelled,
             failures: tally.failures.iter().map(|(code, count)| ((*code).to_owned(), *count)).collect(),
+            total_ms: tally.times.sum * 1e3,
             mean_ms,
+            last_ms: tally.last_ms,
             queue_ms: tally.queue_ms,
             cold_starts: tally.cold,
             active: 0,

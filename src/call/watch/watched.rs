@@ -178,7 +178,8 @@ impl RunningCall {
     pub fn watch_end(&self, outcome: &Outcome) {
         let (watched, watch) = (&self.watched, &self.watched.watch);
         let meter = watched.meter().unwrap_or(&watch.meters.unknown);
-        meter.record(outcome, watched.has_begun());
+        let now_ms = unix_ms();
+        meter.record(outcome, watched.has_begun(), now_ms);
         let error = outcome.ended.as_ref().err().map(|fault| {
             let is_safe = watched.knows_secrets();
             error_of(fault.code, if is_safe { &fault.message } else { "refused before its secrets were looked up" })
@@ -187,7 +188,7 @@ impl RunningCall {
         let name = watched.meter().map_or_else(|| Arc::from(requested), |meter| Arc::clone(&meter.name));
         self.publish_end(&name, outcome, error.as_ref());
         self.export(&name, outcome, error.as_ref());
-        let ended = EndedCall::of(self, name, outcome, error, unix_ms());
+        let ended = EndedCall::of(self, name, outcome, error, now_ms);
         watch.recent.lock().add(ended);
     }
 
