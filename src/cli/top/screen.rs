@@ -48,6 +48,7 @@ impl Screen {
 
     /// Gives the terminal to the shell until the shell gives it back.
     pub fn suspend(&mut self) -> io::Result<()> {
+        self.terminal.show_cursor()?;
         ratatui::try_restore()?;
         let stopped = emulate_default_handler(SIGTSTP);
         // Its screen is empty. To clear it would ask the terminal for its cursor, and the thread that reads keys gets the answer.
