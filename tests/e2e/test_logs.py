@@ -91,8 +91,8 @@ class Logs(Shared):
         until(lambda: "last" in self.printed())
         events = [json.loads(line) for line in self.printed().splitlines()]
         self.assertEqual({event["tool" if event["event"] == "call" else "tool_name"] for event in events}, {"sums.say"})
-        following.send_signal(signal.SIGINT)
-        self.assertIn(following.wait(PATIENCE), (-signal.SIGINT, 130))
+        following.send_signal(signal.SIGTERM)
+        self.assertIn(following.wait(PATIENCE), (-signal.SIGTERM, 130))
         with subprocess.Popen([HOSTLER, "logs", "-f"], env=self.env, cwd=self.folder, stdout=subprocess.PIPE) as unread:
             unread.stdout.readline()
             unread.stdout.close()
