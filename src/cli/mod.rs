@@ -158,6 +158,7 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
         Command::Token(args) => http::token(args, &environment),
         Command::Logs(args) => logs::run(args, &environment),
         Command::Top => top::run(&environment).await,
+        Command::Open(args) => shared::open_page(args, &environment),
         Command::Stop => shared::ask("stop", &environment),
         Command::Drain => shared::ask("drain", &environment),
         Command::List(args) => Ok(list::run(&open()?, args).await),

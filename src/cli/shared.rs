@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::options::Status as StatusArgs;
+use super::options::{Open, Status as StatusArgs};
 use super::status::usage_line;
 use super::style::{self, Refusal};
 use crate::call::ToolMetrics;
@@ -95,6 +95,21 @@ pub(super) fn ask(method: &str, environment: &Environment) -> Result<ExitCode, R
         style::note("the shared hostler ends");
     } else {
         style::note("the shared hostler accepts no new session and ends with the last one");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `hostler open`
+pub(super) fn open_page(args: &Open, environment: &Environment) -> Result<ExitCode, Refusal> {
+    let Some(mut connection) = own(environment)? else {
+        return Err(Refusal::not_found("no shared hostler is running", "a client's `hostler serve` starts one"));
+    };
+    let page: Value = connection.call("page.open", &json!({})).map_err(refusal)?;
+    if args.json {
+        style::answer_json(&page);
+    } else {
+        style::answer(page["url"].as_str().unwrap_or_default());
+        style::note("open it in a browser within a minute; it is valid once");
     }
     Ok(ExitCode::SUCCESS)
 }

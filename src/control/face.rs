@@ -2,13 +2,18 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
+use super::pages::Pages;
 use crate::runtime::Runtime;
+
+/// How long it may take to listen for HTTP.
+const TO_LISTEN: Duration = Duration::from_secs(5);
 
 /// What is known of this hostler from its start on.
 #[derive(Debug, Clone)]
@@ -39,7 +44,11 @@ pub struct Control {
     /// It is ending: new clients start the next one.
     is_over: AtomicBool,
     /// Where HTTP is served.
-    listens_at: OnceLock<SocketAddr>,
+    listens_at: watch::Sender<Option<SocketAddr>>,
+    /// Whether a page was asked for, which needs HTTP.
+    wants_http: watch::Sender<bool>,
+    /// Who may use the page.
+    pub pages: Pages,
 }
 
 impl Control {
@@ -51,7 +60,9 @@ impl Control {
             since: Instant::now(),
             wishes: watch::Sender::new(None),
             is_over: AtomicBool::new(false),
-            listens_at: OnceLock::new(),
+            listens_at: watch::Sender::new(None),
+            wants_http: watch::Sender::new(false),
+            pages: Pages::default(),
         })
     }
 
@@ -67,12 +78,27 @@ impl Control {
 
     /// HTTP is served from now on.
     pub fn listens_at(&self, address: SocketAddr) {
-        let _ = self.listens_at.set(address);
+        self.listens_at.send_replace(Some(address));
     }
 
     /// Where HTTP is served.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.listens_at.get().copied()
+        *self.listens_at.borrow()
+    }
+
+    /// Becomes true once a page is asked for. Whoever holds it listens for HTTP then.
+    pub fn wants_http(&self) -> watch::Receiver<bool> {
+        self.wants_http.subscribe()
+    }
+
+    /// Where HTTP is served, if need be from now on. `None` if it cannot be.
+    pub(super) async fn served(&self) -> Option<SocketAddr> {
+        if self.wants_http.send(true).is_err() {
+            return self.address();
+        }
+        let mut listens_at = self.listens_at.subscribe();
+        let address = timeout(TO_LISTEN, listens_at.wait_for(Option::is_some)).await;
+        address.ok()?.ok().and_then(|address| *address)
     }
 
     /// No session begins from here on.

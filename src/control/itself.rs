@@ -1,9 +1,15 @@
 //! Methods about this hostler as a whole.
 
 use std::sync::Arc;
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::client::Client;
 use super::face::{About, Wish};
+use super::pages::TICKET_LIFE;
+use super::refusals::{internal, no_http};
 use super::status::{Health, Status, Version};
 use super::table::{Answer, Entry, Nothing, Scope, Table};
 use crate::call::AllMetrics;
@@ -20,6 +26,8 @@ pub(super) fn enter(table: &mut impl Table) {
     table.enter(Entry { name: "metrics.tools", scope: Scope::Observe, session: false, about }, metrics);
     let about = "The same as the text that Prometheus reads.";
     table.enter(Entry { name: "metrics.text", scope: Scope::Observe, session: false, about }, metrics_text);
+    let about = "The address of the page for people, which is valid once and for a minute. The shared hostler serves it from now on.";
+    table.enter(Entry { name: "page.open", scope: Scope::Operate, session: false, about }, page);
     let about = "Ends hostler now; running calls have half a second.";
     table.enter(Entry { name: "stop", scope: Scope::Operate, session: false, about }, stop);
     let about = "Accepts no new session, and ends hostler with the last one.";
@@ -64,6 +72,22 @@ async fn metrics(client: Arc<Client>, _: Nothing) -> Answer<AllMetrics> {
 
 async fn metrics_text(client: Arc<Client>, _: Nothing) -> Answer<String> {
     Ok(client.control().runtime().watch.prometheus().await)
+}
+
+/// The page, opened for one browser.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Page {
+    /// Its address. The part after `#` is the ticket, which no request line has.
+    url: String,
+    /// How long the ticket is valid, in seconds.
+    valid_s: u64,
+}
+
+async fn page(client: Arc<Client>, _: Nothing) -> Answer<Page> {
+    let control = client.control();
+    let address = control.served().await.ok_or_else(no_http)?;
+    let ticket = control.pages.ticket(Instant::now()).map_err(|error| internal(&error))?;
+    Ok(Page { url: format!("http://{address}/#ticket={ticket}"), valid_s: TICKET_LIFE.as_secs() })
 }
 
 async fn stop(client: Arc<Client>, _: Nothing) -> Answer<bool> {

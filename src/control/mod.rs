@@ -13,6 +13,7 @@ mod itself;
 mod lines;
 mod message;
 mod methods;
+mod pages;
 mod pools;
 mod questions;
 mod refusals;
@@ -35,6 +36,7 @@ pub use message::{
     ELICIT, EVENT, Event, LIST, Line, ListParams, Question, RUN, Refusal, RunParams, SHOW, ToolParams, notification,
     request, response,
 };
+pub use pages::{NoRandom, digest, secret};
 pub use status::Status;
 pub use table::Scope;
 #[cfg(feature = "grpc")]

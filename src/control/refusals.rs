@@ -42,6 +42,12 @@ pub(super) fn no_way_back(entry: &Entry) -> ErrorObjectOwned {
     error(REFUSED, "NEEDS_CONNECTION", message)
 }
 
+/// The page needs HTTP, which is not served.
+pub(super) fn no_http() -> ErrorObjectOwned {
+    let message = "HTTP is not served here, or its address is taken; see `listen` under `[control]`";
+    error(REFUSED, "NO_HTTP", message)
+}
+
 /// There is no such thing.
 pub(super) fn not_found(message: impl Into<String>) -> ErrorObjectOwned {
     error(REFUSED, "NOT_FOUND", message)

@@ -10,6 +10,7 @@ mod grpc;
 mod guard;
 mod listener;
 mod mcp;
+mod page;
 mod reports;
 mod routes;
 mod seats;

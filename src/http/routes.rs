@@ -1,9 +1,10 @@
 //! Which request is answered by what, and the checks before that.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderValue, ORIGIN, VARY, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, HeaderValue, ORIGIN, UPGRADE, VARY, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 
 use super::body::{Answer, bare, json, longest, read, refuse};
@@ -11,6 +12,7 @@ use super::conversation;
 use super::face::Face;
 use super::guard::{Guard, token_of};
 use super::mcp::Peers;
+use super::page;
 use super::reports;
 use super::seats::Seat;
 use super::tokens::Tokens;
@@ -30,6 +32,8 @@ pub struct Server {
 enum Place {
     /// The methods of the control face, by POST or over a WebSocket.
     Rpc,
+    /// The key of a page, for its ticket.
+    Key,
     /// MCP.
     Mcp,
     /// The calls of a conversation, over a WebSocket.
@@ -43,6 +47,7 @@ impl Place {
     fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/" | "/rpc" => Self::Rpc,
+            "/page/key" => Self::Key,
             "/mcp" => Self::Mcp,
             "/ws" => Self::Conversation,
             "/metrics" => Self::Metrics,
@@ -56,6 +61,7 @@ impl Place {
         match self {
             Self::Rpc => &[Method::POST, Method::GET],
             Self::Mcp => &[Method::POST, Method::GET, Method::DELETE],
+            Self::Key => &[Method::POST],
             _ => &[Method::GET],
         }
     }
@@ -96,20 +102,23 @@ async fn admitted(server: &Arc<Server>, request: Request<Incoming>) -> Answer {
     if !place.methods().contains(method) {
         return wrong_method(place.methods());
     }
-    if place == Place::Health {
-        return reports::health(&server.face);
+    match place {
+        Place::Health => return reports::health(&server.face),
+        Place::Key => return page::key(&server.face, request).await,
+        Place::Rpc if is_page(&request) => return page::document(),
+        _ => {}
     }
     let Some(token) = token_of(request.headers()) else {
         return unknown("send a token as `Authorization: Bearer TOKEN`; `hostler token` prints one");
     };
-    let Some(scope) = server.tokens.scope_of(token) else {
+    let Some(scope) = scope_of(server, token) else {
         return unknown("this token is not valid; `hostler token` prints the one that is");
     };
     if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
         seat.keep();
     }
     match place {
-        Place::Health => reports::health(&server.face),
+        Place::Health | Place::Key => bare(StatusCode::NOT_FOUND),
         Place::Metrics => reports::metrics(&server.face).await,
         Place::MetricsOfTools => reports::of_tools(&server.face).await,
         Place::Conversation => conversation::serve(&server.face, request),
@@ -122,6 +131,17 @@ async fn admitted(server: &Arc<Server>, request: Request<Incoming>) -> Answer {
         Place::Rpc if request.method() == Method::GET => websocket::serve(&server.face, request, scope),
         Place::Rpc => rpc(&server.face, request, scope).await,
     }
+}
+
+/// A browser asks for the page by a plain request of the root.
+fn is_page(request: &Request<Incoming>) -> bool {
+    request.method() == Method::GET && request.uri().path() == "/" && !request.headers().contains_key(UPGRADE)
+}
+
+/// What the holder of a token, or of a page's key, may do.
+fn scope_of(server: &Server, token: &str) -> Option<Scope> {
+    let of_page = || server.face.control().pages.knows(token, Instant::now()).then_some(Scope::Operate);
+    server.tokens.scope_of(token).or_else(of_page)
 }
 
 async fn rpc(face: &Arc<Face>, request: Request<Incoming>, scope: Scope) -> Answer {

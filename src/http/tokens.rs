@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::process::geteuid;
-use sha2::{Digest, Sha256};
 
 use crate::config::Environment;
 use crate::config::environment::state;
-use crate::control::Scope;
+use crate::control::{NoRandom, Scope, digest, secret};
 
 /// How often the file is read again, so that a renewed token is in force soon.
 const FRESH: Duration = Duration::from_secs(1);
@@ -35,8 +34,8 @@ pub enum TokenError {
     #[error("{0} holds no tokens; remove it, and new ones are made")]
     Invalid(PathBuf),
     /// The system gives no random bytes.
-    #[error("the system gives no random bytes")]
-    Random,
+    #[error(transparent)]
+    Random(#[from] NoRandom),
 }
 
 /// The token of a scope; made if it does not exist, and made anew if `renew` is set.
@@ -48,13 +47,13 @@ pub fn token(environment: &Environment, scope: Scope, renew: bool) -> Result<Str
     let (mut tokens, is_new) = match read(&path) {
         Ok(tokens) => (tokens, false),
         Err(TokenError::System { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            ([fresh()?, fresh()?, fresh()?], true)
+            ([secret()?, secret()?, secret()?], true)
         }
         Err(error) => return Err(error),
     };
     let place = Scope::ALL.iter().position(|one| *one == scope).unwrap_or_default();
     if renew {
-        tokens[place] = fresh()?;
+        tokens[place] = secret()?;
     }
     if renew || is_new {
         write(&path, &tokens).map_err(failed)?;
@@ -75,12 +74,6 @@ fn lock(path: &Path) -> io::Result<File> {
 
 fn file(environment: &Environment) -> PathBuf {
     state(environment).join("tokens")
-}
-
-fn fresh() -> Result<String, TokenError> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
-    Ok(bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }
 
 fn write(path: &Path, tokens: &[String; 3]) -> io::Result<()> {
@@ -128,20 +121,16 @@ impl Tokens {
 
     /// What the holder of a token may do.
     pub fn scope_of(&self, token: &str) -> Option<Scope> {
-        let hash = hash(token);
+        let hash = digest(token);
         let mut known = self.known.lock();
         if known.is_none_or(|(read, _)| read.elapsed() > FRESH) {
             // Without a file that can be read, there is no valid token.
             let tokens = read(&file(&self.environment)).ok()?;
-            *known = Some((Instant::now(), tokens.map(|token| self::hash(&token))));
+            *known = Some((Instant::now(), tokens.map(|token| digest(&token))));
         }
         let hashes = known.as_ref().map(|(_, hashes)| *hashes)?;
         Scope::ALL.into_iter().zip(hashes).find(|(_, known)| *known == hash).map(|(scope, _)| scope)
     }
-}
-
-fn hash(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
 }
 
 #[cfg(test)]

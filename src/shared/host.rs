@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::house::OfPerson;
@@ -98,6 +100,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let control = Control::new(Arc::clone(&runtime), about);
     let house = OfPerson { environment: Arc::clone(&environment), runtime: Arc::clone(&runtime) };
     let face = Face::new(Arc::clone(&control), Box::new(house));
+    let wants_http = control.wants_http();
     Workspace::tidy();
     ready();
     tracing::info!(pid = std::process::id(), socket = %place.socket().display(), "the shared hostler listens");
@@ -112,7 +115,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     }));
     let why = tokio::select! {
         () = accept(&listener, &control, &face) => "it cannot accept connections".to_owned(),
-        () = serve_http(&config, environment, &face) => "HTTP is no longer served".to_owned(),
+        () = serve_http(&config, environment, &face, wants_http) => "HTTP is no longer served".to_owned(),
         () = unused(&runtime, config.shared.idle_exit.value) => "no client is attached".to_owned(),
         name = signals.first() => name,
         why = control.wished() => why.to_owned(),
@@ -128,10 +131,20 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     Ok(())
 }
 
-/// Serves HTTP, if the person's configuration says where.
-async fn serve_http(config: &Config, environment: Arc<Environment>, face: &Arc<Face>) {
-    let Some(listen) = &config.control.listen else { return std::future::pending().await };
-    let listener = Listener::once_free(listen.value, &environment).await;
+/// Serves HTTP where the person's configuration says, or at a free port once a page is asked for.
+async fn serve_http(
+    config: &Config,
+    environment: Arc<Environment>,
+    face: &Arc<Face>,
+    mut wanted: watch::Receiver<bool>,
+) {
+    let address = if let Some(listen) = &config.control.listen {
+        listen.value
+    } else {
+        let _ = wanted.wait_for(|wanted| *wanted).await;
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+    };
+    let listener = Listener::once_free(address, &environment).await;
     listener.serve(Arc::clone(face), config.control.origins.clone()).await;
 }
 

@@ -67,6 +67,14 @@ pub(in crate::cli) struct Token {
     pub renew: bool,
 }
 
+/// `hostler open`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Open {
+    /// Print JSON: `url`, and `valid_s`, how many seconds it is valid
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `hostler rpc`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Rpc {

@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub(super) use self::commands::{
     Builtin, Call, Calls, CallsOf, Check, Completions, Dev, Doctor, HttpAddress, Install, List, Logs, New, NewKind,
-    Remove, Rpc, Serve, Show, Status, Token, Warm,
+    Open, Remove, Rpc, Serve, Show, Status, Token, Warm,
 };
 use super::arguments;
 use crate::config::ConfigOptions;
@@ -94,6 +94,9 @@ pub(super) enum Command {
     /// Watch the shared hostler on a terminal: its workers, calls, rates and events; cancel and restart by key
     #[command(after_help = help(include_str!("../help/top.txt")))]
     Top,
+    /// Print the address of a page that shows and steers the shared hostler
+    #[command(after_help = help(include_str!("../help/open.txt")))]
+    Open(Open),
     /// End the shared hostler and its sessions
     Stop,
     /// Let the shared hostler accept no new session and end with the last one
@@ -126,6 +129,7 @@ impl Command {
                     | Self::Token(_)
                     | Self::Logs(_)
                     | Self::Top
+                    | Self::Open(_)
                     | Self::Stop
                     | Self::Drain
             )
