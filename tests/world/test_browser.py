@@ -58,7 +58,8 @@ class InABrowser(Shared):
 
     def press(self, words, within="document"):
         """Presses the button that has this text."""
-        script = f"[...{within}.querySelectorAll('button')].find((one) => one.textContent === {json.dumps(words)} && one.offsetParent)?.click() === undefined"
+        found = f"[...{within}.querySelectorAll('button')].find((one) => one.textContent === {json.dumps(words)} && one.offsetParent)"
+        script = f"(() => {{ const found = {found}; found?.click(); return !!found; }})()"
         self.assertTrue(self.browser.value(script))
 
     def call(self, tool, **fields):
