@@ -45,6 +45,7 @@ const FILES: &[(&str, &str)] = &[
     carried!("hostler_worker/state.py"),
     carried!("hostler_worker/structured.py"),
     carried!("hostler_worker/threads.py"),
+    carried!("hostler_worker/trace.py"),
     carried!("hostler_worker/types.py"),
     carried!("hostler_worker/wire.py"),
 ];

@@ -1,7 +1,5 @@
 """One call: from its arguments to the bytes of its answer."""
 
-from os import environ
-
 from . import faults
 from .encode import NotJson, encode, half_character
 from .interrupt import Cancelled, cancel_task, deliver, exit_now, leave
@@ -62,25 +60,11 @@ def run(id, params, function, kwargs):
 
 
 def hand_on(call):
-    """Programs that the tool starts during this call learn by their environment which span they belong to."""
-    span, tracestate = call.get("trace"), call.get("tracestate")
-    if state.inherited is None:
-        state.inherited = environ.get("TRACEPARENT"), environ.get("TRACESTATE")
-        state.tracestate = state.inherited[1]
-    state.trace = span
-    if not isinstance(span, str):
-        span, tracestate = state.inherited
-    if span is None:
-        environ.pop("TRACEPARENT", None)
-    else:
-        environ["TRACEPARENT"] = span
-    if tracestate == state.tracestate:  # mostly; each change of a variable costs a microsecond
-        return
-    state.tracestate = tracestate
-    if isinstance(tracestate, str):
-        environ["TRACESTATE"] = tracestate
-    else:
-        environ.pop("TRACESTATE", None)
+    """Most workers never see a trace."""
+    global hand_on
+    from .trace import hand_on
+
+    hand_on(call)
 
 
 def invoke(function, plan, kwargs):

@@ -8,7 +8,7 @@ class State:
     __slots__ = (
         "guard", "signalled", "call_id", "params", "cancel", "raised", "insist", "task",
         "cancelled", "terminating", "secrets", "host", "tool_file", "source", "module_name", "main",
-        "describe", "concurrency", "sessions", "trace", "tracestate", "inherited",
+        "describe", "concurrency", "sessions", "trace",
     )
     several = False
     where = "inside the function"  # config and secrets are there
@@ -30,9 +30,7 @@ class State:
         self.host = frozenset()  # host requests that are allowed
         self.describe = None  # {name: [side]} that hostler wants to know of
         self.concurrency = 1  # calls to run at once
-        self.trace = None  # the trace context in this process's environment
-        self.tracestate = None  # likewise
-        self.inherited = None  # what was there before the first of them
+        self.trace = None  # the span that programs find in their environment
         self.sessions = {}  # what tools keep for each session, by its id
         self.tool_file = ""
         self.source = None
