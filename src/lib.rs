@@ -116,6 +116,7 @@ pub mod bench {
     pub use crate::pep723::{blocks, decode, read as read_header};
     pub use crate::protocol::{CallFrame, Hello, Incoming, parse as parse_frame, peek_id};
     pub use crate::registry::{Registry, Tool};
+    pub use crate::telemetry::{flush_spans, span_counts};
 
     /// What is seen of the calls of a runtime.
     pub fn watch(runtime: &crate::Runtime) -> Arc<Watch> {

@@ -100,12 +100,18 @@ impl Ground {
 
     /// The same for hostler within this process.
     pub fn builder(&self, folder: &str) -> HostlerBuilder {
+        self.builder_with(folder, &[])
+    }
+
+    /// The same, with these variables.
+    pub fn builder_with(&self, folder: &str, variables: &[(&str, &str)]) -> HostlerBuilder {
         let own = [
             ("XDG_CACHE_HOME".into(), self.cache.clone().into_os_string()),
             ("XDG_CONFIG_HOME".into(), self.folder("no-config").into_os_string()),
             ("PATH".into(), self.path.clone()),
         ];
-        let environment: Environment = env::vars_os().chain(own).collect();
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let environment: Environment = env::vars_os().chain(own).chain(variables).collect();
         let config = self.config(Launcher::Direct);
         Hostler::builder()
             .tools(self.folder(folder))

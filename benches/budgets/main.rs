@@ -24,6 +24,7 @@ mod reload;
 mod sample;
 mod search;
 mod shared;
+mod spans;
 mod table;
 mod tools;
 mod validation;
@@ -53,6 +54,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("one-shot", one_shot::one_shot),
     ("faces", faces::faces),
     ("watch", watch::watch),
+    ("spans", spans::spans),
     ("cold", cold::cold),
     ("validate", validation::validation),
     ("executable", executables::overhead),

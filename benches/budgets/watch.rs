@@ -97,7 +97,7 @@ fn readers(watch: &Arc<Watch>, heard: &Arc<AtomicUsize>) -> JoinSet<()> {
     readers
 }
 
-async fn in_turn(hostler: &Hostler, calls: usize) -> Fallible<Vec<Duration>> {
+pub async fn in_turn(hostler: &Hostler, calls: usize) -> Fallible<Vec<Duration>> {
     let mut times = Vec::with_capacity(calls);
     for number in 0..calls {
         let arguments = Map::from_iter([("a".to_owned(), json!(number)), ("b".to_owned(), json!(1))]);

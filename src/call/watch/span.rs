@@ -6,6 +6,7 @@ use super::event::CallError;
 use super::watched::MAX_NAME;
 use crate::call::handle::RunningCall;
 use crate::outcome::{Metadata, Outcome};
+use crate::protocol::TraceContext;
 use crate::telemetry::{Span, Value, unix_time};
 
 impl RunningCall {
@@ -19,22 +20,27 @@ impl RunningCall {
         // The name of an unknown tool is the client's, and may be another each time.
         let target = self.watched.meter().map_or(String::new(), |_| format!(" {tool}"));
         let outer = self.caller.trace.as_ref();
-        spans.add(Span {
-            trace: own.trace_id().to_owned(),
-            id: own.span_id().to_owned(),
-            parent: outer.map(|outer| outer.span_id().to_owned()),
-            state: own.tracestate().map(str::to_owned),
-            name: format!("{}{target}", self.method.unwrap_or("execute_tool")),
+        spans.add(&Span {
+            trace: own.trace_id(),
+            id: own.span_id(),
+            parent: outer.map(TraceContext::span_id),
+            state: own.tracestate(),
+            name: &format!("{}{target}", self.method.unwrap_or("execute_tool")),
             is_server: self.method.is_some(),
             began: ended.saturating_sub(nanoseconds(outcome.latency)),
             ended,
-            attributes: self.attributes(tool, outcome, error),
-            error: error.map(|error| error.message.clone()),
+            attributes: &self.attributes(tool, outcome, error),
+            error: error.map(|error| error.message.as_str()),
         });
     }
 
-    fn attributes(&self, tool: &str, outcome: &Outcome, error: Option<&CallError>) -> Vec<(&'static str, Value)> {
-        let text = |text: &str| Value::String(text.to_owned());
+    fn attributes<'a>(
+        &'a self,
+        tool: &'a str,
+        outcome: &Outcome,
+        error: Option<&'a CallError>,
+    ) -> Vec<(&'static str, Value<'a>)> {
+        let text = Value::String;
         let mut attributes = Vec::with_capacity(14);
         if let Some(method) = self.method {
             attributes.push(("mcp.method.name", text(method)));

@@ -17,7 +17,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use self::send::{Sender, Sent};
 
-/// Spans that wait at most. One takes about 1 KB.
+/// Spans that wait at most. One takes half a KB, and 5 KB at most.
 const MOST: usize = 8192;
 /// Spans in one request at most.
 const BATCH: usize = 512;
@@ -72,18 +72,18 @@ impl Collector {
 }
 
 /// An ended call as a span.
-#[derive(Debug, Clone)]
-pub struct Span {
+#[derive(Debug, Clone, Copy)]
+pub struct Span<'a> {
     /// The trace, in hexadecimal, as are the other ids.
-    pub trace: String,
+    pub trace: &'a str,
     /// Its own id.
-    pub id: String,
+    pub id: &'a str,
     /// The span in which it was made.
-    pub parent: Option<String>,
+    pub parent: Option<&'a str>,
     /// The `tracestate` of its trace.
-    pub state: Option<String>,
+    pub state: Option<&'a str>,
     /// Its name.
-    pub name: String,
+    pub name: &'a str,
     /// Whether it answers a request of another process.
     pub is_server: bool,
     /// Nanoseconds since 1970.
@@ -91,15 +91,15 @@ pub struct Span {
     /// The same.
     pub ended: u64,
     /// What is known of it.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: &'a [(&'static str, Value<'a>)],
     /// Why it failed.
-    pub error: Option<String>,
+    pub error: Option<&'a str>,
 }
 
 /// The value of an attribute.
-#[derive(Debug, Clone)]
-pub enum Value {
-    String(String),
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    String(&'a str),
     Bool(bool),
     Int(i64),
     Double(f64),
@@ -115,13 +115,42 @@ pub struct SpanExporter {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Span>,
+    /// Batches, the last of which is being filled.
+    waiting: VecDeque<Batch>,
+    /// The spans in them.
+    count: usize,
     /// Whether the thread runs.
     has_thread: bool,
     is_sending: bool,
     /// Until when everything is to be sent.
     flush_until: Option<Instant>,
     said: Option<Instant>,
+}
+
+/// Encoded spans.
+#[derive(Default)]
+struct Batch {
+    count: usize,
+    spans: Vec<u8>,
+}
+
+impl Queue {
+    fn add(&mut self, span: &Span<'_>) {
+        if self.waiting.back().is_none_or(|last| last.count == BATCH) {
+            self.waiting.push_back(Batch::default());
+        }
+        if let Some(last) = self.waiting.back_mut() {
+            encode::add(&mut last.spans, span);
+            last.count += 1;
+            self.count += 1;
+        }
+    }
+
+    fn take(&mut self) -> Option<Batch> {
+        let batch = self.waiting.pop_front()?;
+        self.count -= batch.count;
+        Some(batch)
+    }
 }
 
 impl SpanExporter {
@@ -139,19 +168,19 @@ impl SpanExporter {
     }
 
     /// Queues a span.
-    pub fn add(self: &Arc<Self>, span: Span) {
+    pub fn add(self: &Arc<Self>, span: &Span<'_>) {
         let mut queue = self.queue.lock();
-        if queue.waiting.len() >= MOST {
+        if queue.count >= MOST {
             drop(queue);
             DROPPED.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        queue.waiting.push_back(span);
+        queue.add(span);
         if !queue.has_thread {
             let exporter = Arc::clone(self);
             let thread = std::thread::Builder::new().name("spans".to_owned());
             queue.has_thread = thread.spawn(move || exporter.work()).is_ok();
-        } else if queue.waiting.len() == 1 || queue.waiting.len() == BATCH {
+        } else if queue.count == 1 || queue.count == BATCH {
             self.changed.notify_all();
         }
     }
@@ -159,8 +188,8 @@ impl SpanExporter {
     fn work(self: Arc<Self>) {
         let mut sender = Sender::to(&self.collector);
         while let Some(batch) = self.next() {
-            let count = batch.len() as u64;
-            let body = encode::request(&self.collector.resource, &batch);
+            let count = batch.count as u64;
+            let body = encode::request(&self.collector.resource, &batch.spans);
             drop(batch);
             match self.send(&mut sender, &body) {
                 Ok(()) => drop(EXPORTED.fetch_add(count, Ordering::Relaxed)),
@@ -173,7 +202,7 @@ impl SpanExporter {
     }
 
     /// The next batch; `None` ends the thread.
-    fn next(&self) -> Option<Vec<Span>> {
+    fn next(&self) -> Option<Batch> {
         let mut queue = self.queue.lock();
         queue.is_sending = false;
         self.changed.notify_all();
@@ -184,11 +213,10 @@ impl SpanExporter {
                 return None;
             }
         }
-        let is_few = |queue: &mut Queue| queue.waiting.len() < BATCH && queue.flush_until.is_none();
+        let is_few = |queue: &mut Queue| queue.count < BATCH && queue.flush_until.is_none();
         self.changed.wait_while_for(&mut queue, is_few, DELAY);
         queue.is_sending = true;
-        let count = queue.waiting.len().min(BATCH);
-        Some(queue.waiting.drain(..count).collect())
+        queue.take()
     }
 
     /// Sends a batch, again after a while where that may help.
@@ -234,7 +262,8 @@ impl SpanExporter {
         let is_under_way = |queue: &mut Queue| queue.has_thread && (queue.is_sending || !queue.waiting.is_empty());
         self.changed.wait_while_until(&mut queue, is_under_way, until);
         queue.flush_until = None;
-        let rest = mem::take(&mut queue.waiting).len();
+        let rest = mem::take(&mut queue.count);
+        queue.waiting.clear();
         let is_late = queue.is_sending;
         drop(queue);
         DROPPED.fetch_add(rest as u64, Ordering::Relaxed);
@@ -272,10 +301,10 @@ mod tests {
         SpanExporter::of(&Collector { address, headers, timeout: Duration::from_secs(1), resource: Vec::new() })
     }
 
-    fn span() -> Span {
-        let (id, name) = ("0123456789abcdef".to_owned(), "a".to_owned());
-        let (parent, state, attributes, error) = (None, None, Vec::new(), None);
-        Span { trace: id.repeat(2), id, parent, state, name, is_server: false, began: 1, ended: 2, attributes, error }
+    fn span() -> Span<'static> {
+        let (trace, id) = ("0123456789abcdef0123456789abcdef", "0123456789abcdef");
+        let (parent, state, attributes, error) = (None, None, &[], None);
+        Span { trace, id, parent, state, name: "a", is_server: false, began: 1, ended: 2, attributes, error }
     }
 
     #[test]
@@ -285,9 +314,9 @@ mod tests {
         let exporter = exporter(&format!("http://{}/v1/traces", socket.local_addr().unwrap()));
         let before = span_counts().1;
         for _ in 0..MOST + BATCH + 100 {
-            exporter.add(span());
+            exporter.add(&span());
         }
-        assert!(exporter.queue.lock().waiting.len() <= MOST);
+        assert!(exporter.queue.lock().count <= MOST);
         assert!(span_counts().1 - before >= 100);
         let began = Instant::now();
         flush_spans();
