@@ -112,7 +112,7 @@ impl Hears for Feedback {
     }
 
     async fn elicit(&self, question: Question) -> Elicited {
-        let Question { tool, message, schema } = question;
+        let Question { tool, message, schema, .. } = question;
         match ask::answer(self, tool, message, schema) {
             Ok(answer) => answer.await,
             Err(_) => Elicited::Cancel,

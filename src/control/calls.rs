@@ -25,7 +25,8 @@ const CANCEL: Entry = Entry {
 };
 
 pub(super) fn enter(table: &mut impl Table) {
-    let about = "Starts a call and answers at once with its id. The call ends with its connection.";
+    let about = "Starts a call and answers at once with its id. The call ends with its connection. With `can_ask` the tool's questions \
+                 come as requests `client.elicit`.";
     table.enter(Entry { name: "calls.start", scope: Scope::Call, session: true, about }, start);
     let about = "Waits for the end of a call that this connection started, and answers with its outcome; with `null` if it goes on \
                  after `timeout_ms`.";
@@ -56,6 +57,9 @@ struct Start {
     /// Words to find it by.
     #[serde(default)]
     tags: Vec<String>,
+    /// Whether there is a person who answers `client.elicit`.
+    #[serde(default)]
+    can_ask: bool,
     /// The span that it belongs to (W3C trace context).
     #[serde(default)]
     traceparent: Option<String>,
@@ -71,7 +75,7 @@ struct Begun {
 }
 
 async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
-    let Start { tool, arguments, timeout_ms, key, tags, traceparent, tracestate } = params;
+    let Start { tool, arguments, timeout_ms, key, tags, can_ask, traceparent, tracestate } = params;
     let session = client.session()?;
     session.service().registry.asked_for(&tool).await;
     let trace = traceparent.and_then(|parent| TraceContext::read(&parent, tracestate.as_deref()));
@@ -80,6 +84,7 @@ async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
     let request = CallRequest {
         caller: Arc::new(caller),
         key,
+        client: client.person(can_ask)?,
         at_most: timeout_ms.map(Duration::from_millis),
         listener: Arc::clone(&collected) as _,
         ..CallRequest::new(tool, arguments)

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::face::Control;
 use super::methods::methods_of;
-use super::questions::Questions;
+use super::questions::{Person, Questions};
 use super::refusals::no_session;
 use super::started::Started;
 use super::table::{Answer, Scope};
-use crate::call::{CallService, Session};
+use crate::call::{CallService, ClientFeatures, Session};
 use crate::mcp::ClientInfo;
 use crate::process::Outbox;
 
@@ -96,6 +96,13 @@ impl Client {
     /// What its person is asked by, if there may be one.
     pub(super) fn questions(&self) -> Option<&Arc<Questions>> {
         self.back.as_ref().map(|back| &back.questions)
+    }
+
+    /// What calls may ask of it, if there is a person who answers.
+    pub(super) fn person(&self, can_ask: bool) -> Answer<Option<Arc<dyn ClientFeatures>>> {
+        let folder = self.session()?.service().config().directory.to_string_lossy().into_owned();
+        let questions = self.questions().filter(|_| can_ask);
+        Ok(questions.map(|questions| Arc::new(Person { questions: Arc::clone(questions), folder }) as _))
     }
 
     /// It has answered a question.

@@ -75,6 +75,9 @@ pub enum Event {
 /// Parameters of [`ELICIT`].
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Question {
+    /// The id of the call that asks.
+    #[serde(default)]
+    pub call: String,
     /// The tool that was called.
     pub tool: String,
     /// What the person reads.

@@ -51,6 +51,13 @@ impl Pages {
         Ok(ticket)
     }
 
+    /// A key for a page whose person may do everything.
+    pub fn key(&self, now: Instant) -> Result<String, NoRandom> {
+        let key = secret()?;
+        self.valid.lock().keys.add(&key, now + KEY_LIFE);
+        Ok(key)
+    }
+
     /// A key for a ticket, which is not valid from here on. `None` if it is not valid now.
     pub fn trade(&self, ticket: &str, now: Instant) -> Result<Option<String>, NoRandom> {
         let key = secret()?;

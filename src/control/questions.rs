@@ -50,7 +50,7 @@ pub(super) struct Person {
 impl ClientFeatures for Person {
     fn elicit(&self, asking: Asking, question: Elicitation) -> Answer<'_, Elicited, ClientError> {
         let Elicitation { message, schema } = question;
-        let answer = self.questions.ask(&Question { tool: asking.tool, message, schema });
+        let answer = self.questions.ask(&Question { call: asking.call_id, tool: asking.tool, message, schema });
         Box::pin(async move { Ok(answer.await.unwrap_or(Elicited::Cancel)) })
     }
 

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::client::{Client, NAME};
 use super::message::{self, EVENT, Event, RUN, RunParams};
-use super::questions::{Person, Questions};
 use super::table::{Answer, Entry, Scope, Table};
 use super::text::Json;
-use crate::call::{CallRequest, Caller, ClientFeatures};
+use crate::call::{CallRequest, Caller};
 use crate::pool::{Listener, NoopListener};
 use crate::process::Outbox;
 use crate::protocol::{ProgressNote, TraceContext};
@@ -25,10 +24,6 @@ pub(super) fn enter(table: &mut impl Table) {
 async fn run(client: Arc<Client>, params: RunParams) -> Answer<Json> {
     let session = client.session()?;
     session.service().registry.asked_for(&params.tool).await;
-    let person = |questions: &Arc<Questions>| {
-        let folder = session.service().config().directory.to_string_lossy().into_owned();
-        Arc::new(Person { questions: Arc::clone(questions), folder }) as Arc<dyn ClientFeatures>
-    };
     let relay = client.outbox().map(|outbox| Arc::new(Relay { outbox: outbox.clone(), lost: AtomicUsize::new(0) }));
     let listener = relay.clone().map_or_else(|| Arc::new(NoopListener) as Arc<dyn Listener>, |relay| relay as _);
     let trace = TraceContext::of_variables(|name| session.service().config().environment.text(name).map(str::to_owned));
@@ -36,7 +31,7 @@ async fn run(client: Arc<Client>, params: RunParams) -> Answer<Json> {
     let request = CallRequest {
         caller,
         listener,
-        client: client.questions().filter(|_| params.can_ask).map(person),
+        client: client.person(params.can_ask)?,
         ..CallRequest::new(params.tool, params.arguments)
     };
     let outcome = session.call(request).await;

@@ -19,6 +19,9 @@ use super::tokens::Tokens;
 use super::websocket;
 use crate::control::Scope;
 
+/// To who sends another token.
+pub const NO_TOKEN: &str = "this token is not valid; `hostler token` prints the one that is";
+
 /// What every connection is answered from.
 pub struct Server {
     pub face: Arc<Face>,
@@ -104,7 +107,7 @@ async fn admitted(server: &Arc<Server>, request: Request<Incoming>) -> Answer {
     }
     match place {
         Place::Health => return reports::health(&server.face),
-        Place::Key => return page::key(&server.face, request).await,
+        Place::Key => return page::key(server, request).await,
         Place::Rpc if is_page(&request) => return page::document(),
         _ => {}
     }
@@ -112,7 +115,7 @@ async fn admitted(server: &Arc<Server>, request: Request<Incoming>) -> Answer {
         return unknown("send a token as `Authorization: Bearer TOKEN`; `hostler token` prints one");
     };
     let Some(scope) = scope_of(server, token) else {
-        return unknown("this token is not valid; `hostler token` prints the one that is");
+        return unknown(NO_TOKEN);
     };
     if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
         seat.keep();

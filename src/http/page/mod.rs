@@ -13,13 +13,25 @@ use hyper::{Request, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::body::{Answer, answer, json, read, refuse};
-use super::face::Face;
+use super::guard::token_of;
+use super::routes::{NO_TOKEN, Server};
+use crate::control::Scope;
 
 /// The longest ticket that is read.
 const LONGEST: usize = 1 << 10;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// One script to the browser, in this order.
+const SCRIPT: &str = concat!(
+    include_str!("text.js"),
+    include_str!("connection.js"),
+    include_str!("calls.js"),
+    include_str!("workers.js"),
+    include_str!("form.js"),
+    include_str!("tools.js"),
+    include_str!("questions.js"),
+    include_str!("main.js"),
+);
 
 static PAGE: LazyLock<String> =
     LazyLock::new(|| include_str!("page.html").replacen("/*style*/", STYLE, 1).replacen("/*script*/", SCRIPT, 1));
@@ -49,14 +61,28 @@ pub fn document() -> Answer {
     answer
 }
 
-/// The key for the ticket that the body is.
-pub async fn key(face: &Face, request: Request<Incoming>) -> Answer {
+/// A key for the ticket that the body is, or for a token that may do everything. A page does not keep a token: it would be sent to
+/// whatever listens at this port once hostler has ended.
+pub async fn key(server: &Server, request: Request<Incoming>) -> Answer {
+    let token = token_of(request.headers()).map(|token| server.tokens.scope_of(token));
     let body = match read(request, LONGEST).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let ticket = std::str::from_utf8(&body).unwrap_or_default();
-    match face.control().pages.trade(ticket, Instant::now()) {
+    let (pages, now) = (&server.face.control().pages, Instant::now());
+    let traded = match token {
+        Some(Some(Scope::Operate)) => pages.key(now).map(Some),
+        Some(Some(_)) => {
+            return refuse(
+                StatusCode::FORBIDDEN,
+                "FORBIDDEN",
+                "the page needs the token that `hostler token operate` prints",
+            );
+        }
+        Some(None) => return refuse(StatusCode::FORBIDDEN, "UNAUTHORIZED", NO_TOKEN),
+        None => pages.trade(std::str::from_utf8(&body).unwrap_or_default(), now),
+    };
+    match traded {
         Ok(Some(key)) => json(StatusCode::OK, serde_json::json!({"key": key}).to_string()),
         Ok(None) => {
             let message = "this ticket is not valid, or was used before; `hostler open` gives a new one";
