@@ -61,6 +61,7 @@ mod control;
 mod runtime;
 mod mcp;
 mod call;
+mod journal;
 mod executor;
 pub mod builtin;
 mod pool;

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hostler::{Environment, Hostler, HostlerBuilder};
 use tempfile::TempDir;
@@ -61,6 +62,8 @@ pub struct Ground {
     path: OsString,
     /// One worker of hostler, as hostler itself starts it: interpreter, shim, tool file.
     worker: Vec<String>,
+    /// Configuration files that were written.
+    configs: AtomicUsize,
 }
 
 /// The tool whose warm calls are measured.
@@ -75,7 +78,8 @@ impl Ground {
         let cache = kept.join("cache");
         fs::create_dir_all(&cache)?;
         let path = path_with_uv(&kept)?;
-        let mut ground = Self { counts, work: tempfile::tempdir()?, cache, path, worker: Vec::new() };
+        let mut ground =
+            Self { counts, work: tempfile::tempdir()?, cache, path, worker: Vec::new(), configs: AtomicUsize::new(0) };
         tools::write_adder(&ground.folder("one"), "sums")?;
         for launcher in [Launcher::Uv, Launcher::Direct] {
             fs::write(ground.config(launcher), format!("[tool]\nlauncher = \"{}\"\n{ALONE}", launcher.word()))?;
@@ -124,6 +128,7 @@ impl Ground {
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("XDG_CACHE_HOME", &self.cache).env("XDG_CONFIG_HOME", self.folder("no-config"));
+        command.env("XDG_STATE_HOME", self.folder("state"));
         command.env("PATH", &self.path).current_dir(self.work.path());
         // Some machines set it, and every start of an interpreter would then compile what it imports.
         command.env_remove("PYTHONDONTWRITEBYTECODE");
@@ -143,7 +148,9 @@ impl Ground {
 
     /// The same, with these settings.
     pub fn serve_with(&self, folder: &str, settings: &str) -> Fallible<Command> {
-        let config = self.folder(&format!("{folder}.toml"));
+        // A file of its own: what runs follows changes of another's.
+        let number = self.configs.fetch_add(1, Ordering::Relaxed);
+        let config = self.folder(&format!("{folder}-{number}.toml"));
         fs::write(&config, format!("{settings}{ALONE}"))?;
         let mut command = self.command(env!("CARGO_BIN_EXE_hostler"));
         command.arg("serve").arg("--tools").arg(self.folder(folder)).arg("--config").arg(config);

@@ -11,6 +11,7 @@ mod cold;
 mod executables;
 mod faces;
 mod ground;
+mod journal;
 mod listing;
 mod load;
 mod memory;
@@ -55,6 +56,7 @@ const ROWS: &[(&str, Measure)] = &[
     ("faces", faces::faces),
     ("watch", watch::watch),
     ("spans", spans::spans),
+    ("journal", journal::calls),
     ("cold", cold::cold),
     ("validate", validation::validation),
     ("executable", executables::overhead),

@@ -16,6 +16,8 @@ pub enum Dialect<'a> {
     Mcp(&'a str),
     /// The same in a session without a handshake, where every request says who asks.
     Inline(&'a str),
+    /// `tools/call` of this tool, with 10 KB of text among its arguments.
+    Long(&'a str),
     /// `ExecuteTool` of this tool.
     Rpc(&'a str),
     /// The frame that hostler writes to a worker.
@@ -42,6 +44,9 @@ pub fn question(dialect: Dialect<'_>, id: u64) -> Fallible<Question> {
         Dialect::Mcp(name) => call(id, &json!({"name": name, "arguments": {"a": a, "b": b}})),
         Dialect::Inline(name) => {
             call(id, &json!({"_meta": inline_meta(), "name": name, "arguments": {"a": a, "b": b}}))
+        }
+        Dialect::Long(name) => {
+            call(id, &json!({"name": name, "arguments": {"a": a, "b": b, "text": "x".repeat(10_000)}}))
         }
         Dialect::Rpc(name) => {
             let input = json!({"a": a, "b": b}).to_string();
@@ -108,7 +113,7 @@ pub fn check(dialect: Dialect<'_>, questions: &[Question], answers: &[u8]) -> Fa
         let question = place.and_then(|place| questions.get(usize::try_from(place).ok()?));
         let question = question.ok_or_else(|| format!("an answer to no question: {answer}"))?;
         let sum = match dialect {
-            Dialect::Mcp(_) | Dialect::Inline(_) => &answer["result"]["structuredContent"]["result"],
+            Dialect::Mcp(_) | Dialect::Inline(_) | Dialect::Long(_) => &answer["result"]["structuredContent"]["result"],
             Dialect::Rpc(_) => &answer["result"]["output_json"],
             Dialect::Worker => &answer["result"],
         };

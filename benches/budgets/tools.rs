@@ -18,6 +18,13 @@ pub fn write_adder(folder: &Path, pack: &str) -> Fallible<()> {
     Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{ADD}"))?)
 }
 
+/// The same, with an argument that may be long.
+pub fn write_long(folder: &Path, pack: &str) -> Fallible<()> {
+    fs::create_dir_all(folder)?;
+    let body = "def add(a: int, b: int, text: str) -> int:\n    return a + b\n";
+    Ok(fs::write(folder.join(format!("{pack}.py")), format!("{HEADER}{body}"))?)
+}
+
 /// The same, and three milliseconds of a core for each sum.
 pub fn write_busy(folder: &Path, pack: &str) -> Fallible<()> {
     fs::create_dir_all(folder)?;

@@ -1,6 +1,7 @@
 //! An accepted call from its first step to its one outcome.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use super::handle::RunningCall;
 use super::request::CallRequest;
 use super::resolve::prepare;
 use super::service::CallService;
+use super::tries::Tries;
 use crate::outcome::{Code, Fault, Metadata, Outcome};
 use crate::pool::Settled;
 
@@ -42,14 +44,34 @@ impl Finish {
         // The validator needs a Value; moving avoids a copy of large arguments.
         let arguments = Value::Object(std::mem::take(&mut request.arguments));
         let request = Arc::new(request);
-        let settled = match found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool))) {
-            Ok((arguments, tool)) => service.attempts(tool, arguments, &running, &request).await,
+        let tool = found.as_ref().ok().cloned();
+        let prepared = found.and_then(|tool| Ok((prepare(&tool, arguments)?, tool)));
+        if let Some(journal) = &service.journal {
+            let arguments = prepared.as_ref().ok().map(|(arguments, _)| &**arguments);
+            running.journal_accept(journal, tool.as_deref(), arguments, &request);
+        }
+        running.accepted.notify_waiters();
+        let admitted = match prepared {
+            Ok(prepared) => running.journal_admits().await.map(|()| prepared),
+            Err(fault) => Err(fault),
+        };
+        let settled = match admitted {
+            Ok((arguments, tool)) => Tries::of(&service, &running, &request, tool, self.began).run(arguments).await,
             Err(fault) => Settled { ended: Err(fault), metadata: Metadata::default() },
         };
-        self.end(settled);
+        let outcome = self.outcome(settled);
+        running.journal_end(&outcome);
+        running.journal_settles().await;
+        service.finish(&running, outcome);
     }
 
-    fn end(&self, mut settled: Settled) {
+    fn end(&self, settled: Settled) {
+        let outcome = self.outcome(settled);
+        self.running.journal_end(&outcome);
+        self.service.finish(&self.running, outcome);
+    }
+
+    fn outcome(&self, mut settled: Settled) -> Outcome {
         let is_cancelled = |fault: &Fault| matches!(fault.code, Code::Cancelled | Code::ShuttingDown);
         if settled.ended.as_ref().is_err_and(is_cancelled) {
             settled.metadata.cancelled = self.running.cancellation.why().cloned();
@@ -62,15 +84,15 @@ impl Finish {
             fault.details.input = self.running.watched.input(secrets.as_deref());
             fault.shorten();
         }
+        settled.metadata.attempt = settled.metadata.attempt.max(self.running.attempts.load(Ordering::Relaxed));
         settled.metadata.traceparent = self.running.trace.as_ref().map(|span| span.traceparent().to_owned());
-        let outcome = Outcome {
+        Outcome {
             call_id: self.running.id.clone(),
             tool: self.tool.clone(),
             ended: settled.ended,
             latency: self.began.elapsed(),
             metadata: settled.metadata,
-        };
-        self.service.finish(&self.running, outcome);
+        }
     }
 }
 

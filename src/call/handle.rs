@@ -1,13 +1,14 @@
 //! The handle of an accepted call: its listeners, its cancellation, and its outcome, which is recorded once.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::host::AskContext;
-use super::request::CallRequest;
+use super::journaled::Journaled;
+use super::request::{CallRequest, Resumed};
 use super::watch::{Watched, span_of};
 use crate::config::tool::Effects;
 use crate::outcome::{Cancelled, Canceller, Fault, Outcome, Redactor};
@@ -86,6 +87,11 @@ impl CallHandle {
         }
     }
 
+    /// Whether the call goes on without its client.
+    pub(crate) fn is_background(&self) -> bool {
+        self.call.is_background
+    }
+
     /// Whether the call has its outcome.
     pub(crate) fn has_ended(&self) -> bool {
         self.call.has_ended()
@@ -101,6 +107,16 @@ impl CallHandle {
     /// Another handle, unless the call has ended or is being cancelled.
     pub(crate) fn join(&self) -> Option<CallHandle> {
         self.call.join()
+    }
+
+    /// Another handle, which has no part in whether the call goes on.
+    pub(crate) fn observer(&self) -> CallHandle {
+        self.call.observe()
+    }
+
+    /// Waits until the call will not be lost, whoever dies. Says why that cannot be.
+    pub(crate) async fn remembered(&self) -> Result<(), String> {
+        self.call.remembered().await
     }
 
     /// Adds listeners, wherever the handle goes.
@@ -123,6 +139,16 @@ pub(super) struct RunningCall {
     /// Its own span, if it belongs to a trace.
     pub trace: Option<Arc<TraceContext>>,
     pub watched: Watched,
+    /// What is written down of it; not before its tool is known.
+    pub journaled: OnceLock<Journaled>,
+    /// Whether it goes on without its client.
+    pub is_background: bool,
+    /// How often it was sent to its tool.
+    pub attempts: AtomicU32,
+    /// How often it was tried again.
+    pub retries: AtomicU32,
+    /// Notified once that is so, or it was decided that nothing is.
+    pub accepted: Notify,
     /// The MCP request that it answers.
     pub method: Option<&'static str>,
     /// Tool and arguments of a call that others may join.
@@ -144,6 +170,9 @@ pub(super) struct RunningCall {
 
 impl RunningCall {
     pub fn new(id: String, request: &CallRequest, watched: Watched) -> Arc<Self> {
+        let count = |of: fn(&Resumed) -> u64| {
+            request.resumed.as_ref().map_or(0, |it| u32::try_from(of(it)).unwrap_or(u32::MAX))
+        };
         let arguments = || serde_json::Value::Object(request.arguments.clone());
         Arc::new(Self {
             trace: own_span(&id, request, &watched),
@@ -151,6 +180,11 @@ impl RunningCall {
             id,
             caller: Arc::clone(&request.caller),
             watched,
+            journaled: OnceLock::new(),
+            accepted: Notify::new(),
+            is_background: request.background,
+            attempts: AtomicU32::new(count(|resumed| resumed.attempts)),
+            retries: AtomicU32::new(count(|resumed| resumed.retries)),
             joinable: request.key.is_some().then(|| (request.tool.clone(), arguments())),
             cancellation: Cancellation::default(),
             effects: OnceLock::new(),
@@ -187,6 +221,11 @@ impl RunningCall {
         CallHandle { call: Arc::clone(self), has_cancelled: AtomicBool::new(true) }
     }
 
+    /// A number that differs between calls.
+    pub fn seed(&self) -> u64 {
+        u64::from_str_radix(self.id.get(..16).unwrap_or_default(), 16).unwrap_or_default()
+    }
+
     pub fn resolved(&self, tool: &Tool) {
         let _ = self.effects.set(tool.settings.effects.value);
         self.watched.resolved(tool);
@@ -194,6 +233,7 @@ impl RunningCall {
 
     /// Cancels the call regardless of other handles.
     pub fn cancel(&self, why: Cancelled) {
+        self.journal_cancel(&why);
         self.cancellation.cancel(why);
     }
 
@@ -223,6 +263,11 @@ impl RunningCall {
         if let Some(secrets) = self.secrets() {
             secrets.fault(fault);
         }
+    }
+
+    /// Whether everything that hears of its outcome writes behind the journal.
+    pub fn answers_behind_journal(&self) -> bool {
+        self.listeners.lock().iter().all(|listener| listener.is_behind_journal())
     }
 
     /// Records the outcome and passes it to every listener. A call ends once: later outcomes are ignored.
@@ -305,6 +350,7 @@ impl Listener for RunningCall {
 
     fn output(&self, stream: &str, text: &str) {
         self.watch_output(stream, text);
+        self.journal_output(stream, text);
         self.each(|listener| listener.output(stream, text));
     }
 

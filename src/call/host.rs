@@ -1,5 +1,6 @@
 //! Host access: a tool's requests for other tools, the catalogue and the configuration. `questions` holds those to the client.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use serde::Deserialize;
@@ -94,6 +95,16 @@ impl HostAccess for RunningCall {
 
     fn starts(&self) {
         self.watch_start();
+    }
+
+    fn dispatches(&self, process: (u32, u64)) {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        self.journal_dispatch(Some(process), false);
+    }
+
+    fn dispatches_at_once(&self) {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        self.journal_dispatch(None, true);
     }
 
     fn begins(&self) {

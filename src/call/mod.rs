@@ -4,17 +4,20 @@ mod client;
 mod finish;
 mod handle;
 mod host;
+mod journaled;
 mod layer;
 mod nesting;
 mod overview;
 mod request;
 mod questions;
 mod resolve;
+mod retries;
 mod results;
 mod service;
 mod session;
 #[cfg(test)]
 mod tests;
+mod tries;
 mod validate;
 mod waits;
 mod watch;
@@ -30,7 +33,7 @@ pub use layer::CallCounts;
 pub use layer::{CallContext, Layer, LayerFuture, Next};
 pub use nesting::{TOO_DEEP, deep_argument, is_too_deep, keys_to_the_depth};
 pub use overview::Overview;
-pub use request::{Arguments, CallRequest};
+pub use request::{Arguments, CallRequest, Resumed};
 pub use service::CallService;
 pub use session::Session;
 #[cfg(feature = "bench")]
@@ -38,5 +41,5 @@ pub use validate::arguments as validate_arguments;
 #[cfg(feature = "bench")]
 pub use watch::bench::record_ends;
 pub use watch::{
-    AllMetrics, CallFilter, CallInfo, CallState, EventFilter, EventKind, Subscription, ToolMetrics, Watch,
+    AllMetrics, CallError, CallFilter, CallInfo, CallState, EventFilter, EventKind, Subscription, ToolMetrics, Watch,
 };

@@ -32,6 +32,14 @@ pub struct CallRequest {
     pub listener: Arc<dyn Listener>,
     /// What tools may ask the caller for; `None` if nothing.
     pub client: Option<Arc<dyn ClientFeatures>>,
+    /// Whether it goes on without its client.
+    pub(crate) background: bool,
+    /// Where it can be run again, as it is written down.
+    pub(crate) workspace: Option<String>,
+    /// How often it may be tried again; what its tool's effects allow if nothing is said.
+    pub(crate) max_retries: Option<u32>,
+    /// A call that another process had begun.
+    pub(crate) resumed: Option<Resumed>,
     /// The MCP request that it answers, for its span.
     pub(crate) method: Option<&'static str>,
     /// The role of the function that is called.
@@ -42,6 +50,17 @@ pub struct CallRequest {
     pub(crate) chain: Vec<String>,
     /// The call that waits for this one.
     pub(crate) outer: Option<Arc<OuterCall>>,
+}
+
+/// A call that is gone on with.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    /// Its id.
+    pub id: String,
+    /// How often it was sent to its tool.
+    pub attempts: u64,
+    /// How often it was tried again.
+    pub retries: u64,
 }
 
 impl CallRequest {
@@ -55,6 +74,10 @@ impl CallRequest {
             key: None,
             listener: Arc::new(NoopListener),
             client: None,
+            background: false,
+            workspace: None,
+            max_retries: None,
+            resumed: None,
             method: None,
             role: RoleKind::Tool,
             at_most: None,

@@ -22,6 +22,7 @@ use crate::builtin::Builtins;
 use crate::config::Config;
 use crate::environment::Environments;
 use crate::executor::{BuiltIns, Invocation, OneShots, Pools};
+use crate::journal::Journal;
 use crate::outcome::{Cancelled, Code, Fault, Outcome};
 use crate::pool::{Listener, SessionId, Settled};
 use crate::registry::{Catalogue, Registry, Serving, Tool};
@@ -54,6 +55,8 @@ pub struct CallService {
     spans: RwLock<Option<Arc<SpanExporter>>>,
     /// Sees all calls of the process.
     pub(super) watch: Arc<Watch>,
+    /// Where calls are written down.
+    pub journal: Option<Arc<Journal>>,
     /// The session that all calls are of, as reports number it.
     session: Option<u64>,
 }
@@ -67,6 +70,7 @@ impl CallService {
         built_ins: BuiltIns,
         layers: Vec<Arc<dyn Layer>>,
         watch: Arc<Watch>,
+        journal: Option<Arc<Journal>>,
     ) -> Arc<Self> {
         let (counts, own) = own_layers();
         let service = Arc::new(Self {
@@ -84,6 +88,7 @@ impl CallService {
             ended: Notify::new(),
             spans: RwLock::new(exporter(&registry.config())),
             watch,
+            journal,
             registry,
         });
         service.watch.add(&service);
@@ -167,7 +172,8 @@ impl CallService {
         let began = Instant::now();
         let spans = self.spans.read().clone();
         let watched = Watched::new(&self.watch, self.number_of(request.caller.session), began, spans);
-        let running = RunningCall::new(self.ids.next(), &request, watched);
+        let id = request.resumed.as_ref().map_or_else(|| self.ids.next(), |resumed| resumed.id.clone());
+        let running = RunningCall::new(id, &request, watched);
         let handle = running.handle();
         self.running.lock().insert(running.id.clone(), Arc::clone(&running));
         if let Some(key) = request.key.as_ref().filter(|_| refusal.is_none()) {

@@ -56,7 +56,7 @@ pub(super) fn service_with(
     let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&store));
     let one_shots = OneShots::new(Arc::clone(&store.broker), EnvFilter::default());
     let built_ins = BuiltIns::new(tools, Arc::clone(&store.broker), EnvFilter::default());
-    CallService::new(registry, pools, one_shots, built_ins, layers, Watch::new(store))
+    CallService::new(registry, pools, one_shots, built_ins, layers, Watch::new(store), None)
 }
 
 async fn fault(folder: &Path, tool: &str, arguments: Value) -> Fault {

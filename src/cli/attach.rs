@@ -11,6 +11,7 @@ use super::options::{Command, Options, Serve};
 use super::style::{self, Refusal};
 use crate::config::origin::{Origin, Setting};
 use crate::config::{Config, Environment};
+use crate::journal::Claim;
 use crate::process::detach;
 use crate::shared::{self, Alone, Opened, Start, Unshared, Wanted};
 
@@ -102,8 +103,8 @@ pub(super) fn become_host(environment: &Environment) -> Result<(), ExitCode> {
 }
 
 /// Runs the shared hostler.
-pub(super) async fn host(environment: Arc<Environment>) -> Result<ExitCode, Refusal> {
-    match shared::run(environment, say_ready).await {
+pub(super) async fn host(environment: Arc<Environment>, claim: Option<Claim>) -> Result<ExitCode, Refusal> {
+    match shared::run(environment, claim, say_ready).await {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
             style::answer(&error.to_string());

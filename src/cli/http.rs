@@ -77,6 +77,7 @@ pub(super) async fn serve(app: &Workspace, asked: HttpAddress) -> Result<ExitCod
     drop(watching);
     app.calls.registry.saved();
     app.close_hearing(&signals).await;
+    app.runtime().end_journal().await;
     Ok(ExitCode::SUCCESS)
 }
 

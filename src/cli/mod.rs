@@ -26,6 +26,7 @@ mod style;
 mod top;
 mod warm;
 
+use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,10 +37,11 @@ use clap::{CommandFactory, Parser};
 use tokio::task::JoinHandle;
 
 use crate::config::{ConfigOptions, Environment};
+use crate::journal::Claim;
 use crate::mcp;
 use crate::process::{self, keep_trimmed, keeper};
 use crate::runtime::Workspace;
-use crate::shared::Opened;
+use crate::shared::{Opened, reach_key};
 use crate::telemetry;
 use options::{Command, Options, Serve, ToolCommand};
 use style::Refusal;
@@ -89,13 +91,14 @@ pub fn main(environment: Environment) -> ExitCode {
     {
         return answered(code);
     }
+    let claim = claim(&options.command, &environment);
     // While there is only one thread: from here on, this is the keeper's child process.
     if options.command.starts_processes()
         && let Err(error) = keeper::start(PATIENCE)
     {
         style::warn(&format!("if hostler is killed, its processes may survive: {error}"));
     }
-    let done = in_runtime(run(options, Arc::new(environment), record));
+    let done = in_runtime(run(options, Arc::new(environment), record, claim));
     let code = done.unwrap_or_else(|refusal| refusal.complain());
     telemetry::flush_spans();
     keeper::finish();
@@ -130,14 +133,29 @@ fn by_shared(opened: Opened, options: &Options) -> Option<ExitCode> {
     done.unwrap_or_else(|refusal| Some(refusal.complain()))
 }
 
-async fn run(options: Options, environment: Arc<Environment>, record: Option<OwnedFd>) -> Result<ExitCode, Refusal> {
+/// The spool of a process that serves. Its keeper has to hold it as well, so it is taken before there is one.
+fn claim(command: &Command, environment: &Environment) -> Option<Claim> {
+    if !matches!(command, Command::Serve(_) | Command::SharedHost) {
+        return None;
+    }
+    let key = reach_key().unwrap_or_else(|_| "any".to_owned());
+    Claim::take(environment, &key).map_err(|error| style::warn(&format!("calls are not written down: {error}"))).ok()
+}
+
+async fn run(
+    options: Options,
+    environment: Arc<Environment>,
+    record: Option<OwnedFd>,
+    claim: Option<Claim>,
+) -> Result<ExitCode, Refusal> {
     let asked = options.wanted(&environment);
     if keeper::is_kept() && !matches!(options.command, Command::SharedHost) {
         Workspace::tidy();
     }
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // Some commands must work without a valid configuration.
-    let open = || open(&options, &asked, &directory);
+    let claim = Cell::new(claim);
+    let open = || open(&options, &asked, &directory, || claim.take());
     match &options.command {
         Command::Check(args) => check::run(args, &asked, &directory),
         Command::New(args) => new::tool(args, &asked, &directory),
@@ -152,7 +170,7 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
         Command::Serve(Serve { http: Some(address), .. }) => http::serve(&open()?, *address).await,
         Command::Serve(_) => serve(&open()?, record).await,
         Command::Rpc(args) => rpc::run(args, &environment, open).await,
-        Command::SharedHost => attach::host(Arc::clone(&environment)).await,
+        Command::SharedHost => attach::host(Arc::clone(&environment), claim.take()).await,
         Command::Status(args) | Command::Tool(ToolCommand::Status(args)) => shared::status(args, &environment),
         Command::Calls(args) => calls::run(args, &environment),
         Command::Token(args) => http::token(args, &environment),
@@ -170,11 +188,18 @@ async fn run(options: Options, environment: Arc<Environment>, record: Option<Own
 }
 
 /// Opens the workspace, starts the log, reports what is wrong with the configuration, and asks executables what they are.
-fn open(options: &Options, asked: &ConfigOptions, directory: &Path) -> Result<Workspace, Refusal> {
-    let app = Workspace::open(asked, directory)?;
+fn open(
+    options: &Options,
+    asked: &ConfigOptions,
+    directory: &Path,
+    claim: impl FnOnce() -> Option<Claim>,
+) -> Result<Workspace, Refusal> {
+    let app = Workspace::open_journaled(asked, directory, claim)?;
     telemetry::start(options.log_level(&app.config().log.value), app.config().log_format);
     app.warnings().iter().for_each(|warning| style::warn(warning));
     app.ask();
+    app.runtime().background.run_with(Arc::clone(&app.config().environment));
+    app.runtime().recover();
     Ok(app)
 }
 
@@ -214,5 +239,6 @@ async fn serve(app: &Workspace, record: Option<OwnedFd>) -> Result<ExitCode, Ref
     trimming.abort();
     drop(watching);
     app.calls.registry.saved();
+    app.runtime().end_journal().await;
     Ok(ExitCode::SUCCESS)
 }

@@ -194,6 +194,7 @@ pub(super) async fn serve(app: &Workspace) -> Result<ExitCode, Refusal> {
     drop((watching, present));
     app.calls.registry.saved();
     app.close_hearing(&signals).await;
+    app.runtime().end_journal().await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -70,7 +70,7 @@ fn as_json(tool: &Tool) -> Value {
 
 /// Whether a setting has an effect on a tool, by how its calls are made.
 fn has_effect(serving: Serving, setting: &str) -> bool {
-    const OF_ALL: [&str; 5] = ["timeout", "max_queue", "effects", "validate", "large"];
+    const OF_ALL: [&str; 6] = ["timeout", "max_queue", "effects", "validate", "large", "journal"];
     // A bare worker does not report when it is ready, and cannot call hostler.
     const NOT_BARE: [&str; 4] = ["startup_timeout", "question_timeout", "host_access", "client_access"];
     match serving {

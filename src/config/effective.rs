@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::declared_policy::DeclaredPolicy;
 use super::load::Config;
 use super::origin::{Origin, Setting};
-use super::tool::{Effects, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
+use super::tool::{Effects, JournalLevel, LargeResult, Launcher, Protocol, Share, ToolLayer, WorkingDirectory};
 use super::value::{ByteCount, IdleTimeout, Word};
 
 /// Settings of a tool file.
@@ -46,6 +46,8 @@ pub struct EffectiveTool {
     pub share: Setting<Share>,
     /// What happens to results that are too large for an MCP client.
     pub large: Setting<LargeResult>,
+    /// How well its calls are remembered.
+    pub journal: Setting<JournalLevel>,
     /// Its working directory.
     pub cwd: Setting<WorkingDirectory>,
     /// How the interpreter is started.
@@ -114,6 +116,7 @@ impl Config {
             secrets: or(layer.secrets, Vec::new()),
             large: or(layer.large, LargeResult::Error),
             share: or(layer.share, Share::User),
+            journal: or(layer.journal, JournalLevel::Kept),
             cwd: or(layer.cwd, WorkingDirectory::Session),
             launcher: or(layer.launcher, Launcher::Uv),
             validate: or(layer.validate, true),
@@ -213,6 +216,7 @@ impl EffectiveTool {
             limit("max_memory", self.max_memory.as_ref(), size),
             row("effects", &function.effects, function.effects.value.word().to_owned()),
             row("validate", &function.validate, function.validate.value.to_string()),
+            row("journal", &self.journal, self.journal.value.word().to_owned()),
             row("large", &self.large, self.large.value.word().to_owned()),
             row("cwd", &self.cwd, self.cwd.value.word().to_owned()),
             row("launcher", &self.launcher, self.launcher.value.word().to_owned()),

@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 use super::builtin::BuiltinSettings;
 use super::control::ControlSettings;
 use super::environment::Environment;
+use super::journal::JournalSettings;
 use super::mcp::Mcp;
 use super::origin::{Origin, Problem, Setting};
 use super::section::{Section, Source};
@@ -28,7 +29,7 @@ use crate::telemetry::LogFormat;
 pub const FILE_NAME: &str = "hostler.toml";
 
 /// The command line's options about configuration.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ConfigOptions {
     /// `--config`.
     pub config: Option<PathBuf>,
@@ -79,6 +80,8 @@ pub struct Config {
     pub control: ControlSettings,
     /// Whether `serve` attaches to the person's shared hostler.
     pub shared: Shared,
+    /// What is kept of calls.
+    pub journal: JournalSettings,
     /// Where the spans of calls go.
     pub telemetry: Telemetry,
     /// Which built-in tools are on.
@@ -227,6 +230,7 @@ impl Config {
             mcp: Mcp::read(top.section("mcp"), variables),
             control: ControlSettings::read(top.section("control")),
             shared: Shared::read(top.section("shared")),
+            journal: JournalSettings::read(top.section("journal")),
             telemetry: Telemetry::read(top.section("telemetry"), variables),
             builtin: BuiltinSettings::read(top.section("builtin"), variables),
             ignore: check.take("ignore"),
@@ -238,6 +242,11 @@ impl Config {
         environment.finish(false);
         check.finish(false);
         config
+    }
+
+    /// What it was searched by.
+    pub fn options(&self) -> &ConfigOptions {
+        &self.options
     }
 
     /// The tools folders, without those default ones that do not exist.

@@ -10,6 +10,7 @@ pub mod load;
 pub mod mcp;
 pub mod origin;
 pub mod section;
+pub mod journal;
 pub mod shared;
 pub mod tables;
 pub mod telemetry;

@@ -214,7 +214,7 @@ impl<'a> Section<'a> {
 }
 
 /// Keys of a tool that its header may set, and hostler.toml too.
-const TOOL_KEYS: [&str; 18] = [
+const TOOL_KEYS: [&str; 19] = [
     "timeout",
     "question_timeout",
     "startup_timeout",
@@ -231,6 +231,7 @@ const TOOL_KEYS: [&str; 18] = [
     "protocol",
     "large",
     "share",
+    "journal",
     "cwd",
     "icon",
 ];
@@ -259,6 +260,7 @@ fn home_of(key: &str, in_header: bool) -> Option<&'static str> {
         "ignore" => "[check] in hostler.toml",
         "envelope" | "max_result" | "instructions" => "[mcp] in hostler.toml",
         "enable" | "disable" | "roots" => "[builtin] in hostler.toml",
+        "bodies" => "[journal] in hostler.toml",
         "protocol" | "env" | "config" | "functions" | "new_privileges" => {
             "[tool.NAME] in hostler.toml, with the name of a pack"
         }

@@ -58,6 +58,23 @@ impl Word for Share {
     const WORDS: &'static [(&'static str, Self)] = &[("user", Self::User), ("session", Self::Session)];
 }
 
+/// How well a tool's calls are remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum JournalLevel {
+    /// Not at all.
+    Off,
+    /// Also if every process of hostler is killed.
+    #[default]
+    Kept,
+    /// Also if the machine loses its power.
+    Synced,
+}
+
+impl Word for JournalLevel {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("off", Self::Off), ("kept", Self::Kept), ("synced", Self::Synced)];
+}
+
 /// How a worker's interpreter is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Launcher {
@@ -161,6 +178,9 @@ pub struct ToolLayer {
     /// What happens to results that are too large for an MCP client.
     #[serde(skip)]
     pub large: Option<Setting<LargeResult>>,
+    /// How well its calls are remembered.
+    #[serde(skip)]
+    pub journal: Option<Setting<JournalLevel>>,
     /// Its working directory.
     #[serde(skip)]
     pub cwd: Option<Setting<WorkingDirectory>>,
@@ -253,6 +273,7 @@ impl ToolLayer {
             max_memory: section.take_as("max_memory", memory),
             large: section.take("large"),
             share: section.take("share"),
+            journal: section.take("journal"),
             cwd: section.take("cwd"),
             effects: section.take("effects"),
             secrets: section.take_as("secrets", secret_names),
@@ -285,6 +306,7 @@ impl ToolLayer {
             protocol: over.protocol.or(self.protocol),
             large: over.large.or(self.large),
             share: over.share.or(self.share),
+            journal: over.journal.or(self.journal),
             cwd: over.cwd.or(self.cwd),
             launcher: over.launcher.or(self.launcher),
             validate: over.validate.or(self.validate),

@@ -1,5 +1,7 @@
 //! Methods about calls: starting one and coming back to it, looking at all.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +11,16 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::client::{Client, NAME};
-use super::refusals::{forbidden, not_found};
+use super::history;
+use super::refusals::{forbidden, not_found, of_fault};
 use super::started::{Chunk, Collected, StartedCall};
 use super::table::{Answer, Entry, Scope, Table};
 use super::text::Json;
-use crate::call::{CallFilter, CallInfo, CallRequest, Caller};
-use crate::outcome::{Cancelled, Canceller};
+use crate::call::{CallFilter, CallHandle, CallInfo, CallRequest, CallState, Caller};
+use crate::journal::State;
+use crate::outcome::{Cancelled, Canceller, Outcome};
 use crate::protocol::TraceContext;
+use crate::runtime::Place;
 
 const CANCEL: Entry = Entry {
     name: "calls.cancel",
@@ -25,17 +30,17 @@ const CANCEL: Entry = Entry {
 };
 
 pub(super) fn enter(table: &mut impl Table) {
-    let about = "Starts a call and answers at once with its id. The call ends with its connection. With `can_ask` the tool's questions \
+    let about = "Starts a call and answers at once with its id. The call ends with its connection, unless it is a `background` call. With `can_ask` the tool's questions \
                  come as requests `client.elicit`.";
     table.enter(Entry { name: "calls.start", scope: Scope::Call, session: true, about }, start);
-    let about = "Waits for the end of a call that this connection started, and answers with its outcome; with `null` if it goes on \
-                 after `timeout_ms`.";
+    let about = "Waits for the end of a call that this connection started, or of a background call, and answers with its outcome; with \
+                 `null` if it goes on after `timeout_ms`.";
     table.enter(Entry { name: "calls.wait", scope: Scope::Call, session: true, about }, wait);
-    let about = "The output of a call that this connection started, from the chunk `from` on. With `wait_ms` it waits for the next.";
+    let about = "The output of a call that this connection started, or of a background call, from the chunk `from` on. With `wait_ms` it waits for the next.";
     table.enter(Entry { name: "calls.output", scope: Scope::Call, session: true, about }, output);
-    let about = "A call of any session that runs, or is one of the last 1,000, without its result.";
+    let about = "A call of any session, while it runs and as long as the journal keeps it.";
     table.enter(Entry { name: "calls.get", scope: Scope::Observe, session: false, about }, get);
-    let about = "The calls of all sessions that run, and the last 1,000, newest first.";
+    let about = "The calls of all sessions: those that run, then those that the journal keeps, newest first.";
     table.enter(Entry { name: "calls.list", scope: Scope::Observe, session: false, about }, list);
     table.enter(CANCEL, cancel);
 }
@@ -57,6 +62,13 @@ struct Start {
     /// Words to find it by.
     #[serde(default)]
     tags: Vec<String>,
+    /// Whether it goes on when this connection ends, and is gone on with if hostler dies. The answer comes once that is certain.
+    #[serde(default)]
+    background: bool,
+    /// How often it is tried again after a fault that may not come again; by default three times if its tool is `pure` or
+    /// `idempotent`, and never if not.
+    #[serde(default)]
+    max_retries: Option<u32>,
     /// Whether there is a person who answers `client.elicit`.
     #[serde(default)]
     can_ask: bool,
@@ -75,7 +87,8 @@ struct Begun {
 }
 
 async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
-    let Start { tool, arguments, timeout_ms, key, tags, can_ask, traceparent, tracestate } = params;
+    let Start { tool, arguments, timeout_ms, key, tags, background, max_retries, can_ask, traceparent, tracestate } =
+        params;
     let session = client.session()?;
     session.service().registry.asked_for(&tool).await;
     let trace = traceparent.and_then(|parent| TraceContext::read(&parent, tracestate.as_deref()));
@@ -86,17 +99,36 @@ async fn start(client: Arc<Client>, params: Start) -> Answer<Begun> {
         key,
         client: client.person(can_ask)?,
         at_most: timeout_ms.map(Duration::from_millis),
+        max_retries,
         listener: Arc::clone(&collected) as _,
         ..CallRequest::new(tool, arguments)
     };
-    let call = StartedCall { handle: session.start(request), collected };
+    let handle = if background {
+        let runtime = client.control().runtime();
+        runtime
+            .background
+            .start(Place::of(&session.service().config()), request)
+            .await
+            .map_err(|fault| of_fault(&fault))?
+    } else {
+        session.start(request)
+    };
+    let call = Arc::new(StartedCall { handle, collected });
     let id = call.handle.id().to_owned();
+    if background {
+        client.control().background.add(Arc::clone(&call));
+    }
     client.started.add(call);
     Ok(Begun { call: id })
 }
 
 fn unknown(call: &str) -> jsonrpsee::types::ErrorObjectOwned {
     not_found(format!("this connection has started no call {call}, or it ended long ago"))
+}
+
+/// A call that this connection started, or a background call of any.
+fn started(client: &Client, id: &str) -> Option<Arc<StartedCall>> {
+    client.started.get(id).or_else(|| client.control().background.get(id))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -110,13 +142,29 @@ struct Wait {
 }
 
 async fn wait(client: Arc<Client>, params: Wait) -> Answer<Json> {
-    let started = client.started.get(&params.call).ok_or_else(|| unknown(&params.call))?;
-    let outcome = started.handle.outcome();
+    let outcome = outcome_of(&client, &params.call);
     let outcome = match params.timeout_ms {
-        None => Some(outcome.await),
-        Some(limit) => timeout(Duration::from_millis(limit), outcome).await.ok(),
+        None => Some(outcome.await?),
+        Some(limit) => timeout(Duration::from_millis(limit), outcome).await.ok().transpose()?,
     };
     Json::of(&outcome.as_deref())
+}
+
+/// Of a call that this connection started, or of a background call, wherever that runs.
+async fn outcome_of(client: &Arc<Client>, id: &str) -> Answer<Arc<Outcome>> {
+    if let Some(started) = started(client, id) {
+        return Ok(started.handle.outcome().await);
+    }
+    let running = client.control().runtime().watch.handle(id).filter(CallHandle::is_background);
+    if let Some(handle) = running {
+        return Ok(handle.outcome().await);
+    }
+    match history::call(client.control(), id).await {
+        Some(row) if row.background => {
+            history::outcome(client.control(), id).await.map(Arc::new).ok_or_else(|| unknown(id))
+        }
+        _ => Err(unknown(id)),
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -144,7 +192,7 @@ struct Output {
 }
 
 async fn output(client: Arc<Client>, params: Reading) -> Answer<Output> {
-    let started = client.started.get(&params.call).ok_or_else(|| unknown(&params.call))?;
+    let started = started(&client, &params.call).ok_or_else(|| unknown(&params.call))?;
     let has_more = started.collected.reaches(params.from);
     let _ = timeout(Duration::from_millis(params.wait_ms), has_more).await;
     let (chunks, lost, next, ended) = started.collected.since(params.from);
@@ -159,24 +207,55 @@ struct One {
 }
 
 async fn get(client: Arc<Client>, params: One) -> Answer<CallInfo> {
-    let found = client.control().runtime().watch.call(&params.call);
+    let seen = client.control().runtime().watch.call(&params.call);
+    // What was kept of one that has ended says more.
+    let kept = match &seen {
+        Some(call) if is_running(call.state) => None,
+        _ => history::call(client.control(), &params.call)
+            .await
+            .filter(|row| row.state.is_some_and(State::is_final) || seen.is_none()),
+    };
+    let found = kept.as_ref().map(history::info).or(seen);
     found.ok_or_else(|| not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
 }
 
 async fn list(client: Arc<Client>, params: CallFilter) -> Answer<Vec<CallInfo>> {
-    Ok(client.control().runtime().watch.calls(&params))
+    let seen = client.control().runtime().watch.calls(&CallFilter { limit: None, ..params.clone() });
+    let known: HashSet<String> = seen.iter().map(|call| call.call_id.clone()).collect();
+    let kept = history::calls(client.control(), &params).await;
+    let mut calls = seen;
+    calls.extend(kept.into_iter().filter(|call| !known.contains(&call.call_id)).map(in_a_list));
+    // Those that run first, then the newest.
+    calls.sort_by_key(|call| (!is_running(call.state), Reverse(call.started_ms)));
+    calls.truncate(params.limit.unwrap_or(usize::MAX));
+    Ok(calls)
+}
+
+/// A list has neither results nor outputs, and of the arguments only those of calls that failed.
+fn in_a_list(call: CallInfo) -> CallInfo {
+    let arguments = call.arguments.filter(|_| call.error.is_some());
+    CallInfo { arguments, result: None, output: None, ..call }
+}
+
+fn is_running(state: CallState) -> bool {
+    matches!(state, CallState::Queued | CallState::Running | CallState::Asking | CallState::Stale)
 }
 
 async fn cancel(client: Arc<Client>, params: One) -> Answer<bool> {
-    if client.started.get(&params.call).is_none() && client.scope() < Scope::Operate {
+    let is_own = || client.started.get(&params.call).is_some();
+    let is_background =
+        || client.control().runtime().watch.handle(&params.call).is_some_and(|call| call.is_background());
+    if !is_own() && !is_background() && client.scope() < Scope::Operate {
         return Err(forbidden(&CANCEL, Scope::Operate));
     }
     let watch = &client.control().runtime().watch;
     if watch.cancel(&params.call, Cancelled::by(Canceller::Operator)) {
         return Ok(true);
     }
-    match watch.call(&params.call) {
-        Some(_) => Ok(false),
-        None => Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call))),
+    let is_known = watch.call(&params.call).is_some() || history::call(client.control(), &params.call).await.is_some();
+    if is_known {
+        Ok(false)
+    } else {
+        Err(not_found(format!("there is no call {}; list them with `calls.list`", params.call)))
     }
 }

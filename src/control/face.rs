@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::pages::Pages;
+use super::started::Started;
 use crate::runtime::Runtime;
 
 /// How long it may take to listen for HTTP.
@@ -49,6 +50,8 @@ pub struct Control {
     wants_http: watch::Sender<bool>,
     /// Who may use the page.
     pub pages: Pages,
+    /// Background calls that were started here.
+    pub(super) background: Started,
 }
 
 impl Control {
@@ -63,6 +66,7 @@ impl Control {
             listens_at: watch::Sender::new(None),
             wants_http: watch::Sender::new(false),
             pages: Pages::default(),
+            background: Started::default(),
         })
     }
 

@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod face;
 mod frames;
+mod history;
 mod itself;
 mod lines;
 mod message;

@@ -44,9 +44,9 @@ pub(super) struct Started {
 
 impl Started {
     /// Adds one, and forgets old ones that have ended.
-    pub fn add(&self, call: StartedCall) {
+    pub fn add(&self, call: Arc<StartedCall>) {
         let mut calls = self.calls.lock();
-        calls.push_back(Arc::new(call));
+        calls.push_back(call);
         let (mut count, mut bytes) = (0, 0);
         let mut kept: VecDeque<_> = VecDeque::with_capacity(calls.len());
         for call in calls.drain(..).rev() {

@@ -47,6 +47,7 @@ impl Admission {
         let mut settled = match permit {
             Ok(permit) => {
                 if let Some(host) = &host {
+                    host.dispatches_at_once();
                     host.begins();
                 }
                 let seat = Seat::new(self.queue(tool), permit, timeout);

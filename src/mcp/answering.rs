@@ -48,18 +48,13 @@ impl McpSession {
         }
         // Every field is named: the defaults would allocate.
         let request = CallRequest {
-            tool: name,
-            arguments: arguments.unwrap_or_default(),
-            timeout: None,
             caller,
             key,
             method: Some(method),
             role,
             listener: Arc::new(reply),
             client,
-            at_most: None,
-            chain: Vec::new(),
-            outer: None,
+            ..CallRequest::new(name, arguments.unwrap_or_default())
         };
         self.call_session().start_with(request, |handle| {
             if rules == Rules::Modern {

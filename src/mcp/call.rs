@@ -172,6 +172,10 @@ impl Listener for CallReply {
         }
     }
 
+    fn is_behind_journal(&self) -> bool {
+        true
+    }
+
     fn ended(&self, outcome: &Arc<Outcome>) {
         if let Some(notifier) = &self.notifier {
             notifier.flush();

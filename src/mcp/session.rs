@@ -105,6 +105,9 @@ impl McpSession {
     pub fn new(service: Arc<CallService>, outbox: Outbox, recorder: Option<Recorder>) -> Arc<Self> {
         let announcements = LISTS.map(|list| Mutex::new(service.registry.announcements(list)));
         let results = StoredResults::new(&service.config().environment);
+        if let Some(journal) = &service.journal {
+            outbox.follow(Arc::clone(journal) as _);
+        }
         let session = Session::open(service);
         let caller = Arc::new(Caller { session: session.id(), ..Caller::default() });
         Arc::new_cyclic(|own| Self {

@@ -50,12 +50,24 @@ pub struct Details {
     /// For BUSY: when capacity is likely free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The faults of the tries before, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
     /// The beginning of the call's arguments, without secrets, for the log. Not part of the outcome.
     #[serde(skip)]
     pub input: Option<String>,
     /// The missing resource, from which advice is derived. Not part of the outcome.
     #[serde(skip)]
     pub missing: Option<Missing>,
+}
+
+/// Why an earlier try of a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The code.
+    pub code: Code,
+    /// What happened.
+    pub message: String,
 }
 
 /// The longest message of a fault, in bytes.

@@ -140,7 +140,8 @@ impl Redactor {
     pub fn fault(&self, fault: &mut Fault) {
         let details = &mut fault.details;
         let texts = [&mut details.stderr, &mut details.traceback, &mut details.exception].into_iter().flatten();
-        for text in texts.chain([&mut fault.message]) {
+        let attempts = details.attempts.iter_mut().map(|attempt| &mut attempt.message);
+        for text in texts.chain(attempts).chain([&mut fault.message]) {
             if let Cow::Owned(clean) = self.text(text) {
                 *text = clean;
             }

@@ -245,6 +245,9 @@ impl Actor {
         }
         match outcome {
             Ok(handle) => {
+                if let Some(barrier) = self.shared.barrier.get() {
+                    handle.writer.write_behind(barrier);
+                }
                 tracing::info!(file = %self.file.display(), pid = handle.pid, "worker ready");
                 if let Some(observer) = self.shared.observer() {
                     observer.started(&self.file, handle.pid);

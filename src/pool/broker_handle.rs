@@ -13,6 +13,7 @@ use super::actor::Message;
 use super::broker::{Caps, PoolId, ResourceBroker, Wakeup};
 use super::event::Event;
 use crate::outcome::Code;
+use crate::process::Barrier;
 
 /// Hears of the workers of all pools. Must not block.
 pub trait WorkerObserver: Send + Sync {
@@ -36,6 +37,8 @@ pub struct BrokerHandle {
     /// Whether all workers together have a memory limit.
     limits_memory: AtomicBool,
     observer: OnceLock<Weak<dyn WorkerObserver>>,
+    /// What comes before every write to a worker.
+    pub(super) barrier: OnceLock<Arc<dyn Barrier>>,
     pub(super) epoch: Instant,
 }
 
@@ -68,8 +71,14 @@ impl BrokerHandle {
             mailboxes: Mutex::default(),
             next: AtomicU64::new(1),
             observer: OnceLock::new(),
+            barrier: OnceLock::new(),
             epoch: Instant::now(),
         }
+    }
+
+    /// Sets what comes before every write to a worker, once.
+    pub fn write_behind(&self, barrier: Arc<dyn Barrier>) {
+        let _ = self.barrier.set(barrier);
     }
 
     /// Sets who hears of workers, once.

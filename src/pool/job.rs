@@ -92,6 +92,11 @@ pub trait Listener: Send + Sync {
     fn output(&self, _stream: &str, _text: &str) {}
     /// The tool logged something.
     fn log(&self, _line: &LogLine) {}
+    /// Whether what it writes about the end of the call comes behind what the journal writes.
+    #[doc(hidden)]
+    fn is_behind_journal(&self) -> bool {
+        false
+    }
     /// The call has ended and its outcome is recorded. The last event.
     fn ended(&self, _outcome: &Arc<Outcome>) {}
 }

@@ -51,8 +51,8 @@ impl Launcher for MemoryLauncher {
             let (writer, frames) = LinkWriter::to_memory();
             let (control, orders) = mpsc::unbounded_channel();
             tokio::spawn(live(frames, orders, events));
-            let (stack, ends_by_interruption, sessions) = (Arc::default(), false, None);
-            Ok(WorkerHandle { pid, writer, control, stack, ends_by_interruption, sessions })
+            let (stack, ends_by_interruption, sessions, process_started) = (Arc::default(), false, None, 0);
+            Ok(WorkerHandle { pid, process_started, writer, control, stack, ends_by_interruption, sessions })
         })
     }
 }

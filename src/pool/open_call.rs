@@ -76,7 +76,7 @@ impl OpenCall {
         self.ready.get_or_insert_with(Instant::now);
     }
 
-    pub fn sent_to(&mut self, pid: u32, first: bool) {
+    pub fn sent_to(&mut self, (pid, process_started): (u32, u64), first: bool) {
         self.worker = Some(pid);
         // Questions of an earlier attempt.
         if self.attempt > 0 {
@@ -86,6 +86,9 @@ impl OpenCall {
             self.unparks();
         }
         self.attempt += 1;
+        if let Some(host) = &self.job.host {
+            host.dispatches((pid, process_started));
+        }
         self.began = None;
         if first {
             self.begins();

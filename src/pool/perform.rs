@@ -114,7 +114,7 @@ impl Actor {
             served.insert(open.job.caller.session.for_tools());
         }
         tracing::debug!(call = open.job.call_id, tool = open.job.tool, pid = handle.pid, "call sent to a worker");
-        open.sent_to(handle.pid, first);
+        open.sent_to((handle.pid, handle.process_started), first);
         open.goes_on();
         let is_idle = self.machine.running(worker) == Some(call);
         handle.writer.call(&open.frame(call), is_idle);

@@ -12,6 +12,12 @@ use tokio::sync::Notify;
 /// Any stream that can be written to.
 pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
+/// What comes before anything is written to another process: a journal is brought to its file.
+pub trait Barrier: Send + Sync {
+    /// Does it. Called before every write, so it costs nothing if there is nothing to do.
+    fn pass(&self);
+}
+
 /// Sends messages to another process. Clones share the stream; after the last clone it is closed.
 #[derive(Clone)]
 pub struct Outbox(Arc<Senders>);
@@ -34,6 +40,7 @@ struct Shared {
 
 struct State {
     stream: Writer,
+    barrier: Option<Arc<dyn Barrier>>,
     /// Whole messages, of which the first `written` bytes are written.
     backlog: Vec<u8>,
     written: usize,
@@ -55,6 +62,7 @@ impl Outbox {
     pub fn new(stream: Writer) -> Self {
         let state = State {
             stream,
+            barrier: None,
             backlog: Vec::new(),
             written: 0,
             queued: 0,
@@ -72,6 +80,11 @@ impl Outbox {
         });
         tokio::spawn(write(Arc::clone(&shared)));
         Self(Arc::new(Senders(shared)))
+    }
+
+    /// From now on, this comes before everything that is written.
+    pub fn follow(&self, barrier: Arc<dyn Barrier>) {
+        self.0.0.state.lock().barrier = Some(barrier);
     }
 
     /// Queues whole messages, each with its newline. They are written together with others queued before the next write.
@@ -106,6 +119,7 @@ impl Outbox {
             self.0.0.wake.notify_one();
             return;
         }
+        state.pass();
         let mut context = Context::from_waker(Waker::noop());
         let written = match Pin::new(&mut state.stream).poll_write(&mut context, messages) {
             Poll::Ready(Ok(written)) if written > 0 => written,
@@ -189,6 +203,12 @@ impl Shared {
 }
 
 impl State {
+    fn pass(&self) {
+        if let Some(barrier) = &self.barrier {
+            barrier.pass();
+        }
+    }
+
     fn queue(&mut self, messages: &[u8]) {
         self.backlog.extend_from_slice(messages);
         self.queued += messages.len() as u64;
@@ -208,6 +228,7 @@ impl State {
 
     /// Writes as much of the backlog as the stream accepts.
     fn poll_backlog(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pass();
         while self.written < self.backlog.len() {
             match Pin::new(&mut self.stream).poll_write(context, &self.backlog[self.written..]) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
@@ -316,6 +337,30 @@ mod tests {
         reading.await.expect("the writing task goes on").unwrap();
         outbox.caught_up().await;
         assert_eq!((read, outbox.waiting()), ([[b'a'; 64], [b'b'; 64]].concat(), 0));
+    }
+
+    struct Witness(tokio::sync::mpsc::UnboundedSender<()>);
+
+    impl Barrier for Witness {
+        fn pass(&self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_barrier_comes_before_every_write() {
+        let (ours, mut client) = tokio::io::duplex(64);
+        let (sender, mut passed) = tokio::sync::mpsc::unbounded_channel();
+        let outbox = Outbox::new(Box::new(ours));
+        outbox.follow(Arc::new(Witness(sender)));
+        tokio::task::yield_now().await;
+        while passed.try_recv().is_ok() {}
+        for send in [Outbox::send, Outbox::send_now] {
+            send(&outbox, b"x");
+            let mut byte = [0];
+            client.read_exact(&mut byte).await.unwrap();
+            assert!(passed.try_recv().is_ok(), "it was passed before the byte could be read");
+        }
     }
 
     #[tokio::test]

@@ -42,6 +42,12 @@ fn parse(line: &str) -> Option<Row> {
     Some(Row { parent, started, threads, is_dead, name })
 }
 
+/// When a process was started, in clock ticks since boot; 0 if the system does not show it.
+pub fn started(pid: u32) -> u64 {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.and_then(row).map_or(0, |row| row.started)
+}
+
 /// All descendants of a process, parents before children, without `spared` and their descendants. Each is read once,
 /// and none after `until`.
 pub(super) fn descendants(of: Pid, spared: &[Pid], until: Option<Instant>) -> Vec<(Pid, Row)> {

@@ -4,23 +4,31 @@
 //! catalogue. A runtime has any number of workspaces; their sessions share a worker only if both would start an
 //! identical one (`executor::PoolKey`).
 
+mod background;
+mod recovery;
 mod reload;
 mod sessions;
 mod workspace;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
+pub use background::{Background, Place};
 pub use sessions::{OpenSession, Present, SessionInfo, Sessions};
 pub use workspace::Workspace;
 
 use crate::call::Watch;
 use crate::config::Config;
 use crate::executor::{PoolStore, caps};
+use crate::journal::Journal;
 use crate::pool::BrokerHandle;
+use crate::process::Barrier;
+
+/// How long the end waits for the store. What it does not take then, another process brings there.
+const LAST_RECORDS: Duration = Duration::from_millis(400);
 
 /// The workers of a process, and the limits on all of them together.
 pub struct Runtime {
@@ -28,6 +36,10 @@ pub struct Runtime {
     pub(crate) sessions: Arc<Sessions>,
     /// Sees the calls of all workspaces.
     pub(crate) watch: Arc<Watch>,
+    /// Where the calls of all workspaces are written down.
+    pub(crate) journal: Option<Arc<Journal>>,
+    /// Calls that go on without their client.
+    pub(crate) background: Background,
     /// The last number that was given, if every workspace belongs to one session.
     last_session: Option<AtomicU64>,
     /// The configuration whose limits are in force for all workspaces. Locked only to copy or replace the pointer.
@@ -37,21 +49,32 @@ pub struct Runtime {
 impl Runtime {
     /// A runtime with the `[limits]` of this configuration; those of its workspaces are ignored.
     pub fn new(config: &Config) -> Arc<Self> {
-        Self::with(config, None)
+        Self::with(config, None, None)
+    }
+
+    /// The same, whose calls are written down.
+    pub(crate) fn journaled(config: &Config, journal: Option<Arc<Journal>>) -> Arc<Self> {
+        Self::with(config, None, journal)
     }
 
     /// A runtime for clients of one person: each workspace belongs to one session, whose secrets no other one's worker gets, and
     /// workers outlive the sessions that started them.
-    pub(crate) fn shared(config: &Config) -> Arc<Self> {
-        Self::with(config, Some(AtomicU64::default()))
+    pub(crate) fn shared(config: &Config, journal: Option<Arc<Journal>>) -> Arc<Self> {
+        Self::with(config, Some(AtomicU64::default()), journal)
     }
 
-    fn with(config: &Config, last_session: Option<AtomicU64>) -> Arc<Self> {
+    fn with(config: &Config, last_session: Option<AtomicU64>, journal: Option<Arc<Journal>>) -> Arc<Self> {
         let broker = Arc::new(BrokerHandle::new(caps(config)));
+        if let Some(journal) = &journal {
+            broker.write_behind(Arc::clone(journal) as Arc<dyn Barrier>);
+        }
         let pools = PoolStore::new(broker, last_session.is_some());
         let config = Mutex::new(Arc::new(config.clone()));
         let watch = Watch::new(Arc::clone(&pools));
-        Arc::new(Self { pools, sessions: Arc::default(), watch, last_session, config })
+        Arc::new_cyclic(|own| {
+            let background = Background::of(Weak::clone(own));
+            Self { pools, sessions: Arc::default(), watch, journal, background, last_session, config }
+        })
     }
 
     /// Puts the limits in force that its configuration has now: a file changed, or a session begins, before which nothing watched.
@@ -73,6 +96,13 @@ impl Runtime {
     /// Kills every worker, and waits for that at most this long.
     pub(crate) async fn end(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.pools.end()).await;
+    }
+
+    /// Brings to the store what was written down of calls. Nothing may call a tool any more.
+    pub(crate) async fn end_journal(&self) {
+        if let Some(journal) = &self.journal {
+            journal.end(LAST_RECORDS).await;
+        }
     }
 
     /// The number of the session that a new workspace belongs to.

@@ -92,6 +92,12 @@ impl Sessions {
         Present { sessions: Arc::clone(self), number }
     }
 
+    /// Counts something that goes on without a session, until the guard is dropped.
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        self.count.send_modify(|count| *count += 1);
+        Hold(Arc::clone(self))
+    }
+
     /// What is known of each.
     pub fn list(&self) -> Vec<SessionInfo> {
         self.open.lock().iter().map(|(number, session)| session.info(*number)).collect()
@@ -128,6 +134,15 @@ impl Sessions {
     /// How many there are, now and whenever that changes.
     pub fn counted(&self) -> watch::Receiver<usize> {
         self.count.subscribe()
+    }
+}
+
+/// Something for which the process stays.
+pub struct Hold(Arc<Sessions>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.count.send_modify(|count| *count -= 1);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::config::{Config, ConfigError, ConfigOptions, environment};
 use crate::discovery::Cache;
 use crate::environment::{EnvironmentSettings, Environments};
 use crate::executor::{BuiltIns, Makers, OneShots, Pools};
+use crate::journal::{Claim, Journal};
 use crate::process::{self, Signals};
 use crate::registry::{Registry, Watching, keep_asking};
 use crate::telemetry::spawn;
@@ -46,6 +47,18 @@ impl Workspace {
         Ok(Self::build(Config::load(wanted, directory)?))
     }
 
+    /// The same, whose calls are written down as the holder of this claim.
+    pub fn open_journaled(
+        wanted: &ConfigOptions,
+        directory: &Path,
+        claim: impl FnOnce() -> Option<Claim>,
+    ) -> Result<Self, ConfigError> {
+        let config = Config::load(wanted, directory)?;
+        let tools = Builtins::of(&config);
+        let runtime = Runtime::journaled(&config, Journal::for_config(&config, claim()));
+        Ok(Self::build_in(runtime, config, tools, Vec::new()))
+    }
+
     /// A workspace in a runtime of its own.
     pub fn build(config: Config) -> Self {
         let tools = Builtins::of(&config);
@@ -73,7 +86,8 @@ impl Workspace {
         let pools = Pools::new(Arc::clone(&registry), makers, Arc::clone(&runtime.pools));
         let one_shots = OneShots::new(Arc::clone(&broker), env_filter.clone());
         let built_ins = BuiltIns::new(tools, broker, env_filter);
-        let calls = CallService::new(registry, pools, one_shots, built_ins, layers, Arc::clone(&runtime.watch));
+        let (watch, journal) = (Arc::clone(&runtime.watch), runtime.journal.clone());
+        let calls = CallService::new(registry, pools, one_shots, built_ins, layers, watch, journal);
         Self { calls, session, runtime, added }
     }
 

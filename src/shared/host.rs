@@ -20,6 +20,7 @@ use super::session;
 use crate::config::{Config, ConfigError, ConfigOptions, Environment};
 use crate::control::{About, Control};
 use crate::http::{Face, Listener};
+use crate::journal::{Claim, Journal};
 use crate::process::{Signals, keep_trimmed, reset_oom_score};
 use crate::runtime::{Runtime, Workspace};
 use crate::telemetry::{self, LogFormat};
@@ -82,7 +83,7 @@ pub fn open_log(environment: &Environment) -> Result<(), HostError> {
 }
 
 /// Runs it until no client needs it. `ready` is called once it listens.
-pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<(), HostError> {
+pub async fn run(environment: Arc<Environment>, claim: Option<Claim>, ready: impl FnOnce()) -> Result<(), HostError> {
     telemetry::start(LOG, LogFormat::Text);
     raise_limits();
     reset_oom_score();
@@ -95,7 +96,10 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let config = Config::of_person(&options)?;
     let listener = listen(&place.socket()).map_err(HostError::system(place.socket().display().to_string()))?;
     let signals = Signals::listen().map_err(HostError::system("cannot listen for signals"))?;
-    let runtime = Runtime::shared(&config);
+    let journal = Journal::for_config(&config, claim);
+    let runtime = Runtime::shared(&config, journal);
+    runtime.background.run_with(Arc::clone(&environment));
+    runtime.recover();
     let about = About { build: build().map_err(HostError::Unknown)?, key: Some(key), log: Some(place.log.clone()) };
     let control = Control::new(Arc::clone(&runtime), about);
     let house = OfPerson { environment: Arc::clone(&environment), runtime: Arc::clone(&runtime) };
@@ -128,6 +132,7 @@ pub async fn run(environment: Arc<Environment>, ready: impl FnOnce()) -> Result<
     let gone = runtime.sessions.counted();
     let _ = timeout(FAREWELL, emptied(gone)).await;
     runtime.end(FAREWELL).await;
+    runtime.end_journal().await;
     Ok(())
 }
 

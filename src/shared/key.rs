@@ -1,5 +1,6 @@
 //! The key of a shared hostler: clients meet at it only if the one could act for the other.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
@@ -24,18 +25,25 @@ pub(super) const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The key of this process: a hash of its build, of what it may reach, and of what all that it starts inherits.
 pub fn own_key(environment: &Environment) -> io::Result<String> {
+    let certificates = CERTIFICATES.map(|name| environment.raw(name).unwrap_or_default().to_string_lossy());
+    Ok(hashed(std::iter::once(build()?.into()).chain(reach()?).chain(certificates)))
+}
+
+/// The same of what it may reach and hands on alone: what one such process has begun, another may go on with.
+pub fn reach_key() -> io::Result<String> {
+    reach().map(hashed)
+}
+
+fn reach<'a>() -> io::Result<impl Iterator<Item = Cow<'a, str>>> {
+    let facts = own_confinement()?.into_iter().chain(own_inheritance()?);
+    Ok(facts.flat_map(|(name, value)| [Cow::Borrowed(name), Cow::Owned(value)]))
+}
+
+fn hashed<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> String {
     let mut hash = Sha256::new();
-    let mut add = |text: &str| {
+    for text in texts {
         hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    add(&build()?);
-    for (name, value) in own_confinement()?.into_iter().chain(own_inheritance()?) {
-        add(name);
-        add(&value);
+        hash.update(&*text);
     }
-    for name in CERTIFICATES {
-        add(&environment.raw(name).unwrap_or_default().to_string_lossy());
-    }
-    Ok(HEXLOWER.encode(&hash.finalize()[..8]))
+    HEXLOWER.encode(&hash.finalize()[..8])
 }

@@ -24,6 +24,6 @@ mod stderr;
 pub use attach::{Alone, Start, Wanted, attach};
 pub use command_session::{CommandSession, Hears, Opened, Unanswered, open_session};
 pub use host::{open_log, run};
-pub use key::{build, own_key};
+pub use key::{build, own_key, reach_key};
 pub use place::Place;
 pub use start::{COMMAND, READY, Unshared, find};

@@ -116,6 +116,8 @@ pub enum Control {
 pub struct WorkerHandle {
     /// The process id of the interpreter.
     pub pid: u32,
+    /// When that process was started, in clock ticks since boot; 0 if the system does not show it.
+    pub process_started: u64,
     /// Its standard input.
     pub writer: LinkWriter,
     /// Its order channel.

@@ -20,7 +20,7 @@ use super::task::{Interruption, Signals, WorkerTask};
 use super::writer::LinkWriter;
 use crate::environment::{Environments, Lease};
 use crate::outcome::{Code, Details, Fault};
-use crate::process::{Child, PipeEnd, Tracked};
+use crate::process::{Child, PipeEnd, Tracked, started};
 use crate::protocol::{HELLO_ID, Hello, HelloReply, Incoming, VERSION, WireError};
 
 /// How long a launcher may outlive its interpreter.
@@ -222,6 +222,7 @@ impl Handshake {
             memory_limit: self.spec.max_memory,
         };
         tokio::spawn(task.live());
-        WorkerHandle { pid, writer, control, stack: self.stack, ends_by_interruption, sessions: None }
+        let process_started = started(pid);
+        WorkerHandle { pid, process_started, writer, control, stack: self.stack, ends_by_interruption, sessions: None }
     }
 }

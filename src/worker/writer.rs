@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use super::codec::Codec;
-use crate::process::{Outbox, Writer};
+use crate::process::{Barrier, Outbox, Writer};
 use crate::protocol::{CallFrame, WireError};
 
 /// Writes frames to a worker, in order. Dropping the last writer closes the worker's standard input.
@@ -84,6 +84,11 @@ impl LinkWriter {
     /// Writes to a worker's standard input.
     pub(super) fn new(pipe: Writer, codec: Codec) -> Self {
         Self { frames: Outbox::new(pipe), codec, asked: Arc::default(), overwhelmed: Arc::default() }
+    }
+
+    /// From now on, this comes before every write.
+    pub fn write_behind(&self, barrier: &Arc<dyn Barrier>) {
+        self.frames.follow(Arc::clone(barrier));
     }
 
     /// Is notified when the worker no longer reads its input, though there is something to read.

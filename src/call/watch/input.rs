@@ -47,7 +47,7 @@ impl Input {
 }
 
 /// A result without these secrets, however they are written.
-pub(super) fn without_secrets(result: &RawValue, secrets: Option<&Redactor>) -> Option<Box<RawValue>> {
+pub(in crate::call) fn without_secrets(result: &RawValue, secrets: Option<&Redactor>) -> Option<Box<RawValue>> {
     let Some(secrets) = secrets else { return Some(result.to_owned()) };
     let mut value: Value = serde_json::from_str(result.get()).ok()?;
     secrets.value(&mut value);

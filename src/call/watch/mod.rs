@@ -38,8 +38,9 @@ use crate::registry::Catalogue;
 use crate::telemetry::unix_ms;
 
 pub(super) use self::event::span_of;
-pub use self::event::{EventFilter, EventKind};
+pub use self::event::{CallError, EventFilter, EventKind};
 pub use self::hub::Subscription;
+pub(super) use self::input::without_secrets;
 pub use self::metrics::{AllMetrics, ToolMetrics};
 pub use self::record::{CallFilter, CallInfo, CallState};
 pub(super) use self::watched::Watched;

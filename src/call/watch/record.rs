@@ -35,6 +35,10 @@ pub enum CallState {
     Error,
     /// It was cancelled.
     Cancelled,
+    /// It was interrupted, or its retries are used up.
+    Failed,
+    /// The process that runs it shows no sign of life.
+    Stale,
 }
 
 /// A call as reports show it.
@@ -67,6 +71,26 @@ pub struct CallInfo {
     /// The beginning of a failed call's arguments, without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// Whether it goes on without its client.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// Its result, where it was kept; only of one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<serde_json::Value>,
+    /// The end of its output, where it was kept; only of one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// How often it was sent to its tool.
+    #[serde(default, skip_serializing_if = "is_at_most_one")]
+    pub attempts: u64,
+    /// When it is tried again, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at_ms: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_at_most_one(count: &u64) -> bool {
+    *count <= 1
 }
 
 /// Which calls are listed: those that match every given member.
@@ -109,6 +133,8 @@ pub(super) struct EndedCall {
     arguments: Option<String>,
     started_ms: u64,
     duration: Duration,
+    background: bool,
+    attempts: u64,
 }
 
 impl EndedCall {
@@ -124,6 +150,8 @@ impl EndedCall {
             arguments: fault.and_then(|fault| fault.details.input.clone()),
             started_ms: now_ms.saturating_sub(latency),
             duration: outcome.latency,
+            background: call.is_background,
+            attempts: outcome.metadata.attempt.into(),
         }
     }
 
@@ -149,6 +177,11 @@ impl EndedCall {
             duration_ms: milliseconds(self.duration),
             error: self.error.clone(),
             arguments: self.arguments.clone(),
+            background: self.background,
+            result: None,
+            output: None,
+            attempts: self.attempts,
+            retry_at_ms: None,
         }
     }
 }

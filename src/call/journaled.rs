@@ -1,0 +1,251 @@
+//! What is written down of one call, from its acceptance to its outcome. Called from where it happens, before it happens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::handle::RunningCall;
+use super::request::CallRequest;
+use super::retries::usual_retries;
+use super::watch::without_secrets;
+use crate::config::journal::Bodies;
+use crate::config::tool::{Effects, JournalLevel};
+use crate::config::value::Word;
+use crate::journal::{
+    Accepted, Cancelling, Created, Dispatched, Finished, Id, Journal, Printed, Record, Retrying, State,
+};
+use crate::outcome::{Cancelled, Canceller, Code, Fault, Outcome};
+use crate::registry::Tool;
+use crate::telemetry::unix_ms;
+
+/// Longer arguments, results and outputs are not kept of calls that have ended.
+const LONGEST: usize = 1 << 20;
+
+/// What is known of a call that is written down.
+pub(super) struct Journaled {
+    journal: Arc<Journal>,
+    id: Id,
+    bodies: Bodies,
+    effects: Effects,
+    is_background: bool,
+    /// Whether it has to be on the disk.
+    is_synced: bool,
+    /// Whether its tool may have begun.
+    is_dispatched: AtomicBool,
+    /// Its arguments, if they may hold secrets of its tool: they are kept without them.
+    arguments: Option<Box<RawValue>>,
+}
+
+/// The id of a call as bytes.
+fn bytes_of(id: &str) -> Id {
+    let mut bytes = Id::default();
+    let _ = data_encoding::HEXLOWER.decode_mut(id.as_bytes(), &mut bytes);
+    bytes
+}
+
+impl RunningCall {
+    /// It was accepted: from here on it is written down, unless its tool says otherwise. `arguments` are those that its tool will get.
+    pub fn journal_accept(
+        &self,
+        journal: &Arc<Journal>,
+        tool: Option<&Tool>,
+        arguments: Option<&RawValue>,
+        request: &CallRequest,
+    ) {
+        let level = tool.map_or(JournalLevel::Kept, |tool| tool.entry.settings.journal.value);
+        // A background call that is not remembered would be none.
+        if level == JournalLevel::Off && !request.background {
+            return;
+        }
+        let id = bytes_of(&self.id);
+        let has_secrets = tool.is_some_and(|tool| !tool.entry.settings.secrets.value.is_empty());
+        let effects = tool.map_or(Effects::Once, |tool| tool.settings.effects.value);
+        let caller = &self.caller;
+        let name = tool.map_or(&*request.tool, |tool| &tool.name);
+        let timeout = request.timeout.or_else(|| Some(tool?.settings.timeout.value)).unwrap_or_default();
+        journal.append(&Record::Accepted(Accepted {
+            id,
+            at_ms: unix_ms(),
+            tool: name,
+            version: tool.map_or(&[], |tool| &tool.entry.version[..]),
+            arguments: arguments.map_or("", RawValue::get),
+            effects: effects.word(),
+            level: level.word(),
+            background: request.background,
+            session: self.watched.session(),
+            client: caller.client.as_deref(),
+            tags: caller.tags.iter().map(String::as_str).collect(),
+            traceparent: self.trace.as_ref().map(|span| span.traceparent()),
+            key: request.key.as_deref(),
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            max_retries: request.max_retries.unwrap_or_else(|| usual_retries(effects)).into(),
+            workspace: request.workspace.as_deref(),
+            has_secrets,
+        }));
+        let _ = self.journaled.set(Journaled {
+            journal: Arc::clone(journal),
+            id,
+            bodies: tool.map_or(Bodies::Needed, |tool| tool.entry.config.journal.bodies.value),
+            effects,
+            is_background: request.background,
+            is_synced: level == JournalLevel::Synced,
+            is_dispatched: AtomicBool::new(false),
+            arguments: arguments.filter(|_| has_secrets).map(ToOwned::to_owned),
+        });
+    }
+
+    /// Waits until the call will not be lost. Says why that cannot be.
+    pub async fn remembered(&self) -> Result<(), String> {
+        loop {
+            let accepted = self.accepted.notified();
+            if self.journaled.get().is_some() || self.has_ended() {
+                break;
+            }
+            accepted.await;
+        }
+        let Some(journaled) = self.journaled.get() else { return Ok(()) };
+        if journaled.is_synced { journaled.journal.synced().await } else { journaled.journal.written() }
+    }
+
+    /// Its attempt failed, and it will be tried again.
+    pub fn journal_retry(&self, attempt: u32, pause: Duration, fault: &Fault) {
+        let Some(journaled) = self.journaled.get() else { return };
+        let at_ms = unix_ms();
+        let retry_at_ms = at_ms + u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let fault = serde_json::to_string(fault).unwrap_or_default();
+        let (id, attempt) = (journaled.id, attempt.into());
+        journaled.journal.append(&Record::Retrying(Retrying { id, at_ms, attempt, retry_at_ms, fault: &fault }));
+        let _ = journaled.journal.written();
+    }
+
+    /// Somebody asks for its end. hostler's own end is none.
+    pub fn journal_cancel(&self, why: &Cancelled) {
+        let is_own_end = matches!(why.by, Canceller::Shutdown | Canceller::SessionEnd | Canceller::Signal);
+        let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_background && !is_own_end) else {
+            return;
+        };
+        let by = why.to_string();
+        journaled.journal.append(&Record::Cancelling(Cancelling { id: journaled.id, at_ms: unix_ms(), by: &by }));
+        let _ = journaled.journal.written();
+    }
+
+    /// It has printed something, without secrets.
+    pub fn journal_output(&self, stream: &str, text: &str) {
+        let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_background) else { return };
+        journaled.journal.append(&Record::Printed(Printed { id: journaled.id, at_ms: unix_ms(), stream, text }));
+    }
+
+    /// It may begin: what must be known of it is where it must be. Otherwise says why it may not.
+    pub async fn journal_admits(&self) -> Result<(), Fault> {
+        let Some(journaled) = self.journaled.get() else { return Ok(()) };
+        let known = if journaled.is_synced {
+            // It counts as begun from here on: whoever reads the disk cannot know how far it was.
+            self.journal_dispatch(None, false);
+            journaled.journal.synced().await
+        } else if journaled.is_background && journaled.effects == Effects::Once {
+            journaled.journal.written()
+        } else {
+            return Ok(());
+        };
+        known.map_err(|why| {
+            let message = format!("{why}; the call was not begun, because it could not be remembered. Make room on the disk of the state folder, or set `journal = \"off\"` for the tool");
+            Fault::new(Code::ResourceExhausted, message)
+        })
+    }
+
+    /// Its outcome is where it must be before it is answered.
+    pub async fn journal_settles(&self) {
+        if let Some(journaled) = self.journaled.get().filter(|journaled| journaled.is_synced) {
+            // It has run: its answer is given in any case.
+            let _ = journaled.journal.synced().await;
+        }
+    }
+
+    /// It goes to its worker, process or task. It is written before that: with what goes there, or at once.
+    pub fn journal_dispatch(&self, process: Option<(u32, u64)>, at_once: bool) {
+        let Some(journaled) = self.journaled.get() else { return };
+        journaled.is_dispatched.store(true, Ordering::Relaxed);
+        let (pid, process_started) = process.unwrap_or_default();
+        // Of a call that must be on the disk, it is written before it is sent.
+        let (attempt, pid) = (self.attempts.load(Ordering::Relaxed).max(1).into(), pid.into());
+        let dispatched = Dispatched { id: journaled.id, at_ms: unix_ms(), attempt, pid, process_started };
+        journaled.journal.append(&Record::Dispatched(dispatched));
+        if at_once {
+            let _ = journaled.journal.written();
+        }
+    }
+
+    /// It has its outcome. It is written with the answer, if every listener's answer comes behind the journal, or at once.
+    pub fn journal_end(&self, outcome: &Outcome) {
+        let Some(journaled) = self.journaled.get() else { return };
+        let fault = outcome.ended.as_ref().err();
+        if fault.is_some_and(|fault| journaled.goes_on_elsewhere(fault)) {
+            return;
+        }
+        let state = ended(outcome, self.retries.load(Ordering::Relaxed) > 0);
+        let kept = journaled.keeps(fault.is_some());
+        let fault_json = fault.map(|fault| serde_json::to_string(fault).unwrap_or_default());
+        let secrets = self.secrets();
+        let result =
+            outcome.ended.as_ref().ok().filter(|_| kept).and_then(|result| without_secrets(result, secrets.as_deref()));
+        let own = journaled.arguments.as_ref().filter(|_| kept);
+        let arguments = own.and_then(|arguments| without_secrets(arguments, secrets.as_deref()));
+        let metadata = kept.then(|| serde_json::to_string(&outcome.metadata).unwrap_or_default());
+        let cancelled = outcome.metadata.cancelled.as_ref().map(ToString::to_string);
+        journaled.journal.append(&Record::Finished(Finished {
+            id: journaled.id,
+            at_ms: unix_ms(),
+            state: state.word(),
+            code: fault.map(|fault: &Fault| fault.code.word()),
+            fault: fault_json.as_deref(),
+            result: short(result.as_deref()),
+            arguments: short(arguments.as_deref()),
+            output: outcome.metadata.output.as_deref().filter(|_| kept),
+            duration_us: u64::try_from(outcome.latency.as_micros()).unwrap_or(u64::MAX),
+            attempt: outcome.metadata.attempt.into(),
+            pid: outcome.metadata.worker.unwrap_or_default().into(),
+            cancelled: cancelled.as_deref(),
+            metadata: metadata.as_deref(),
+            keeps_arguments: kept && journaled.arguments.is_none(),
+        }));
+        if !self.answers_behind_journal() {
+            let _ = journaled.journal.written();
+        }
+    }
+}
+
+fn short(value: Option<&RawValue>) -> Option<&str> {
+    value.map(RawValue::get).filter(|text| text.len() <= LONGEST)
+}
+
+impl Journaled {
+    /// Whether a call that hostler's own end interrupted is left for the next hostler: one that was not begun, or may be repeated.
+    fn goes_on_elsewhere(&self, fault: &Fault) -> bool {
+        let may_run_again = !self.is_dispatched.load(Ordering::Relaxed) || self.effects != Effects::Once;
+        self.is_background && fault.code == Code::ShuttingDown && may_run_again
+    }
+
+    /// Whether the arguments and the result of the call are kept.
+    fn keeps(&self, has_failed: bool) -> bool {
+        match self.bodies {
+            Bodies::All => true,
+            Bodies::Needed => has_failed || self.is_background,
+            Bodies::None => false,
+        }
+    }
+}
+
+/// The state in which a call has ended.
+fn ended(outcome: &Outcome, were_retries: bool) -> State {
+    let begun = || Created.dispatch();
+    match &outcome.ended {
+        Ok(_) => begun().complete().state(),
+        Err(_) if outcome.metadata.cancelled.as_ref().is_some_and(|why| why.by != Canceller::Shutdown) => {
+            begun().cancel().state()
+        }
+        Err(fault) if fault.code == Code::ShuttingDown => begun().orphan().fail().state(),
+        Err(_) => begun().fail().end(were_retries).state(),
+    }
+}

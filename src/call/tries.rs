@@ -1,0 +1,112 @@
+//! The tries of a call: a fault that may not come again is worth another one, as often as the call allows.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use humantime::format_duration;
+use serde_json::value::RawValue;
+
+use super::handle::RunningCall;
+use super::request::CallRequest;
+use super::retries::{may_help, pause, usual_retries};
+use super::service::CallService;
+use crate::outcome::{Attempt, Fault};
+use crate::pool::{Listener, Settled};
+use crate::registry::Tool;
+
+/// A call that is being tried.
+pub(super) struct Tries<'a> {
+    service: &'a Arc<CallService>,
+    running: &'a Arc<RunningCall>,
+    request: &'a Arc<CallRequest>,
+    tool: Arc<Tool>,
+    /// How often it may be tried again, and was.
+    most: u32,
+    retry: u32,
+    /// A client waits no longer than for one try.
+    until: Option<Instant>,
+    faults: Vec<Attempt>,
+}
+
+impl<'a> Tries<'a> {
+    /// None yet.
+    pub fn of(
+        service: &'a Arc<CallService>,
+        running: &'a Arc<RunningCall>,
+        request: &'a Arc<CallRequest>,
+        tool: Arc<Tool>,
+        began: Instant,
+    ) -> Self {
+        let limit = request.timeout.unwrap_or(tool.settings.timeout.value);
+        let limit = request.at_most.map_or(limit, |most| limit.min(most));
+        Self {
+            service,
+            running,
+            request,
+            most: request.max_retries.unwrap_or_else(|| usual_retries(tool.settings.effects.value)),
+            retry: request.resumed.as_ref().map_or(0, |resumed| u32::try_from(resumed.retries).unwrap_or(u32::MAX)),
+            until: (!request.background).then(|| began + limit),
+            faults: Vec::new(),
+            tool,
+        }
+    }
+
+    /// Tries it until it has a result, or another try would not help.
+    pub async fn run(mut self, mut arguments: Box<RawValue>) -> Settled {
+        loop {
+            let spare = (self.retry < self.most).then(|| arguments.clone());
+            let request = self.within_the_limit();
+            let mut settled = self.service.attempts(Arc::clone(&self.tool), arguments, self.running, &request).await;
+            let Err(fault) = &mut settled.ended else { return settled };
+            let (Some(again), Some(pause)) = (spare, self.pause(fault)) else {
+                self.exceeded(fault);
+                return settled;
+            };
+            self.note(fault, pause);
+            let waited = self.running.cancellation.or(&self.tool.name, tokio::time::sleep(pause)).await;
+            if let Err(fault) = waited {
+                settled.ended = Err(fault);
+                return settled;
+            }
+            arguments = again;
+        }
+    }
+
+    /// The request, which may take what is left of the call's time.
+    fn within_the_limit(&self) -> Arc<CallRequest> {
+        match self.until.filter(|_| self.retry > 0) {
+            None => Arc::clone(self.request),
+            Some(until) => {
+                let at_most = Some(until.saturating_duration_since(Instant::now()));
+                Arc::new(CallRequest { at_most, ..(**self.request).clone() })
+            }
+        }
+    }
+
+    /// The pause before the next try, if there is one.
+    fn pause(&self, fault: &Fault) -> Option<Duration> {
+        let pause = pause(self.retry, self.running.seed());
+        let is_late = self.until.is_some_and(|until| Instant::now() + pause >= until);
+        let is_wanted = self.running.cancellation.why().is_none();
+        (self.retry < self.most && may_help(fault) && is_wanted && !is_late).then_some(pause)
+    }
+
+    fn note(&mut self, fault: &Fault, pause: Duration) {
+        self.retry += 1;
+        self.running.retries.store(self.retry, Ordering::Relaxed);
+        self.running.journal_retry(self.running.attempts.load(Ordering::Relaxed), pause, fault);
+        let when = format_duration(Duration::from_millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)));
+        self.running.note(&format!("{} failed ({}); it is tried again in {when}", self.tool.name, fault.code));
+        self.faults.push(Attempt { code: fault.code, message: fault.message.clone() });
+    }
+
+    /// The fault of the last try, with those before it.
+    fn exceeded(&mut self, fault: &mut Fault) {
+        if self.faults.is_empty() || !may_help(fault) {
+            return;
+        }
+        fault.message = format!("Max retries exceeded ({} tries): {}", self.faults.len() + 1, fault.message);
+        fault.details.attempts = std::mem::take(&mut self.faults);
+    }
+}

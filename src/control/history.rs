@@ -1,0 +1,151 @@
+//! Calls of earlier hostlers, and of others: what the store has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::face::Control;
+use crate::call::{CallError, CallFilter, CallInfo, CallState};
+use crate::journal::{CallRow, Place, RowFilter, SqliteStore, State, Store};
+use crate::outcome::{Code, Fault, Metadata, Outcome};
+use crate::telemetry::unix_ms;
+use crate::threads::blocking;
+
+/// The most calls of the store that one answer has.
+const MOST: usize = 10_000;
+/// How often the store is read for the end of a call that another process runs.
+const LOOK: Duration = Duration::from_millis(200);
+/// A process whose calls run and that has shown no sign of life for longer is stale (specification 003).
+const STALE_MS: u64 = 60_000;
+
+/// Reads the store on a thread. `None` if there is none, or it cannot be read.
+async fn reading<T: Send + 'static>(
+    place: Place,
+    read: impl FnOnce(&mut SqliteStore) -> Option<T> + Send + 'static,
+) -> Option<T> {
+    let reading = blocking(move || {
+        let store = SqliteStore::open_to_read(&place.store());
+        let store = store.inspect_err(|error| tracing::warn!(%error, "the store of calls cannot be read")).ok()?;
+        read(&mut store?)
+    });
+    reading.ok()?.await
+}
+
+fn place(control: &Control) -> Option<Place> {
+    control.runtime().journal.as_ref().map(|journal| journal.place().clone())
+}
+
+/// A call of the store.
+pub(super) async fn call(control: &Arc<Control>, id: &str) -> Option<CallRow> {
+    let id = id.to_owned();
+    reading(place(control)?, move |store| store.call(&id).ok().flatten()).await
+}
+
+/// Calls of the store, newest first.
+pub(super) async fn calls(control: &Arc<Control>, filter: &CallFilter) -> Vec<CallInfo> {
+    let wanted = RowFilter {
+        tool: filter.tool.clone(),
+        tag: filter.tag.clone(),
+        states: filter.states.iter().flatten().flat_map(|state| stored(*state)).copied().collect(),
+        before: None,
+        limit: filter.limit.unwrap_or(MOST).min(MOST),
+    };
+    // Sessions are numbered anew by each hostler.
+    if filter.session.is_some() {
+        return Vec::new();
+    }
+    let Some(place) = place(control) else { return Vec::new() };
+    let rows = reading(place, move |store| store.calls(&wanted).ok()).await.unwrap_or_default();
+    rows.iter().map(info).collect()
+}
+
+/// The outcome of a call that this process does not run, once it has one. `None` if there is no such call.
+pub(super) async fn outcome(control: &Arc<Control>, id: &str) -> Option<Outcome> {
+    loop {
+        let row = call(control, id).await?;
+        if row.state.is_some_and(State::is_final) {
+            return Some(outcome_of(&row));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// A call of the store as reports show it.
+pub fn info(row: &CallRow) -> CallInfo {
+    let state = match row.state {
+        Some(State::Created | State::Orphaned) => CallState::Queued,
+        Some(State::Running) if is_stale(row) => CallState::Stale,
+        Some(State::Running) => CallState::Running,
+        Some(State::Stale) => CallState::Stale,
+        Some(State::Complete) => CallState::Complete,
+        Some(State::Cancelled) => CallState::Cancelled,
+        Some(State::Failed) => CallState::Failed,
+        Some(State::Error) | None => CallState::Error,
+    };
+    let is_over = row.state.is_some_and(State::is_final);
+    let end = if is_over { row.updated_at } else { unix_ms() };
+    #[expect(clippy::cast_precision_loss, reason = "a time in milliseconds")]
+    let since = end.saturating_sub(row.created_at) as f64;
+    #[expect(clippy::cast_precision_loss, reason = "a time in microseconds")]
+    let duration_ms = row.duration_us.map_or(since, |time| time as f64 / 1000.0);
+    let error = row.error.clone().map(|message| CallError { code: code_of(row), message });
+    CallInfo {
+        call_id: row.id.clone(),
+        tool: row.tool_name.clone(),
+        session: row.session,
+        client: row.client.clone(),
+        tags: row.tags.clone(),
+        trace: row.traceparent.clone(),
+        state,
+        started_ms: row.created_at,
+        duration_ms,
+        error,
+        arguments: row.request.clone(),
+        background: row.background,
+        result: row.response.as_deref().and_then(|result| serde_json::from_str(result).ok()),
+        output: row.output.clone(),
+        attempts: row.attempt,
+        retry_at_ms: row.retry_at,
+    }
+}
+
+fn is_stale(row: &CallRow) -> bool {
+    row.last_heartbeat.is_some_and(|beat| unix_ms().saturating_sub(beat) > STALE_MS)
+}
+
+fn code_of(row: &CallRow) -> Code {
+    row.code.as_deref().and_then(Code::of_word).unwrap_or(Code::SystemError)
+}
+
+fn stored(state: CallState) -> &'static [State] {
+    match state {
+        CallState::Queued => &[State::Created, State::Orphaned],
+        CallState::Running | CallState::Asking | CallState::Stale => &[State::Running, State::Stale],
+        CallState::Complete => &[State::Complete],
+        CallState::Error => &[State::Error],
+        CallState::Failed => &[State::Failed],
+        CallState::Cancelled => &[State::Cancelled],
+    }
+}
+
+/// The outcome of a call that has ended, as far as it was kept.
+fn outcome_of(row: &CallRow) -> Outcome {
+    let metadata = row.metadata.as_deref().and_then(|metadata| serde_json::from_str(metadata).ok());
+    let metadata: Metadata = metadata.unwrap_or_default();
+    let ended = match (row.state, &row.response) {
+        (Some(State::Complete), Some(result)) => serde_json::from_str(result).map_err(|_| lost()),
+        (Some(State::Complete), None) => Err(lost()),
+        _ => {
+            let kept = row.fault.as_deref().and_then(|fault| serde_json::from_str(fault).ok());
+            let message = || row.error.clone().or_else(|| row.cancelled.clone().map(|by| format!("cancelled by {by}")));
+            Err(kept.unwrap_or_else(|| Fault::new(code_of(row), message().unwrap_or_default())))
+        }
+    };
+    let latency = Duration::from_micros(row.duration_us.unwrap_or_default());
+    Outcome { call_id: row.id.clone(), tool: row.tool_name.clone(), ended, latency, metadata }
+}
+
+fn lost() -> Fault {
+    let message =
+        "the call is complete, and its result was not kept; set `bodies = \"all\"` under [journal] to keep results";
+    Fault::new(Code::SystemError, message)
+}

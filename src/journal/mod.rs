@@ -1,0 +1,157 @@
+//! The journal: what becomes of calls is written down before it happens, and stays known whoever dies.
+//!
+//! A record is appended to the [`Spool`] of the process, whose one write comes before what it announces: the frame to a worker, the
+//! answer to a client. A thread brings the spool to the [`store`], which all hostlers of a person share. Whoever finds the spool of a
+//! process that is gone recovers it.
+
+mod filler;
+mod fold;
+mod place;
+mod plan;
+mod reader;
+mod record;
+mod recover;
+mod spool;
+mod state;
+mod store;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use self::filler::{Filler, Left};
+use self::spool::Spool;
+use self::sync::Syncer;
+use crate::config::Config;
+use crate::process::Barrier;
+
+pub use self::place::{Claim, Place};
+pub use self::record::{Accepted, Cancelling, Dispatched, Finished, Id, Printed, Record, Retrying};
+pub use self::recover::Recovered;
+pub use self::state::{Created, State};
+pub use self::store::{CallRow, RowFilter, SqliteStore, Store, StoreError};
+
+/// The journal of a process.
+pub struct Journal {
+    spool: Arc<Spool>,
+    is_over: Arc<AtomicBool>,
+    /// Receives how the thread left the spool; `None` before the first record. Locked to start the thread, and at the end.
+    filling: Mutex<Option<oneshot::Receiver<Left>>>,
+    is_filling: AtomicBool,
+    /// Brings it to the disk; started by the first call that wants that. Locked to start it or to copy the pointer.
+    syncer: Mutex<Option<Arc<Syncer>>>,
+}
+
+impl Journal {
+    /// The journal of this process, which holds the claim.
+    pub fn of_process(claim: Claim) -> Arc<Self> {
+        Self::new(claim, boot_id())
+    }
+
+    /// The same if the configuration wants one.
+    pub fn for_config(config: &Config, claim: Option<Claim>) -> Option<Arc<Self>> {
+        let claim = claim?;
+        if config.journal.enabled.value {
+            return Some(Self::of_process(claim));
+        }
+        claim.clear();
+        None
+    }
+
+    /// The same in this boot.
+    fn new(claim: Claim, boot: String) -> Arc<Self> {
+        Arc::new(Self {
+            spool: Arc::new(Spool::new(claim, boot)),
+            is_over: Arc::default(),
+            filling: Mutex::default(),
+            is_filling: AtomicBool::new(false),
+            syncer: Mutex::default(),
+        })
+    }
+
+    /// Appends a record. It is written by the next [`Barrier::pass`].
+    pub fn append(&self, record: &Record<'_>) {
+        self.spool.append(record);
+        if !self.is_filling.swap(true, Ordering::Relaxed) {
+            self.fill();
+        }
+    }
+
+    /// Writes what was appended. Says why that fails.
+    pub fn written(&self) -> Result<(), String> {
+        self.spool.pass()
+    }
+
+    /// Brings what was appended to the disk. Says why that fails.
+    pub async fn synced(&self) -> Result<(), String> {
+        self.spool.pass()?;
+        let syncer = {
+            let mut syncer = self.syncer.lock();
+            if syncer.is_none() {
+                let started = Syncer::start(&self.spool);
+                *syncer = Some(started.map_err(|error| format!("there is no thread for the journal: {error}"))?);
+            }
+            syncer.clone()
+        };
+        match syncer {
+            Some(syncer) => syncer.synced().await,
+            None => Err("the journal ended".to_owned()),
+        }
+    }
+
+    /// Where the person's journal lies.
+    pub fn place(&self) -> &Place {
+        &self.spool.claim().place
+    }
+
+    /// Goes on with the spools of processes that are gone. Blocks.
+    pub fn recover(&self) -> Result<Recovered, StoreError> {
+        recover::recover(self.spool.claim(), self.spool.boot())
+    }
+
+    /// Starts the thread that fills the store. Without one, another process does it later.
+    fn fill(&self) {
+        let filler = Filler::new(Arc::clone(&self.spool), Arc::clone(&self.is_over));
+        let (sender, left) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        match thread.spawn(move || sender.send(filler.run())) {
+            Ok(_) => *self.filling.lock() = Some(left),
+            Err(error) => tracing::warn!(%error, "calls are kept in the spool: there is no thread to fill the store"),
+        }
+    }
+
+    /// Brings what is left to the store, for at most this long.
+    pub async fn end(&self, limit: Duration) {
+        self.is_over.store(true, Ordering::Release);
+        self.spool.end();
+        let filling = self.filling.lock().take();
+        let left = match filling {
+            Some(left) => tokio::time::timeout(limit, left).await.ok().and_then(Result::ok),
+            None => Some(Left::Nothing),
+        };
+        if left == Some(Left::Nothing) {
+            self.spool.claim().clear();
+        }
+    }
+}
+
+/// Which boot of the machine this is. Without it, each process is of a boot of its own.
+fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let is_plain =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    Some(id.trim()).filter(|id| is_plain(id)).map_or_else(|| format!("process-{}", std::process::id()), str::to_owned)
+}
+
+impl Barrier for Journal {
+    fn pass(&self) {
+        // What cannot be written is said in the log, once.
+        let _ = self.spool.pass();
+    }
+}

@@ -1,0 +1,202 @@
+//! Where the journal lies: one store for a person, and in a folder for each key the spools of the processes that serve.
+//!
+//! A process holds the lock of its spool for life, and its keeper holds it as well: the lock is free once the whole family is gone.
+//! Whoever takes a lock that was free recovers that spool. Processes of another key, which may do something else than the one that
+//! accepted a call, leave it alone.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock, statfs};
+
+use crate::config::Environment;
+use crate::config::environment::state;
+
+/// The kinds of file systems on which locks and shared memory of several machines do not hold what the store and the spool need.
+const OF_OTHERS: [(i64, &str); 4] = [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x0102_1997, "9P")];
+
+/// Why there is no journal.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The folder cannot be made or written to.
+    #[error("{path}: {source}")]
+    System {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Another machine may change it.
+    #[error("{folder} is on {kind}, where a journal is not safe; set XDG_STATE_HOME to a folder on a local disk")]
+    Remote {
+        /// The folder.
+        folder: PathBuf,
+        /// The kind of file system.
+        kind: &'static str,
+    },
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes")]
+    NoRandom,
+}
+
+/// The folder of a person's journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(PathBuf);
+
+impl Place {
+    /// That of the person whose variables these are.
+    pub fn of(environment: &Environment) -> Self {
+        Self(state(environment).join("journal"))
+    }
+
+    /// The store.
+    pub fn store(&self) -> PathBuf {
+        self.0.join("calls.db")
+    }
+
+    /// The spools of a key.
+    pub fn spools(&self, key: &str) -> PathBuf {
+        self.0.join("spool").join(key)
+    }
+
+    /// The names of all spools whose files are there, of whatever key.
+    pub fn held(&self) -> HashSet<String> {
+        let inside = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let files = inside(self.0.join("spool")).flat_map(inside);
+        let locks = files.filter(|path| path.extension().is_some_and(|it| it == "lock"));
+        locks.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+    }
+
+    /// The folder itself.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes the folder for spools of a key. Says why none can be there.
+    fn make(&self, key: &str) -> Result<PathBuf, PlaceError> {
+        let folder = self.spools(key);
+        let failed = |source| PlaceError::System { path: folder.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let kind = statfs(&folder).map_err(io::Error::from).map_err(failed)?.f_type;
+        match OF_OTHERS.iter().find(|(number, _)| *number == kind) {
+            Some((_, kind)) => Err(PlaceError::Remote { folder, kind }),
+            None => Ok(folder),
+        }
+    }
+}
+
+/// The name of a spool that this process holds. Take it before the keeper is started, so that it holds it as well.
+#[derive(Debug)]
+pub struct Claim {
+    pub(super) place: Place,
+    pub(super) folder: PathBuf,
+    pub(super) name: String,
+    /// Held as long as this is there.
+    _lock: File,
+}
+
+impl Claim {
+    /// A new one of this key.
+    pub fn take(environment: &Environment, key: &str) -> Result<Self, PlaceError> {
+        let place = Place::of(environment);
+        let folder = place.make(key)?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|_| PlaceError::NoRandom)?;
+        let name = data_encoding::HEXLOWER.encode(&random);
+        let path = folder.join(format!("{name}.lock"));
+        let failed = |source| PlaceError::System { path: path.clone(), source };
+        let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from).map_err(failed)?;
+        // So that people see whose it is; nothing relies on it.
+        let _ = writeln!(lock, "{}", std::process::id());
+        Ok(Self { place, folder, name, _lock: lock })
+    }
+
+    /// The spools of this key whose processes are gone, each held by what is returned.
+    pub fn abandoned(&self) -> Vec<Claim> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let locks = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "lock"));
+        locks.filter_map(|path| self.adopt(&path)).collect()
+    }
+
+    fn adopt(&self, path: &Path) -> Option<Claim> {
+        let name = path.file_stem()?.to_str()?.to_owned();
+        if name == self.name {
+            return None;
+        }
+        let lock = OpenOptions::new().write(true).open(path).ok()?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        // Another process may have recovered and removed it meanwhile.
+        let is_there = path.exists();
+        is_there.then(|| Claim { place: self.place.clone(), folder: self.folder.clone(), name, _lock: lock })
+    }
+
+    /// The person's journal.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The files of its segments, in order.
+    pub fn segments(&self) -> Vec<(u64, PathBuf)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let number = |path: &Path| {
+            let (name, number) = path.file_name()?.to_str()?.split_once('.')?;
+            (name == self.name).then(|| number.parse().ok()).flatten()
+        };
+        let mut found: Vec<(u64, PathBuf)> =
+            entries.map(|entry| entry.path()).filter_map(|path| Some((number(&path)?, path))).collect();
+        found.sort();
+        found
+    }
+
+    /// As if its process had died.
+    #[cfg(test)]
+    #[expect(clippy::used_underscore_binding, reason = "otherwise it is only held")]
+    pub(super) fn release(&self) {
+        flock(&self._lock, FlockOperation::Unlock).unwrap();
+    }
+
+    /// The file of a segment.
+    pub(super) fn segment(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{}.{number:08}", self.name))
+    }
+
+    /// Removes its files, the lock last. What cannot be removed is found by another process.
+    pub fn clear(&self) {
+        let all = self.segments().into_iter().map(|(_, path)| path);
+        let lock = self.folder.join(format!("{}.lock", self.name));
+        let _ = all.chain([lock]).try_for_each(fs::remove_file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(folder: &Path) -> Environment {
+        Environment::from_iter([("XDG_STATE_HOME", folder)])
+    }
+
+    #[test]
+    fn a_spool_is_adopted_once_its_holder_is_gone_and_by_one() {
+        let base = tempfile::tempdir().unwrap();
+        let [own, other, stranger] = ["k", "k", "another"].map(|key| Claim::take(&person(base.path()), key).unwrap());
+        assert!(own.abandoned().is_empty(), "all live");
+        fs::write(other.segment(2), "b").unwrap();
+        fs::write(other.segment(1), "a").unwrap();
+        let name = other.name.clone();
+        drop((other, stranger));
+        let adopted = own.abandoned();
+        assert_eq!(adopted.iter().map(|claim| claim.name.clone()).collect::<Vec<_>>(), [name]);
+        assert_eq!(adopted[0].segments().iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2]);
+        let third = Claim::take(&person(base.path()), "k").unwrap();
+        assert!(third.abandoned().is_empty(), "it is being recovered");
+        adopted.iter().for_each(Claim::clear);
+        drop(adopted);
+        assert!(own.abandoned().is_empty());
+        assert_eq!(fs::read_dir(&own.folder).unwrap().count(), 2, "the locks of those that live");
+    }
+}

@@ -1,0 +1,297 @@
+//! The spool of one process: records are appended to a buffer, and one write brings them to the file before what they announce
+//! happens.
+//!
+//! What was written survives the process: it is the system's. What is `synced` survives the machine. Files are written in segments,
+//! so that what the store has can go.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::place::Claim;
+use super::record::Record;
+
+/// What each segment begins with; the boot id follows.
+pub const HEAD: &str = "hostler spool 1 ";
+/// A segment that has more takes no more.
+const SEGMENT: u64 = 8 << 20;
+/// What is kept for the time when the disk takes something again. Beyond it, records are dropped.
+const MOST_UNWRITTEN: usize = 4 << 20;
+/// The pause after a failed write.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The buffer that is kept between writes.
+const KEPT: usize = 1 << 20;
+
+/// A place in a spool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Segments are numbered from 1.
+    pub segment: u64,
+    /// Bytes from the beginning of its file.
+    pub offset: u64,
+}
+
+/// The spool of this process.
+pub struct Spool {
+    claim: Claim,
+    boot: String,
+    /// Whether there is something to write. Read without the lock.
+    is_dirty: AtomicBool,
+    /// Locked to append and to write.
+    state: Mutex<State>,
+    /// Notified when something was written while its reader waits.
+    written: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    file: Option<File>,
+    /// Up to where the file is written.
+    at: Position,
+    /// Segments that are full, if somebody may want them on the disk.
+    full: Vec<File>,
+    buffer: Vec<u8>,
+    trouble: Option<Trouble>,
+    /// Records that were dropped since it was last said.
+    dropped: u64,
+    is_awaited: bool,
+    is_over: bool,
+    /// Whether it is ever brought to the disk.
+    is_synced: bool,
+}
+
+/// Why nothing is written.
+#[derive(Debug, Clone)]
+struct Trouble {
+    what: String,
+    again: Instant,
+}
+
+impl Spool {
+    /// The spool of that name. Its first file is made by the first record.
+    pub fn new(claim: Claim, boot: String) -> Self {
+        Self { claim, boot, is_dirty: AtomicBool::new(false), state: Mutex::default(), written: Condvar::new() }
+    }
+
+    /// Its name, which no other one has.
+    pub fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// The boot in which it is written.
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// Appends a record to the buffer. It is written by the next [`Spool::pass`].
+    pub fn append(&self, record: &Record<'_>) {
+        let mut state = self.state.lock();
+        if state.trouble.is_some() && state.buffer.len() > MOST_UNWRITTEN {
+            state.dropped += 1;
+            return;
+        }
+        record.write(&mut state.buffer);
+        self.is_dirty.store(true, Ordering::Release);
+    }
+
+    /// Brings what was appended to the file. Says why that fails, and keeps it for later.
+    pub fn pass(&self) -> Result<(), String> {
+        if !self.is_dirty.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut state = self.state.lock();
+        if let Some(trouble) = state.trouble.as_ref().filter(|trouble| Instant::now() < trouble.again) {
+            return Err(trouble.what.clone());
+        }
+        match self.write(&mut state) {
+            Ok(()) => {
+                self.is_dirty.store(false, Ordering::Release);
+                if let Some(trouble) = state.trouble.take() {
+                    let dropped = std::mem::take(&mut state.dropped);
+                    tracing::warn!(dropped, was = trouble.what, "the journal is written again");
+                }
+                if state.is_awaited {
+                    self.written.notify_all();
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let what = format!("the journal cannot be written: {error}");
+                if state.trouble.is_none() {
+                    tracing::warn!("{what}; calls go on without it");
+                }
+                state.trouble = Some(Trouble { what: what.clone(), again: Instant::now() + PAUSE });
+                Err(what)
+            }
+        }
+    }
+
+    fn write(&self, state: &mut State) -> io::Result<()> {
+        let State { file, at, buffer, full, is_synced, .. } = &mut *state;
+        if file.is_none() || at.offset > SEGMENT {
+            let number = at.segment + 1;
+            let (fresh, offset) = self.begin(number)?;
+            if *is_synced {
+                full.extend(file.take());
+            }
+            *file = Some(fresh);
+            *at = Position { segment: number, offset };
+        }
+        if let Some(file) = file {
+            // At a known place, so that a write that was cut short is written over by the next.
+            file.write_all_at(buffer, at.offset)?;
+        }
+        at.offset += buffer.len() as u64;
+        buffer.clear();
+        if buffer.capacity() > KEPT {
+            *buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn begin(&self, number: u64) -> io::Result<(File, u64)> {
+        let path = self.claim.segment(number);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let head = format!("{HEAD}{}\n", self.boot);
+        file.write_all_at(head.as_bytes(), 0)?;
+        Ok((file, head.len() as u64))
+    }
+
+    /// Up to where it is written.
+    pub fn position(&self) -> Position {
+        self.state.lock().at
+    }
+
+    /// Brings everything to the disk, up to the position that is returned. Blocks; for a thread.
+    pub fn sync(&self) -> io::Result<Position> {
+        let (files, at) = {
+            let mut state = self.state.lock();
+            let is_first = !std::mem::replace(&mut state.is_synced, true);
+            let mut files = std::mem::take(&mut state.full);
+            files.extend(state.file.as_ref().map(File::try_clone).transpose()?);
+            if is_first {
+                files.push(File::open(&self.claim.folder)?);
+            }
+            (files, state.at)
+        };
+        files.iter().try_for_each(File::sync_data)?;
+        Ok(at)
+    }
+
+    /// Waits until something is written behind a position, or this time is over. Whether more may follow.
+    pub fn wait(&self, behind: Position, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if state.at <= behind && !state.is_over {
+            state.is_awaited = true;
+            self.written.wait_for(&mut state, limit);
+            state.is_awaited = false;
+        }
+        !state.is_over
+    }
+
+    /// Lets records gather for this long, unless nothing is appended any more.
+    pub fn gather(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.is_over && !self.written.wait_until(&mut state, until).timed_out() {}
+    }
+
+    /// Nothing is appended any more.
+    pub fn end(&self) {
+        let _ = self.pass();
+        self.state.lock().is_over = true;
+        self.written.notify_all();
+    }
+
+    /// The file of a segment.
+    #[cfg(test)]
+    pub fn path(&self, segment: u64) -> std::path::PathBuf {
+        self.claim.segment(segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Dispatched, Found, read};
+    use super::*;
+    use crate::config::Environment;
+
+    fn spool(folder: &std::path::Path) -> Spool {
+        let person = Environment::from_iter([("XDG_STATE_HOME", folder)]);
+        Spool::new(Claim::take(&person, "k").unwrap(), "boot".to_owned())
+    }
+
+    fn record(number: u64) -> Record<'static> {
+        Record::Dispatched(Dispatched { id: [1; 16], attempt: number, ..Dispatched::default() })
+    }
+
+    fn read_back(spool: &Spool) -> Vec<u64> {
+        let mut attempts = Vec::new();
+        for (_, path) in spool.claim.segments() {
+            let bytes = std::fs::read(path).unwrap();
+            let mut rest = bytes.strip_prefix(format!("{HEAD}boot\n").as_bytes()).unwrap();
+            while let Found::Record(Some(Record::Dispatched(one)), length) = read(rest, true) {
+                attempts.push(one.attempt);
+                rest = &rest[length..];
+            }
+            assert!(rest.is_empty());
+        }
+        attempts
+    }
+
+    #[test]
+    fn what_was_appended_is_in_the_file_once_it_has_passed() {
+        let base = tempfile::tempdir().unwrap();
+        let spool = spool(base.path());
+        spool.pass().unwrap();
+        assert!(spool.claim.segments().is_empty(), "nothing is made for nothing");
+        (1..=3).for_each(|number| spool.append(&record(number)));
+        assert!(spool.claim.segments().is_empty());
+        spool.pass().unwrap();
+        spool.append(&record(4));
+        spool.pass().unwrap();
+        assert_eq!(read_back(&spool), [1, 2, 3, 4]);
+        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(spool.path(1)).unwrap());
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_full_segment_is_followed_by_another() {
+        let base = tempfile::tempdir().unwrap();
+        let spool = spool(base.path());
+        spool.append(&record(1));
+        spool.pass().unwrap();
+        spool.state.lock().at.offset = SEGMENT + 1;
+        spool.append(&record(2));
+        spool.pass().unwrap();
+        assert_eq!((spool.position().segment, read_back(&spool)), (2, vec![1, 2]));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_written_later_and_bounded() {
+        let base = tempfile::tempdir().unwrap();
+        let spool = spool(base.path());
+        let folder = spool.claim.folder.clone();
+        let away = base.path().join("away");
+        std::fs::rename(&folder, &away).unwrap();
+        spool.append(&record(1));
+        assert!(spool.pass().is_err() && spool.pass().is_err());
+        for number in 2.. {
+            spool.append(&record(number));
+            let state = spool.state.lock();
+            if state.dropped > 3 {
+                assert!(state.buffer.len() < MOST_UNWRITTEN + 100);
+                break;
+            }
+        }
+        std::fs::rename(&away, &folder).unwrap();
+        spool.state.lock().trouble.as_mut().unwrap().again = Instant::now();
+        spool.pass().unwrap();
+        assert_eq!(read_back(&spool)[..3], [1, 2, 3]);
+        assert!(spool.state.lock().trouble.is_none());
+    }
+}

@@ -1,0 +1,151 @@
+//! The store: every call of a person, for as long as retention keeps it. It is filled from spools and read by reports; no call waits
+//! for it, except those that are accepted in it (background calls with a key).
+
+mod schema;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::spool::Position;
+use super::state::State;
+
+pub use sqlite::SqliteStore;
+
+/// Why the store does not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database says so.
+    #[error("{0}")]
+    Database(#[from] rusqlite::Error),
+    /// A file cannot be used.
+    #[error("{path}: {source}")]
+    System {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    /// Whether its file is no database, or no longer one.
+    pub fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        matches!(self, Self::Database(error) if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)))
+    }
+}
+
+/// A call, as the store has it. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CallRow {
+    pub id: String,
+    pub tool_name: String,
+    pub state: Option<State>,
+    /// The arguments as JSON.
+    pub request: Option<String>,
+    /// The result as JSON.
+    pub response: Option<String>,
+    /// The fault's message.
+    pub error: Option<String>,
+    /// The fault's code.
+    pub code: Option<String>,
+    /// The fault as JSON.
+    pub fault: Option<String>,
+    pub pid: Option<u64>,
+    pub process_started: Option<u64>,
+    pub boot_id: Option<String>,
+    pub started_at: Option<u64>,
+    pub timeout_at: Option<u64>,
+    pub retry_count: u64,
+    pub retry_at: Option<u64>,
+    pub max_retries: u64,
+    pub timeout_ms: u64,
+    pub last_heartbeat: Option<u64>,
+    /// The end of its output.
+    pub output: Option<String>,
+    pub created_at: u64,
+    pub updated_at: u64,
+    pub duration_us: Option<u64>,
+    pub attempt: u64,
+    pub effects: String,
+    pub level: String,
+    pub background: bool,
+    pub session: u64,
+    pub client: Option<String>,
+    pub tags: Vec<String>,
+    pub traceparent: Option<String>,
+    pub key: Option<String>,
+    pub tool_version: String,
+    pub workspace: Option<String>,
+    /// Whether its tool declares secrets, which its arguments may hold.
+    pub has_secrets: bool,
+    pub cancelled: Option<String>,
+    pub metadata: Option<String>,
+    /// The name of the spool that it is written in.
+    pub spool: String,
+}
+
+/// What some records of a spool change.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// New calls, and calls that changed, in the order in which they were seen first.
+    pub calls: Vec<Change>,
+    /// Up to where the spool is in the store with this.
+    pub at: Position,
+}
+
+/// How one call changed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Change {
+    /// The call as far as the records say; what they do not say is empty.
+    pub row: CallRow,
+    /// Whether it was accepted in these records: then it is new.
+    pub is_new: bool,
+    /// Whether the arguments that are there stay although it has ended.
+    pub keeps_request: bool,
+    /// Output behind that which is there.
+    pub printed: String,
+}
+
+/// Which calls are listed, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct RowFilter {
+    pub tool: Option<String>,
+    pub tag: Option<String>,
+    pub states: Vec<State>,
+    /// Only those that were accepted before this, in milliseconds since 1970.
+    pub before: Option<u64>,
+    pub limit: usize,
+}
+
+/// A store. Its methods block: they are called on threads.
+pub trait Store: Send {
+    /// Applies a batch of a spool, and remembers how far it is: both or neither.
+    fn import(&mut self, spool: &str, batch: &Batch) -> Result<(), StoreError>;
+
+    /// Up to where a spool is in the store.
+    fn imported(&mut self, spool: &str) -> Result<Position, StoreError>;
+
+    /// Forgets a spool whose files are gone.
+    fn forget(&mut self, spool: &str) -> Result<(), StoreError>;
+
+    /// Notes that the process of a spool lives, and with it its open calls.
+    fn beat(&mut self, spool: &str, now_ms: u64) -> Result<(), StoreError>;
+
+    /// The calls of a spool that have not ended.
+    fn open_calls(&mut self, spool: &str) -> Result<Vec<CallRow>, StoreError>;
+
+    /// The spools that have such calls.
+    fn open_spools(&mut self) -> Result<Vec<String>, StoreError>;
+
+    /// Brings everything to the disk: what it was made from may go now.
+    fn synced(&mut self) -> Result<(), StoreError>;
+
+    /// A call.
+    fn call(&mut self, id: &str) -> Result<Option<CallRow>, StoreError>;
+
+    /// Calls, newest first.
+    fn calls(&mut self, filter: &RowFilter) -> Result<Vec<CallRow>, StoreError>;
+}

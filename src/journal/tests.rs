@@ -1,0 +1,194 @@
+//! A journal of a process, from its records to the store.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::config::Environment;
+
+fn person(folder: &Path) -> Environment {
+    Environment::from_iter([("XDG_STATE_HOME", folder)])
+}
+
+fn journal(folder: &Path) -> Arc<Journal> {
+    Journal::new(Claim::take(&person(folder), "k").unwrap(), "boot".to_owned())
+}
+
+fn accept(journal: &Journal, id: u8) {
+    journal.append(&Record::Accepted(Accepted { id: [id; 16], at_ms: 1, tool: "a.b", ..Accepted::default() }));
+}
+
+fn finish(journal: &Journal, id: u8) {
+    journal.append(&Record::Finished(Finished { id: [id; 16], at_ms: 2, state: "complete", ..Finished::default() }));
+}
+
+fn rows(folder: &Path) -> Vec<CallRow> {
+    let store = SqliteStore::open_to_read(&Place::of(&person(folder)).store()).unwrap();
+    store.map_or(Vec::new(), |mut store| store.calls(&RowFilter { limit: 9999, ..RowFilter::default() }).unwrap())
+}
+
+fn files(folder: &Path) -> usize {
+    std::fs::read_dir(Place::of(&person(folder)).spools("k")).unwrap().count()
+}
+
+#[tokio::test]
+async fn what_ended_is_in_the_store_and_its_spool_is_gone() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    for id in 0..200 {
+        accept(&journal, id);
+        journal.pass();
+        finish(&journal, id);
+    }
+    journal.end(Duration::from_secs(10)).await;
+    let rows = rows(base.path());
+    assert_eq!((rows.len(), files(base.path())), (200, 0));
+    assert!(rows.iter().all(|row| row.state == Some(State::Complete)));
+}
+
+#[tokio::test]
+async fn what_did_not_end_is_left_for_another_process() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    accept(&journal, 1);
+    accept(&journal, 2);
+    finish(&journal, 2);
+    journal.end(Duration::from_secs(10)).await;
+    assert_eq!((rows(base.path()).len(), files(base.path())), (2, 2), "its lock and its file");
+}
+
+#[tokio::test]
+async fn a_journal_without_records_leaves_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    journal.end(Duration::from_secs(10)).await;
+    assert_eq!((rows(base.path()).len(), files(base.path())), (0, 0));
+    assert!(!Place::of(&person(base.path())).store().exists());
+}
+
+#[tokio::test]
+async fn many_calls_over_several_segments_are_all_brought() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    let arguments = "x".repeat(20_000);
+    for number in 0..2000_u32 {
+        let mut id = [0; 16];
+        id[..4].copy_from_slice(&number.to_be_bytes());
+        let arguments = &arguments;
+        journal.append(&Record::Accepted(Accepted { id, at_ms: 1, tool: "a.b", arguments, ..Accepted::default() }));
+        journal.pass();
+        journal.append(&Record::Finished(Finished { id, at_ms: 2, state: "complete", ..Finished::default() }));
+    }
+    journal.end(Duration::from_mins(1)).await;
+    assert_eq!((rows(base.path()).len(), files(base.path())), (2000, 0));
+}
+
+#[tokio::test]
+async fn calls_go_on_where_the_store_cannot_be_made_and_are_brought_later() {
+    let base = tempfile::tempdir().unwrap();
+    let journal = journal(base.path());
+    let store = journal.place().store();
+    std::fs::create_dir(&store).unwrap();
+    accept(&journal, 1);
+    finish(&journal, 1);
+    journal.pass();
+    journal.end(Duration::from_millis(50)).await;
+    assert_eq!(files(base.path()), 2);
+    std::fs::remove_dir(&store).unwrap();
+}
+
+/// A process of the journal that dies: its lock is free, and nothing more is brought to the store.
+fn die(journal: Arc<Journal>) {
+    let spool = Arc::clone(&journal.spool);
+    journal.pass();
+    // As if its thread had gone with it.
+    std::mem::forget(journal);
+    spool.claim().release();
+}
+
+fn begin(journal: &Journal, id: u8, effects: &'static str, background: bool) {
+    journal.append(&Record::Accepted(Accepted {
+        id: [id; 16],
+        at_ms: 1,
+        tool: "a.b",
+        arguments: "{}",
+        effects,
+        background,
+        max_retries: if effects == "once" { 0 } else { 3 },
+        ..Accepted::default()
+    }));
+}
+
+fn dispatch(journal: &Journal, id: u8) {
+    journal.append(&Record::Dispatched(Dispatched { id: [id; 16], at_ms: 2, attempt: 1, ..Dispatched::default() }));
+}
+
+#[test]
+fn what_a_dead_process_left_is_settled_once() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    for (id, effects, background) in [(1, "once", false), (2, "once", true), (3, "pure", true), (4, "once", true)] {
+        begin(&dead, id, effects, background);
+    }
+    for id in [1, 2, 3] {
+        dispatch(&dead, id);
+    }
+    die(dead);
+    let own = Claim::take(&person(base.path()), "k").unwrap();
+    let recovered = recover::recover(&own, "boot").unwrap();
+    let mut to_run: Vec<(String, u64)> =
+        recovered.to_run.iter().map(|row| (row.id[..2].to_owned(), row.retry_count)).collect();
+    to_run.sort();
+    assert_eq!(to_run, [("03".to_owned(), 1), ("04".to_owned(), 0)]);
+    assert_eq!(recovered.ended, 2);
+    let codes: Vec<_> = rows(base.path()).into_iter().rev().map(|row| (row.state.unwrap(), row.code)).collect();
+    let unknown = || (State::Failed, Some("OUTCOME_UNKNOWN".to_owned()));
+    assert_eq!(codes, [unknown(), unknown(), (State::Created, None), (State::Created, None)]);
+    assert!(recover::recover(&own, "boot").unwrap().to_run.is_empty(), "they are this process's now");
+    // It dies, too, before it has run them.
+    own.release();
+    let next = Claim::take(&person(base.path()), "k").unwrap();
+    assert_eq!(recover::recover(&next, "boot").unwrap().to_run.len(), 2);
+}
+
+#[test]
+fn a_spool_whose_files_are_gone_is_recovered_from_the_store() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    begin(&dead, 1, "once", true);
+    dead.pass();
+    while rows(base.path()).is_empty() {
+        std::thread::yield_now();
+    }
+    let claim = Arc::clone(&dead.spool);
+    die(dead);
+    claim.claim().clear();
+    let own = Claim::take(&person(base.path()), "k").unwrap();
+    assert_eq!(recover::recover(&own, "boot").unwrap().to_run.len(), 1);
+}
+
+#[test]
+fn a_damaged_spool_costs_what_was_damaged_and_one_of_another_version_is_left() {
+    let base = tempfile::tempdir().unwrap();
+    let dead = journal(base.path());
+    for id in 1..=3 {
+        begin(&dead, id, "once", true);
+    }
+    dead.pass();
+    let path = dead.spool.path(1);
+    die(dead);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    bytes.truncate(bytes.len() - 1);
+    std::fs::write(&path, &bytes).unwrap();
+    std::fs::remove_file(Place::of(&person(base.path())).store()).ok();
+    let own = Claim::take(&person(base.path()), "k").unwrap();
+    let ids: Vec<String> = recover::recover(&own, "boot").unwrap().to_run.into_iter().map(|row| row.id).collect();
+    assert_eq!(ids, [data_encoding::HEXLOWER.encode(&[1; 16])]);
+    let later = own.folder.join("later.00000001");
+    std::fs::write(own.folder.join("later.lock"), "").unwrap();
+    std::fs::write(&later, "hostler spool 9 boot\nwhat a later version wrote").unwrap();
+    assert!(recover::recover(&own, "boot").unwrap().to_run.is_empty());
+    assert!(later.exists() && own.folder.join("later.lock").exists());
+}

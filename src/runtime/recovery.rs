@@ -1,0 +1,73 @@
+//! Goes on with what hostlers that are gone had begun.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Runtime;
+use crate::call::{CallRequest, Caller, Resumed};
+use crate::journal::{CallRow, Journal};
+use crate::protocol::TraceContext;
+use crate::telemetry::unix_ms;
+use crate::threads::blocking;
+
+/// The delay of the first look: what a dead hostler left running is ended before.
+const FIRST: Duration = Duration::from_secs(1);
+/// The pause between looks.
+const AGAIN: Duration = Duration::from_secs(30);
+
+impl Runtime {
+    /// Looks for spools of hostlers that are gone, now and from time to time, as long as the runtime is there.
+    pub(crate) fn recover(self: &Arc<Self>) {
+        let Some(journal) = self.journal.clone() else { return };
+        let runtime = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(FIRST).await;
+            while let Some(runtime) = runtime.upgrade() {
+                runtime.look(&journal).await;
+                drop(runtime);
+                tokio::time::sleep(AGAIN).await;
+            }
+        });
+    }
+
+    async fn look(self: &Arc<Self>, journal: &Arc<Journal>) {
+        let journal = Arc::clone(journal);
+        let Ok(looking) = blocking(move || journal.recover()) else { return };
+        match looking.await {
+            Ok(recovered) => {
+                if recovered.ended > 0 || !recovered.to_run.is_empty() {
+                    let (ended, to_run) = (recovered.ended, recovered.to_run.len());
+                    tracing::info!(ended, to_run, "calls of a hostler that is gone were recovered");
+                }
+                for row in recovered.to_run {
+                    tokio::spawn(Arc::clone(self).go_on(row));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "calls of hostlers that are gone are not recovered"),
+        }
+    }
+
+    /// Runs a call again, under its own id.
+    async fn go_on(self: Arc<Self>, row: CallRow) {
+        let pause = row.retry_at.map_or(0, |at| at.saturating_sub(unix_ms()));
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        let place = self.background.place(row.workspace.as_deref());
+        let id = row.id.clone();
+        if let Err(fault) = self.background.start(place, request(row)).await {
+            tracing::warn!(call = id, %fault, "a recovered call cannot be run");
+        }
+    }
+}
+
+fn request(row: CallRow) -> CallRequest {
+    let arguments = row.request.as_deref().and_then(|request| serde_json::from_str(request).ok());
+    let trace = row.traceparent.as_deref().and_then(|parent| TraceContext::read(parent, None));
+    let caller = Caller { client: row.client, tags: row.tags, trace, ..Caller::default() };
+    CallRequest {
+        caller: Arc::new(caller),
+        timeout: Some(Duration::from_millis(row.timeout_ms)).filter(|limit| !limit.is_zero()),
+        max_retries: u32::try_from(row.max_retries).ok(),
+        resumed: Some(Resumed { id: row.id, attempts: row.attempt, retries: row.retry_count }),
+        ..CallRequest::new(row.tool_name, arguments.unwrap_or_default())
+    }
+}
