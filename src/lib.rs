@@ -75,6 +75,7 @@ mod protocol;
 mod outcome;
 mod pep723;
 mod threads;
+mod words;
 mod config;
 mod telemetry;
 

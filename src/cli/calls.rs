@@ -12,6 +12,7 @@ use super::style::{self, Refusal};
 use crate::call::{CallInfo, CallState};
 use crate::config::Environment;
 use crate::control::Connection;
+use crate::words::plural;
 
 /// The most characters of a tool's name in the list.
 const TOOL: usize = 40;
@@ -88,7 +89,8 @@ fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
                 true
             }
             "lost" => {
-                style::warn(&format!("{} pieces of output were not read in time", event["count"]));
+                let count = event["count"].as_u64().unwrap_or_default();
+                style::warn(&format!("{} of output not read in time", plural(count, "piece")));
                 true
             }
             _ => false,

@@ -16,6 +16,7 @@ use crate::discovery::{Cache, ToolFile};
 use crate::environment::{EnvironmentSpec, installed_modules};
 use crate::executor::trouble_of_secret;
 use crate::runtime::Workspace;
+use crate::words::plural;
 
 const FOUND: u8 = 1;
 
@@ -101,7 +102,6 @@ const fn word(level: Level) -> &'static str {
 fn summary(report: &Report) -> String {
     let errors = report.findings().filter(|(_, finding)| finding.level == Level::Error).count();
     let warnings = report.findings().count() - errors;
-    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let files = plural(report.files.len(), "file");
     if report.files.is_empty() {
         return format!(

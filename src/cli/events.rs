@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::words::plural;
+
 /// So much of an id tells calls apart for a person.
 const SHORT: usize = 10;
 
@@ -50,7 +52,10 @@ fn lines(kind: &str, event: &Value) -> Vec<String> {
             let total = event["total"].as_f64().map(|total| format!(" of {total}")).unwrap_or_default();
             format!("progress {}{total} {}", number("progress"), text("message"))
         }
-        "lost" => format!("{} events were not read in time", event["count"]),
+        "lost" => {
+            let count = event["count"].as_u64().unwrap_or_default();
+            format!("{} not read in time", plural(count, "event"))
+        }
         _ => members(event),
     };
     vec![what.replace('\n', " ")]

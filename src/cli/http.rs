@@ -14,6 +14,7 @@ use crate::http::{Face, Given, Listener, token as token_of};
 use crate::process::keep_trimmed;
 use crate::runtime::Workspace;
 use crate::shared::build;
+use crate::words::plural;
 
 /// The session of HTTP clients, in a process without numbered ones. 1 is that of its standard input.
 const NUMBER: u64 = 2;
@@ -66,7 +67,8 @@ pub(super) async fn serve(app: &Workspace, asked: HttpAddress) -> Result<ExitCod
     let trimming = tokio::spawn(keep_trimmed(move || Arc::clone(&calls).next_end()));
     let address = listener.address();
     let tools = app.calls.registry.catalogue().ready().count();
-    style::note(&format!("{tools} tools are served at http://{address}"));
+    let are = if tools == 1 { "is" } else { "are" };
+    style::note(&format!("{} {are} served at http://{address}", plural(tools, "tool")));
     style::note("requests need a token: `hostler token` prints it");
     tokio::select! {
         () = listener.serve(face(app, &control), config.control.origins.clone()) => {}

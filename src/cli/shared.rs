@@ -18,6 +18,7 @@ use crate::control::{self, Connection, ControlError, Status};
 use crate::outcome::Code;
 use crate::runtime::SessionInfo;
 use crate::shared::{Place, find, own_key};
+use crate::words::plural;
 
 /// How often `--watch` looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -185,7 +186,8 @@ fn as_text(status: &Status, others: &[String]) -> String {
         text.push_str(&style::table(&tools(&called), None));
     }
     if !idle.is_empty() {
-        let _ = write!(text, "\n{} tools were not called", idle.len());
+        let were = if idle.len() == 1 { "was" } else { "were" };
+        let _ = write!(text, "\n{} {were} not called", plural(idle.len(), "tool"));
     }
     for other in others {
         text.push('\n');

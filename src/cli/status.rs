@@ -10,6 +10,7 @@ use crate::executor::FileStatus;
 use crate::pool::{Usage, WorkerStatus};
 use crate::registry::SchemaProgress;
 use crate::telemetry;
+use crate::words::plural;
 
 /// Writes the status to standard error on every SIGUSR1.
 pub(super) fn on_signal(service: &Arc<CallService>) {
@@ -26,12 +27,12 @@ pub(super) fn on_signal(service: &Arc<CallService>) {
 /// A line of shared limits, one for each pool, one for each worker.
 pub(super) fn as_text(overview: &Overview) -> String {
     let (status, usage) = (&overview.status, &overview.status.usage);
-    let tools = format!("{} tools{}{}\n", overview.tools, broken(overview.broken), asking(overview.asking));
+    let tools = format!("{}{}{}\n", plural(overview.tools, "tool"), broken(overview.broken), asking(overview.asking));
     let calls = &overview.calls;
     let shared = format!(
-        "{}; ended {} calls, {} failed, {} cancelled\n",
+        "{}; ended {}, {} failed, {} cancelled\n",
         usage_line(usage),
-        calls.ended,
+        plural(calls.ended, "call"),
         calls.failed,
         calls.cancelled
     );
@@ -57,14 +58,14 @@ pub(super) fn usage_line(usage: &Usage) -> String {
 }
 
 fn broken(files: usize) -> String {
-    if files == 0 { String::new() } else { format!(", {files} broken files") }
+    if files == 0 { String::new() } else { format!(", {}", plural(files, "broken file")) }
 }
 
 /// How many executables have not been asked yet.
 fn asking(state: SchemaProgress) -> String {
     match state {
         SchemaProgress::NotStarted | SchemaProgress::Complete => String::new(),
-        SchemaProgress::InProgress(left) => format!("; {left} executables not asked yet"),
+        SchemaProgress::InProgress(left) => format!("; {} not asked yet", plural(left, "executable")),
         SchemaProgress::Failed => "; executables are no longer asked, a fault of hostler: restart it".to_owned(),
     }
 }

@@ -14,6 +14,7 @@ use crate::outcome::{Code, Fault};
 use crate::pool::Listener;
 use crate::registry::FileEntry;
 use crate::runtime::Workspace;
+use crate::words::plural;
 
 /// The result for one tool file.
 struct Warmed {
@@ -119,7 +120,7 @@ fn as_text(warmed: &[Warmed], pruned: Option<&Pruned>) {
         style::error(&format!("{name}: {fault}"));
     }
     if let Some(pruned) = pruned {
-        let noun = if pruned.removed.len() == 1 { "environment" } else { "environments" };
-        style::answer(&format!("removed {} unused {noun}, kept {}", pruned.removed.len(), pruned.kept));
+        let removed = plural(pruned.removed.len(), "unused environment");
+        style::answer(&format!("removed {removed}, kept {}", pruned.kept));
     }
 }

@@ -11,6 +11,7 @@ use crate::call::{CallRequest, Caller};
 use crate::pool::{Listener, NoopListener};
 use crate::process::Outbox;
 use crate::protocol::{ProgressNote, TraceContext};
+use crate::words::plural;
 
 /// Output that is not read in time beyond this many bytes is left out.
 const MOST_UNREAD: usize = 32 << 20;
@@ -58,7 +59,7 @@ impl Relay {
 
     fn gap(&self) -> Option<String> {
         let lost = self.lost.swap(0, Ordering::Relaxed);
-        (lost > 0).then(|| format!("[{lost} pieces of output were not read in time]\n"))
+        (lost > 0).then(|| format!("[{} of output not read in time]\n", plural(lost, "piece")))
     }
 
     fn send(&self, event: Event) {

@@ -12,6 +12,7 @@ use crate::config::origin::Diagnosis;
 use crate::discovery::Kind;
 use crate::executor::named_itself;
 use crate::runtime::Workspace;
+use crate::words::plural;
 
 /// The state of one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -87,7 +88,6 @@ fn folders(app: &Workspace) -> CheckResult {
         let fix = "write a first one with `hostler new NAME`, or set other folders: `tools = [\"…\"]` in hostler.toml";
         return CheckResult::new("tools", State::Doubtful, format!("no tools in {places}"), fix);
     }
-    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     CheckResult::good(
         "tools",
         format!("{} in {} of {}", plural(tools, "tool"), plural(files, "file"), folders.join(", ")),

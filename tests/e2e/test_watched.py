@@ -1,11 +1,13 @@
 """What people see of calls: counts per tool, and why a call failed."""
 
 import json
+import signal
+import subprocess
 import unittest
 
-from harness import config_file, environment, run, scratch, write_tool
+from harness import HOSTLER, config_file, environment, run, scratch, write_tool
 from test_control import Lined
-from test_shared import SECRETIVE, Shared
+from test_shared import SECRETIVE, Shared, until
 from wire import call
 
 TOOL = '''
@@ -60,6 +62,22 @@ class Counted(Shared):
             row = next(line.split() for line in shown.splitlines() if line.startswith("sums.add"))
             self.assertEqual((row[1:4], row[5:]), (["3", "3", "0"], ["ms", "0", "0"]), shown)
             self.assertIn(f"{len(tools) - 2} tools were not called", shown)
+
+    def test_one_of_a_thing_is_said_as_one(self):
+        (self.tools / "a.py").unlink()
+        write_tool(self.tools, "one", "def one() -> int:\n    return 1\n")
+        write_tool(self.tools, "broken", "def (:\n")
+        self.open()
+        self.assertIn("\n1 tool was not called", self.run_hostler("status").stdout)
+        said = lambda: (self.folder / "said").read_text()
+        with open(self.folder / "said", "w") as log:
+            words = [HOSTLER, "serve", "--http", "127.0.0.1:0", "--tools", str(self.tools)]
+            process = subprocess.Popen(words, env=self.env, cwd=self.folder, stdin=subprocess.DEVNULL, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        until(lambda: "1 tool is served at http://" in said())
+        process.send_signal(signal.SIGUSR1)
+        until(lambda: "1 tool, 1 broken file\n" in said())
 
 
 class Logged(unittest.TestCase):

@@ -11,6 +11,7 @@ use super::preview::digest;
 use crate::config::Config;
 use crate::discovery::{Answers, Kind, ToolFile, scan_all};
 use crate::registry::Catalogue;
+use crate::words::plural;
 
 /// How a parcel relates to the tools that exist.
 #[derive(Debug, Default)]
@@ -64,7 +65,7 @@ impl Existing {
             (_, Some((_, Some((.., bytes))))) => format!("a file of {bytes} bytes"),
             _ => {
                 let files = self.parts.values().filter(|(_, content)| content.is_some()).count();
-                format!("a folder with {files} file{}", if files == 1 { "" } else { "s" })
+                format!("a folder with {}", plural(files, "file"))
             }
         }
     }
