@@ -38,13 +38,20 @@ pub(super) fn note(message: &str) {
     talk(&format!("{}\n", plain(message)));
 }
 
-/// A foreign text without control characters and direction marks, which could overwrite or disguise what is printed. Its lines stay
-/// lines.
+/// A foreign text without characters that could overwrite or disguise what is printed. Its lines stay lines.
 pub(super) fn plain(text: &str) -> String {
-    let turns =
-        |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns(c);
     text.replace("\r\n", "\n").chars().map(|c| if is_hidden(c) { '·' } else { c }).collect()
+}
+
+/// Controls, line and paragraph separators, and what Unicode calls format characters: direction marks, invisible ones, tags. Those that
+/// scripts are written with are shown: joiners, the signs before Arabic, Syriac and Kaithi numbers, the Mongolian vowel separator, the
+/// joiners of hieroglyphs.
+fn is_hidden(c: char) -> bool {
+    let is_format = matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}');
+    c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}') || is_format
 }
 
 fn say(word: &str, style: Style, message: &str) {
@@ -294,6 +301,26 @@ mod tests {
     use std::error::Error;
 
     use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown_as_dots() {
+        let of_scripts = regex::Regex::new(
+            r"[\n\t\u{200C}\u{200D}\u{180E}\u{600}-\u{605}\u{6DD}\u{70F}\u{890}\u{891}\u{8E2}\u{110BD}\u{110CD}\u{13430}-\u{1343F}]",
+        )
+        .unwrap();
+        let hidden = regex::Regex::new(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{E0000}-\u{E007F}]").unwrap();
+        for c in '\0'..=char::MAX {
+            let text = c.to_string();
+            if hidden.is_match(&text) {
+                let shown = if of_scripts.is_match(&text) { text.as_str() } else { "·" };
+                assert_eq!(plain(&text), shown, "{:?}", c.escape_unicode().to_string());
+            }
+        }
+        // Two lines, an emoji of a family, an emoji with a variation selector, Persian with a non-joiner, Hindi with a joiner.
+        let ordinary = "a\tb\nc 👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} می\u{200c}خواهم क्\u{200d}ष 葛\u{e0100}";
+        assert_eq!(plain(ordinary), ordinary);
+        assert_eq!(plain("a\r\nb\rc"), "a\nb·c");
+    }
 
     #[test]
     fn a_configuration_that_cannot_be_read_keeps_the_reason() {

@@ -28,7 +28,7 @@ def wait(seconds: float = 600.0) -> str:
     return "waited"
 
 def paint():
-    print("\x1b]0;pwned\x07\x1b[2J\x9b2Jpainted", flush=True)
+    print("\x1b]0;pwned\x07\x1b[2J\x9b2Jpainted\u2028\u200b\U000e0041", flush=True)
     raise ValueError("\x1b[31mred")
 
 def loud(count: int):
@@ -182,7 +182,7 @@ class Top(Shared):
         top.shows("painted", "TOOL_ERROR")
         top.type("\r")
         top.shows("details", "red")
-        for sequence in (b"\x1b]0;", b"\x9b2J", b"\x1b[31mred", b"\x07"):
+        for sequence in (b"\x1b]0;", b"\x9b2J", b"\x1b[31mred", b"\x07", *map(str.encode, "\u2028\u200b\U000e0041")):
             self.assertNotIn(sequence, top.bytes)
 
     def test_a_tool_that_writes_much_does_not_hold_it_up(self):
