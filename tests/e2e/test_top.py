@@ -45,22 +45,38 @@ class Terminal:
         self.stream = pyte.ByteStream(self.screen)
         self.bytes = b""
         self.lock = threading.Lock()
+        self.is_read = True
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
             os.execve(words[0], [str(word) for word in words], {**env, "TERM": "xterm-256color"})
-        self.reader = threading.Thread(target=self.read, args=[os.dup(self.terminal)], daemon=True)
-        self.reader.start()
+        self.begin_reading()
         test.addCleanup(self.end)
 
-    def read(self, terminal):
+    def begin_reading(self):
+        self.is_read = True
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def stop_reading(self):
+        self.is_read = False
+        self.reader.join()
+
+    def read(self):
         with contextlib.suppress(OSError):
-            while select.select([terminal], [], [])[0] and (found := os.read(terminal, 1 << 16)):
-                with self.lock:
-                    self.bytes += found
-                    self.stream.feed(found)
-        os.close(terminal)
+            while self.is_read:
+                if select.select([self.terminal], [], [], 0.05)[0]:
+                    found = os.read(self.terminal, 1 << 16)
+                    with self.lock:
+                        self.bytes += found
+                        self.stream.feed(found)
+
+    def close(self):
+        """What closing its window does."""
+        self.stop_reading()
+        os.close(self.terminal)
+        self.terminal = None
 
     def text(self):
         with self.lock:
@@ -91,8 +107,8 @@ class Terminal:
         if self.pid is not None:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        os.close(self.terminal)
-        self.reader.join()
+        if self.terminal is not None:
+            self.close()
 
 
 class Top(Shared):
@@ -100,8 +116,8 @@ class Top(Shared):
         super().setUp()
         write_tool(self.tools, "t", TOOL)
 
-    def top(self, **options):
-        return Terminal(self, [HOSTLER, "top"], self.env, self.folder, **options)
+    def top(self, words=(HOSTLER, "top"), **options):
+        return Terminal(self, words, self.env, self.folder, **options)
 
     def hears(self, wire, top):
         """Waits until events are seen, which begins a little after the first answer."""
@@ -158,6 +174,17 @@ class Top(Shared):
                 self.assertEqual(os.waitstatus_to_exitcode(top.waits()), status)
                 self.assertTrue(top.echoes())
                 until(lambda: b"\x1b[?1049l" in top.bytes and b"\x1b[?25h" in top.bytes)
+
+    def test_it_ends_quietly_when_its_window_is_closed(self):
+        self.open()
+        error = self.folder / "error"
+        for words in ((HOSTLER, "top"), ("/bin/sh", "-c", f'exec "{HOSTLER}" top 2>"{error}"')):
+            with self.subTest(words=words):
+                top = self.top(words)
+                top.shows("sessions 1")
+                top.close()
+                self.assertEqual(os.waitstatus_to_exitcode(top.waits()), 130)
+        self.assertEqual(error.read_text(), "")
 
     def test_it_stops_and_goes_on(self):
         self.open()

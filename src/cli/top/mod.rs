@@ -10,15 +10,17 @@ mod view;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::style::{self, Refusal};
 use crate::config::Environment;
-use link::Message;
-use screen::Screen;
+use crate::process::Signals;
+use link::{Message, Wish};
+use screen::{Screen, is_gone};
 use state::{State, Step};
 
 /// How often it is drawn at most, and how often the second's figures end.
@@ -38,6 +40,21 @@ pub(super) async fn run(environment: &Arc<Environment>) -> Result<ExitCode, Refu
     let (messages, mut heard) = mpsc::channel(WAITING);
     let wishes = link::start(environment, &messages).map_err(taken)?;
     let mut screen = Screen::take(messages).map_err(taken)?;
+    let done = show(&mut screen, &mut heard, &wishes, &signals).await;
+    match screen.give_back() {
+        // Its window was closed, so nothing can be printed there.
+        Err(error) if is_gone(&error) => Ok(ExitCode::from(style::CANCELLED)),
+        _ => done,
+    }
+}
+
+/// Shows what comes until a key or a signal ends it.
+async fn show(
+    screen: &mut Screen,
+    heard: &mut Receiver<Message>,
+    wishes: &SyncSender<Wish>,
+    signals: &Signals,
+) -> Result<ExitCode, Refusal> {
     let mut state = State::default();
     let mut frames = interval(DRAWN);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
