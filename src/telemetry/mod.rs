@@ -155,9 +155,9 @@ struct State {
     is_writing: bool,
 }
 
-/// Starts the thread. Call it after the keeper was started, which requires a single thread. Before that, and if no
-/// thread can be started, lines are written directly.
-fn start_thread() {
+/// Starts the thread that writes lines, so that nothing else waits for a reader. Call it after the keeper was started, which requires
+/// a single thread. Before that, and if no thread can be started, lines are written directly.
+pub fn start_thread() {
     if HAS_THREAD.load(Ordering::Relaxed) {
         return;
     }

@@ -10,6 +10,7 @@ import signal
 import struct
 import termios
 import threading
+import time
 
 import pyte
 
@@ -49,7 +50,7 @@ class Terminal:
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+            self.size(*size, terminal=0)
             os.execve(words[0], [str(word) for word in words], {**env, "TERM": "xterm-256color"})
         self.begin_reading()
         test.addCleanup(self.end)
@@ -78,6 +79,12 @@ class Terminal:
         os.close(self.terminal)
         self.terminal = None
 
+    def size(self, width, height, terminal=None):
+        with self.lock:
+            self.screen.resize(height, width)
+        size = struct.pack("HHHH", height, width, 0, 0)
+        fcntl.ioctl(self.terminal if terminal is None else terminal, termios.TIOCSWINSZ, size)
+
     def text(self):
         with self.lock:
             return "\n".join(self.screen.display)
@@ -97,8 +104,7 @@ class Terminal:
 
     def waits(self, options=0):
         """What the program's end, or its stop, was."""
-        pid, status = os.waitpid(self.pid, options)
-        assert pid == self.pid
+        status = until(lambda: (found := os.waitpid(self.pid, options | os.WNOHANG))[0] and found)[1]
         if not os.WIFSTOPPED(status):
             self.pid = None
         return status
@@ -185,6 +191,22 @@ class Top(Shared):
                 top.close()
                 self.assertEqual(os.waitstatus_to_exitcode(top.waits()), 130)
         self.assertEqual(error.read_text(), "")
+
+    def test_a_terminal_that_is_not_read_holds_up_no_end(self):
+        self.open()
+        for keys, number, status in (("q", None, 0), ("", signal.SIGTERM, 130)):
+            with self.subTest(keys=keys, signal=number):
+                top = self.top()
+                top.shows("sessions 1")
+                top.stop_reading()
+                for width in range(300, 330):
+                    top.size(width, 100)
+                    time.sleep(0.11)  # until it is drawn: more than a terminal takes
+                top.type(keys)
+                if number:
+                    os.kill(top.pid, number)
+                self.assertEqual(os.waitstatus_to_exitcode(top.waits()), status)
+                self.assertTrue(top.echoes())
 
     def test_it_stops_and_goes_on(self):
         self.open()

@@ -6,6 +6,7 @@ mod rows;
 mod screen;
 mod state;
 mod view;
+mod writer;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -19,9 +20,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::style::{self, Refusal};
 use crate::config::Environment;
 use crate::process::Signals;
+use crate::telemetry;
 use link::{Message, Wish};
-use screen::{Screen, is_gone};
+use screen::Screen;
 use state::{State, Step};
+use writer::is_gone;
 
 /// How often it is drawn at most, and how often the second's figures end.
 const DRAWN: Duration = Duration::from_millis(100);
@@ -37,15 +40,16 @@ pub(super) async fn run(environment: &Arc<Environment>) -> Result<ExitCode, Refu
     // What is wrong with the place of the shared hostler is said before the terminal is taken.
     super::shared::place(environment)?;
     let signals = style::signals()?;
+    telemetry::start_thread();
     let (messages, mut heard) = mpsc::channel(WAITING);
     let wishes = link::start(environment, &messages).map_err(taken)?;
     let mut screen = Screen::take(messages).map_err(taken)?;
     let done = show(&mut screen, &mut heard, &wishes, &signals).await;
-    match screen.give_back() {
-        // Its window was closed, so nothing can be printed there.
-        Err(error) if is_gone(&error) => Ok(ExitCode::from(style::CANCELLED)),
-        _ => done,
-    }
+    let left = screen.give_back();
+    let failed = [left.as_ref().err(), done.as_ref().err().and_then(|refusal| refusal.source.as_ref())];
+    let is_closed = failed.into_iter().flatten().any(is_gone);
+    // Nothing can be printed there.
+    if is_closed { Ok(ExitCode::from(style::CANCELLED)) } else { done }
 }
 
 /// Shows what comes until a key or a signal ends it.
@@ -80,8 +84,8 @@ async fn show(
                     state.second();
                     is_changed = true;
                 }
-                if std::mem::take(&mut is_changed) {
-                    screen.draw(&state).map_err(taken)?;
+                if is_changed {
+                    is_changed = !screen.draw(&state).map_err(taken)?;
                 }
             }
             name = signals.first() => return Err(Refusal::cancelled(format!("ended by {name}"))),

@@ -2,19 +2,12 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::panic;
 use std::rc::Rc;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use rustix::io::Errno;
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 use tokio::sync::mpsc::Sender;
@@ -22,20 +15,20 @@ use tokio::sync::mpsc::Sender;
 use super::link::Message;
 use super::state::State;
 use super::view;
+use super::writer::Writer;
 use crate::cli::style;
-
-/// Whether the terminal is taken. Static for the panic hook.
-static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Given back when it is dropped, and by a panic.
 pub struct Screen {
-    /// It draws into memory: its own writes complain about a closed terminal on standard error, which may be the same one, and panic.
+    /// It draws into memory: its own writes would wait for the terminal, and panic where standard error is a closed one.
     terminal: Terminal<CrosstermBackend<Drawn>>,
     drawn: Drawn,
+    /// None after it was given back.
+    writer: Option<Writer>,
     has_colours: bool,
 }
 
-/// What was drawn and is not written yet.
+/// What was drawn and is not handed over yet.
 #[derive(Debug, Clone, Default)]
 struct Drawn(Rc<RefCell<Vec<u8>>>);
 
@@ -55,9 +48,8 @@ impl Screen {
     pub fn take(messages: Sender<Message>) -> io::Result<Self> {
         let drawn = Drawn::default();
         let terminal = Terminal::new(CrosstermBackend::new(drawn.clone()))?;
-        let screen = Self { terminal, drawn, has_colours: style::colours(&io::stdout()) };
-        give_back_on_panic();
-        enter()?;
+        let has_colours = style::colours(&io::stdout());
+        let screen = Self { terminal, drawn, writer: Some(Writer::start()?), has_colours };
         thread::Builder::new().name("keys".to_owned()).spawn(move || {
             loop {
                 let message = match event::read() {
@@ -75,68 +67,34 @@ impl Screen {
         Ok(screen)
     }
 
-    pub fn draw(&mut self, state: &State) -> io::Result<()> {
+    /// Draws, unless the terminal has not shown yet what was drawn before. Whether it did.
+    pub fn draw(&mut self, state: &State) -> io::Result<bool> {
+        let Some(writer) = &self.writer else { return Ok(false) };
+        let Some(room) = writer.room()? else { return Ok(false) };
         let has_colours = self.has_colours;
         self.terminal.draw(|frame| view::draw(state, has_colours, frame))?;
-        write(&self.drawn.0.take())
+        room.send(self.drawn.0.take());
+        Ok(true)
     }
 
     /// Gives the terminal to the shell until the shell gives it back.
     pub fn suspend(&mut self) -> io::Result<()> {
-        leave()?;
+        // One that is not read stops as it is.
+        let _ = self.give_back();
         emulate_default_handler(SIGTSTP)?;
-        enter()?;
+        self.writer = Some(Writer::start()?);
         // Its screen is empty. To clear it would ask the terminal for its cursor, and the thread that reads keys gets the answer.
         self.terminal = Terminal::new(CrosstermBackend::new(self.drawn.clone()))?;
         Ok(())
     }
 
-    /// Gives the terminal back. An error says that it could not be.
-    pub fn give_back(self) -> io::Result<()> {
-        leave()
+    pub fn give_back(&mut self) -> io::Result<()> {
+        self.writer.take().map_or(Ok(()), Writer::end)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = leave();
+        let _ = self.give_back();
     }
-}
-
-/// Whether an error says that the terminal does not exist any more, as after its window was closed.
-pub fn is_gone(error: &io::Error) -> bool {
-    [Errno::IO, Errno::NXIO].map(|gone| Some(gone.raw_os_error())).contains(&error.raw_os_error())
-}
-
-fn enter() -> io::Result<()> {
-    TAKEN.store(true, Ordering::Relaxed);
-    enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen)
-}
-
-/// Leaves the terminal as it was, once.
-fn leave() -> io::Result<()> {
-    if !TAKEN.swap(false, Ordering::Relaxed) {
-        return Ok(());
-    }
-    let left = execute!(io::stdout(), Show, LeaveAlternateScreen);
-    left.and(disable_raw_mode())
-}
-
-fn write(bytes: &[u8]) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
-}
-
-/// Lets a panic be read: without this, its message is on the screen that is left.
-fn give_back_on_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let usual = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            let _ = leave();
-            usual(info);
-        }));
-    });
 }
