@@ -192,6 +192,16 @@ class Top(Shared):
                 self.assertEqual(os.waitstatus_to_exitcode(top.waits()), 130)
         self.assertEqual(error.read_text(), "")
 
+    def test_it_is_whole_when_the_terminal_has_its_size_back(self):
+        self.open()
+        top = self.top()
+        top.shows("sessions 1", "q quit")
+        for _ in range(3):
+            top.size(30, 10)
+            time.sleep(0.02)
+            top.size(110, 40)
+            top.shows("sessions 1", "▸ calls 0", "┌ events", "└─", "q quit")
+
     def test_a_terminal_that_is_not_read_holds_up_no_end(self):
         self.open()
         for keys, number, status in (("q", None, 0), ("", signal.SIGTERM, 130)):

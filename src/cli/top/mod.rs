@@ -74,6 +74,7 @@ async fn show(
                             state.say("hostler has not answered the last ones yet");
                         }
                     }
+                    Step::Repaint => screen.repaint(),
                     Step::Suspend => screen.suspend().map_err(taken)?,
                     Step::Leave => return Ok(ExitCode::SUCCESS),
                 }

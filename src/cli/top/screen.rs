@@ -26,6 +26,8 @@ pub struct Screen {
     /// None after it was given back.
     writer: Option<Writer>,
     has_colours: bool,
+    /// Whether the next frame has everything, not what has changed.
+    is_whole: bool,
 }
 
 /// What was drawn and is not handed over yet.
@@ -49,7 +51,7 @@ impl Screen {
         let drawn = Drawn::default();
         let terminal = Terminal::new(CrosstermBackend::new(drawn.clone()))?;
         let has_colours = style::colours(&io::stdout());
-        let screen = Self { terminal, drawn, writer: Some(Writer::start()?), has_colours };
+        let screen = Self { terminal, drawn, writer: Some(Writer::start()?), has_colours, is_whole: false };
         thread::Builder::new().name("keys".to_owned()).spawn(move || {
             loop {
                 let message = match event::read() {
@@ -71,6 +73,11 @@ impl Screen {
     pub fn draw(&mut self, state: &State) -> io::Result<bool> {
         let Some(writer) = &self.writer else { return Ok(false) };
         let Some(room) = writer.room()? else { return Ok(false) };
+        if std::mem::take(&mut self.is_whole) {
+            // Not `clear`, which asks the terminal for its cursor: the thread that reads keys would get the answer.
+            let size = self.terminal.size()?;
+            self.terminal.resize(size.into())?;
+        }
         let has_colours = self.has_colours;
         self.terminal.draw(|frame| view::draw(state, has_colours, frame))?;
         room.send(self.drawn.0.take());
@@ -83,9 +90,13 @@ impl Screen {
         let _ = self.give_back();
         emulate_default_handler(SIGTSTP)?;
         self.writer = Some(Writer::start()?);
-        // Its screen is empty. To clear it would ask the terminal for its cursor, and the thread that reads keys gets the answer.
-        self.terminal = Terminal::new(CrosstermBackend::new(self.drawn.clone()))?;
+        self.repaint();
         Ok(())
+    }
+
+    /// Draws everything next time.
+    pub fn repaint(&mut self) {
+        self.is_whole = true;
     }
 
     pub fn give_back(&mut self) -> io::Result<()> {

@@ -37,6 +37,8 @@ pub enum Pane {
 pub enum Step {
     Go,
     Ask(Wish),
+    /// Draw everything, not what has changed: a terminal may lose what it showed, also if it has its size back.
+    Repaint,
     Suspend,
     Leave,
 }
@@ -95,7 +97,7 @@ impl State {
             Message::LeftOut(count) => self.event(&serde_json::json!({"event": "lost", "count": count})),
             Message::Gone(why) => self.gone = Some(why),
             Message::Done(what) => self.say(&what),
-            Message::Resized => {}
+            Message::Resized => return Step::Repaint,
             Message::Closed => return Step::Leave,
         }
         Step::Go
