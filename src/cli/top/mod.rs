@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use signal_hook::consts::SIGTSTP;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -40,11 +42,12 @@ pub(super) async fn run(environment: &Arc<Environment>) -> Result<ExitCode, Refu
     // What is wrong with the place of the shared hostler is said before the terminal is taken.
     super::shared::place(environment)?;
     let signals = style::signals()?;
+    let stops = signal(SignalKind::from_raw(SIGTSTP)).map_err(taken)?;
     telemetry::start_thread();
     let (messages, mut heard) = mpsc::channel(WAITING);
     let wishes = link::start(environment, &messages).map_err(taken)?;
     let mut screen = Screen::take(messages).map_err(taken)?;
-    let done = show(&mut screen, &mut heard, &wishes, &signals).await;
+    let done = show(&mut screen, &mut heard, &wishes, (signals, stops)).await;
     let left = screen.give_back();
     let failed = [left.as_ref().err(), done.as_ref().err().and_then(|refusal| refusal.source.as_ref())];
     let is_closed = failed.into_iter().flatten().any(is_gone);
@@ -57,7 +60,7 @@ async fn show(
     screen: &mut Screen,
     heard: &mut Receiver<Message>,
     wishes: &SyncSender<Wish>,
-    signals: &Signals,
+    (signals, mut stops): (Signals, Signal),
 ) -> Result<ExitCode, Refusal> {
     let mut state = State::default();
     let mut frames = interval(DRAWN);
@@ -88,6 +91,10 @@ async fn show(
                 if is_changed {
                     is_changed = !screen.draw(&state).map_err(taken)?;
                 }
+            }
+            Some(()) = stops.recv() => {
+                screen.suspend().map_err(taken)?;
+                is_changed = true;
             }
             name = signals.first() => return Err(Refusal::cancelled(format!("ended by {name}"))),
         }
