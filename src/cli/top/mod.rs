@@ -89,7 +89,7 @@ async fn show(
                     is_changed = true;
                 }
                 if is_changed {
-                    is_changed = !screen.draw(&state).map_err(taken)?;
+                    is_changed = !screen.draw(&mut state).map_err(taken)?;
                 }
             }
             Some(()) = stops.recv() => {

@@ -70,7 +70,7 @@ impl Screen {
     }
 
     /// Draws, unless the terminal has not shown yet what was drawn before. Whether it did.
-    pub fn draw(&mut self, state: &State) -> io::Result<bool> {
+    pub fn draw(&mut self, state: &mut State) -> io::Result<bool> {
         let Some(writer) = &self.writer else { return Ok(false) };
         let Some(room) = writer.room()? else { return Ok(false) };
         if std::mem::take(&mut self.is_whole) {

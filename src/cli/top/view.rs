@@ -18,7 +18,8 @@ const WIDE: u16 = 100;
 /// The lines of the figures.
 const FIGURES: u16 = 5;
 
-pub fn draw(state: &State, has_colours: bool, frame: &mut Frame) {
+/// Draws a frame. Details that were scrolled too far are moved back to their end.
+pub fn draw(state: &mut State, has_colours: bool, frame: &mut Frame) {
     let view = View { state, has_colours };
     let is_low = frame.area().height < LOW;
     let figures = if is_low { 0 } else { FIGURES };
@@ -36,8 +37,9 @@ pub fn draw(state: &State, has_colours: bool, frame: &mut Frame) {
         view.list(Pane::Events, events, frame);
     }
     frame.render_widget(view.foot(), foot);
-    if let Some((text, above)) = &state.details {
-        view.details(text, *above, frame);
+    let above = state.details.as_ref().map(|(text, above)| view.details(text, *above, frame));
+    if let (Some((_, above)), Some(shown)) = (&mut state.details, above) {
+        *above = shown;
     }
 }
 
@@ -191,18 +193,21 @@ impl View<'_> {
         Line::styled(format!("{own}Tab next list  ↑↓ choose  q quit"), self.quiet())
     }
 
-    fn details(&self, text: &str, above: u16, frame: &mut Frame) {
+    /// Shows a text over everything else, scrolled down by this many lines or to its end; returns by how many.
+    fn details(&self, text: &str, above: u16, frame: &mut Frame) -> u16 {
         let area = frame.area();
         let inner = Rect { x: 2, y: 1, width: area.width.saturating_sub(4), height: area.height.saturating_sub(2) };
         let inner = inner.intersection(area);
         let lines: Vec<Line> = text.lines().map(|line| Line::from(plain(line))).collect();
-        let most = u16::try_from(lines.len().saturating_sub(1)).unwrap_or(u16::MAX);
         let block =
             Block::new().borders(Borders::ALL).title(" details ").title_bottom(" ↑↓ scroll, any other key closes ");
         let block = block.border_style(self.colour(Color::Cyan));
+        let text = Paragraph::new(lines).wrap(Wrap { trim: false }).block(block);
+        let most = text.line_count(inner.width.saturating_sub(2)).saturating_sub(usize::from(inner.height));
+        let above = above.min(u16::try_from(most).unwrap_or(u16::MAX));
         frame.render_widget(Clear, inner);
-        let text = Paragraph::new(lines).wrap(Wrap { trim: false }).scroll((above.min(most), 0));
-        frame.render_widget(text.block(block), inner);
+        frame.render_widget(text.scroll((above, 0)), inner);
+        above
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::state::{State, Step};
 use super::draw;
 
 /// What is on a screen of this size, its right ends cut.
-fn screen(state: &State, width: u16, height: u16) -> String {
+fn screen(state: &mut State, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(state, false, frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();
@@ -78,12 +78,12 @@ fn type_keys(state: &mut State, letters: &str) -> Step {
 
 #[test]
 fn everything_is_seen() {
-    insta::assert_snapshot!("busy", screen(&busy(), 100, 32));
+    insta::assert_snapshot!("busy", screen(&mut busy(), 100, 32));
 }
 
 #[test]
 fn a_small_terminal_has_the_list_with_the_keys() {
-    insta::assert_snapshot!("small", screen(&busy(), 60, 10));
+    insta::assert_snapshot!("small", screen(&mut busy(), 60, 10));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn any_size_can_be_drawn() {
             press(&mut state, KeyCode::Enter);
         }
         for (width, height) in [(1, 1), (1, 60), (3, 2), (80, 3), (2, 18), (300, 100)] {
-            screen(&state, width, height);
+            screen(&mut state, width, height);
         }
     }
 }
@@ -102,12 +102,29 @@ fn any_size_can_be_drawn() {
 #[test]
 fn control_sequences_of_tools_are_harmless() {
     let mut state = busy();
-    let seen = screen(&state, 100, 32);
+    let seen = screen(&mut state, 100, 32);
     assert!(!seen.contains('\u{1b}') && seen.contains("hello·]0;title·"), "{seen}");
     press(&mut state, KeyCode::End);
     press(&mut state, KeyCode::Enter);
-    let seen = screen(&state, 100, 32);
+    let seen = screen(&mut state, 100, 32);
     assert!(!seen.contains('\u{1b}') && seen.contains("no·[2J"), "{seen}");
+}
+
+#[test]
+fn details_are_scrolled_to_their_end_and_back() {
+    let mut state = busy();
+    let error = format!("{} the end", "E".repeat(1500));
+    state.take(calls(&[call("aaaaaaaaaaaa", "error", Some(&error))]));
+    press(&mut state, KeyCode::Enter);
+    let first = screen(&mut state, 60, 12);
+    assert!(!first.contains("the end"), "{first}");
+    (0..200).for_each(|_| drop(press(&mut state, KeyCode::Down)));
+    let last = screen(&mut state, 60, 12);
+    assert!(last.contains("the end"), "{last}");
+    type_keys(&mut state, "k");
+    assert_ne!(screen(&mut state, 60, 12), last);
+    type_keys(&mut state, "j");
+    assert!(screen(&mut state, 60, 60).contains("aaaaaaaaaaaa"), "where it fits whole there is nothing to scroll");
 }
 
 #[test]
@@ -175,14 +192,14 @@ fn a_tool_that_writes_much_does_not_fill_the_memory() {
     press(&mut state, KeyCode::Tab);
     press(&mut state, KeyCode::Home);
     assert_eq!(state.back, 499);
-    screen(&state, 80, 24);
+    screen(&mut state, 80, 24);
 }
 
 #[test]
 fn a_hostler_that_ends_is_said_and_the_next_one_seen() {
     let mut state = busy();
     state.take(Message::Gone("no shared hostler is running".to_owned()));
-    assert!(screen(&state, 100, 32).contains("no shared hostler is running"));
+    assert!(screen(&mut state, 100, 32).contains("no shared hostler is running"));
     state.take(status(0));
-    assert!(screen(&state, 100, 32).contains("process 42"));
+    assert!(screen(&mut state, 100, 32).contains("process 42"));
 }
