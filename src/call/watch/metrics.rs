@@ -60,9 +60,14 @@ pub struct ToolMetrics {
 }
 
 impl ToolMetrics {
+    /// Its calls that have ended, run or wait.
+    pub fn calls(&self) -> u64 {
+        self.executions + (self.active + self.queued) as u64
+    }
+
     /// Whether it was called, or is.
     pub fn is_called(&self) -> bool {
-        self.executions > 0 || self.active + self.queued > 0
+        self.calls() > 0
     }
 }
 

@@ -19,8 +19,8 @@ use crate::control::{Connection, Status};
 
 /// How often it is asked, and how long after an end another one is looked for.
 const LOOK: Duration = Duration::from_secs(1);
-/// The calls that are listed.
-const LISTED: usize = 200;
+/// The most calls that are listed.
+pub const LISTED: usize = 200;
 
 /// What comes in.
 pub enum Message {

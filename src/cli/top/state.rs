@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::history::History;
-use super::link::{Message, Wish};
+use super::link::{LISTED, Message, Wish};
 use super::rows::{Row, calls, workers};
-use crate::call::CallInfo;
+use crate::call::{CallInfo, ToolMetrics};
 use crate::cli::calls::{as_text, is_running};
 use crate::cli::events::{Said, said, short};
 use crate::control::Status;
@@ -121,8 +121,20 @@ impl State {
         self.remark.as_ref().map(|(what, _)| what.as_str())
     }
 
+    /// The title of the calls: how many are listed, and of how many if the list is full.
+    pub fn title_of_calls(&self) -> String {
+        let listed = self.calls.rows.len();
+        let tools = self.status.iter().flat_map(|status| &status.tools);
+        let all: u64 = tools.map(ToolMetrics::calls).sum();
+        if listed < LISTED || all <= listed as u64 {
+            format!("calls {listed}")
+        } else {
+            format!("calls {listed} of {all}")
+        }
+    }
+
     fn status(&mut self, status: Status) {
-        let sum = |of: fn(&crate::call::ToolMetrics) -> u64| status.tools.iter().map(of).sum();
+        let sum = |of: fn(&ToolMetrics) -> u64| status.tools.iter().map(of).sum();
         self.history.counted(sum(|tool| tool.executions), sum(|tool| tool.failed));
         self.workers.set(workers(&status));
         self.status = Some(status);

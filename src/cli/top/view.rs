@@ -117,13 +117,14 @@ impl View<'_> {
         match pane {
             Pane::Workers => {
                 let widths = [18, 9, 8, 8, 9, 8].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-                self.table(pane, "workers", &state.workers, (&WORKERS, widths.collect()), area, frame);
+                let title = format!("workers {}", state.workers.rows.len());
+                self.table(pane, &title, &state.workers, (&WORKERS, widths.collect()), area, frame);
             }
             Pane::Calls => {
                 // Why a call failed matters more than who asked for it.
                 let client = if area.width < WIDE { 0 } else { 14 };
                 let widths = [10, 9, 10, 24, client].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-                self.table(pane, "calls", &state.calls, (&CALLS, widths.collect()), area, frame);
+                self.table(pane, &state.title_of_calls(), &state.calls, (&CALLS, widths.collect()), area, frame);
             }
             Pane::Events => self.events(area, frame),
         }
@@ -132,7 +133,7 @@ impl View<'_> {
     fn table(
         &self,
         pane: Pane,
-        name: &str,
+        title: &str,
         list: &List,
         (head, widths): (&[&'static str], Vec<Constraint>),
         area: Rect,
@@ -147,9 +148,8 @@ impl View<'_> {
             Row::new(row.cells.iter().map(|cell| Cell::new(foreign(cell)))).style(style)
         });
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        let mut table = Table::new(rows, widths)
-            .header(Row::new(head.iter().copied()).style(bold))
-            .block(self.block(pane, &format!("{name} {}", list.rows.len())));
+        let mut table =
+            Table::new(rows, widths).header(Row::new(head.iter().copied()).style(bold)).block(self.block(pane, title));
         if self.state.pane == pane {
             table = table.row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
         }

@@ -111,6 +111,16 @@ fn control_sequences_of_tools_are_harmless() {
 }
 
 #[test]
+fn a_full_list_of_calls_says_of_how_many() {
+    let mut state = busy();
+    assert!(screen(&mut state, 100, 32).contains(" calls 3 "), "three of the fourteen are still known");
+    let many: Vec<_> = (0..200).map(|number| call(&format!("many{number}"), "running", None)).collect();
+    state.take(calls(&many));
+    state.take(status(259));
+    assert!(screen(&mut state, 100, 32).contains(" calls 200 of 260 "), "one is active");
+}
+
+#[test]
 fn details_are_scrolled_to_their_end_and_back() {
     let mut state = busy();
     let error = format!("{} the end", "E".repeat(1500));
