@@ -41,7 +41,7 @@ def loud(count: int):
 class Terminal:
     """A terminal with one program, whose screen is kept as a person would see it."""
 
-    def __init__(self, test, words, env, folder, size=(110, 40)):
+    def __init__(self, test, words, env, folder, size=(110, 40), kind="xterm-256color"):
         self.screen = pyte.Screen(*size)
         self.stream = pyte.ByteStream(self.screen)
         self.bytes = b""
@@ -51,7 +51,7 @@ class Terminal:
         if self.pid == 0:
             os.chdir(folder)
             self.size(*size, terminal=0)
-            os.execve(words[0], [str(word) for word in words], {**env, "TERM": "xterm-256color"})
+            os.execve(words[0], [str(word) for word in words], {**env, "TERM": kind})
         self.begin_reading()
         test.addCleanup(self.end)
 
@@ -268,3 +268,9 @@ class Top(Shared):
         done = self.run_hostler("top")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("hostler status --json", done.stderr)
+        for kind in ("dumb", ""):
+            with self.subTest(kind=kind):
+                top = self.top(kind=kind)
+                self.assertEqual(os.waitstatus_to_exitcode(top.waits()), 2)
+                until(lambda: b"TERM" in top.bytes and b"hostler status --watch" in top.bytes)
+                self.assertNotIn(b"\x1b[?1049h", top.bytes)

@@ -35,10 +35,7 @@ const FRAMES_PER_SECOND: u32 = 10;
 const WAITING: usize = 1024;
 
 pub(super) async fn run(environment: &Arc<Environment>) -> Result<ExitCode, Refusal> {
-    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        let fix = "run it at one; `hostler status --json` and `hostler logs -f --json` are for programs";
-        return Err(Refusal { status: style::USAGE, ..Refusal::new("`hostler top` needs a terminal", fix) });
-    }
+    needs_terminal(environment)?;
     // What is wrong with the place of the shared hostler is said before the terminal is taken.
     super::shared::place(environment)?;
     let signals = style::signals()?;
@@ -99,6 +96,21 @@ async fn show(
             name = signals.first() => return Err(Refusal::cancelled(format!("ended by {name}"))),
         }
     }
+}
+
+/// Refuses where nothing can be drawn.
+fn needs_terminal(environment: &Environment) -> Result<(), Refusal> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        let fix = "run it at one; `hostler status --json` and `hostler logs -f --json` are for programs";
+        return Err(Refusal::new("`hostler top` needs a terminal", fix));
+    }
+    let what = match environment.text("TERM") {
+        None => "`hostler top` needs to know the terminal's type: TERM is not set",
+        Some("dumb") => "`hostler top` cannot draw on a dumb terminal (TERM=dumb)",
+        Some(_) => return Ok(()),
+    };
+    let fix = "set TERM to its type, for example xterm-256color; `hostler status --watch` and `hostler logs -f` print on any terminal";
+    Err(Refusal::new(what, fix))
 }
 
 fn taken(error: std::io::Error) -> Refusal {
