@@ -58,7 +58,7 @@ fn report(args: &StatusArgs, status: Option<Value>, environment: &Environment) -
         }
         Some(status) => {
             match serde_json::from_value::<Status>(status) {
-                Ok(status) => style::answer(&as_text(&status, &others)),
+                Ok(status) => style::answer(&as_text(&status, &others, style::terminal_width())),
                 Err(error) => style::error(&format!("the answer cannot be read: {error}")),
             }
             ExitCode::SUCCESS
@@ -80,7 +80,7 @@ pub(super) fn as_said(environment: &Environment) -> String {
         connection.call::<Status>("status", &json!({})).map_err(refusal)
     });
     match status {
-        Ok(status) => format!("{}\n", as_text(&status, &[])),
+        Ok(status) => format!("{}\n", as_text(&status, &[], None)),
         Err(error) => format!("{error:?}\n"),
     }
 }
@@ -163,7 +163,8 @@ fn others(environment: &Environment, own: Option<&Value>) -> Vec<String> {
     Place::sockets(environment).into_iter().filter_map(other).collect()
 }
 
-fn as_text(status: &Status, others: &[String]) -> String {
+/// The status as text; its tables are cut to this width.
+fn as_text(status: &Status, others: &[String], width: Option<usize>) -> String {
     let megabytes = |bytes: Option<usize>| bytes.map_or("?".to_owned(), |bytes| format!("{} MB", bytes / 1_000_000));
     let mut text = format!(
         "process {}, up {}, {}{}\n{}\nlog: {}\n",
@@ -175,15 +176,15 @@ fn as_text(status: &Status, others: &[String]) -> String {
         status.log.as_deref().unwrap_or(Path::new("standard error")).display(),
     );
     text.push('\n');
-    text.push_str(&style::table(&sessions(&status.sessions), None));
+    text.push_str(&style::table(&sessions(&status.sessions), width));
     if !status.pools.is_empty() {
         text.push('\n');
-        text.push_str(&style::table(&pools(status), None));
+        text.push_str(&style::table(&pools(status, width), width));
     }
     let (called, idle): (Vec<&ToolMetrics>, Vec<&ToolMetrics>) = status.tools.iter().partition(|tool| tool.is_called());
     if !called.is_empty() {
         text.push('\n');
-        text.push_str(&style::table(&tools(&called), None));
+        text.push_str(&style::table(&tools(&called), width));
     }
     if !idle.is_empty() {
         let were = if idle.len() == 1 { "was" } else { "were" };
@@ -221,7 +222,8 @@ fn sessions(sessions: &[SessionInfo]) -> Vec<Vec<String>> {
     std::iter::once(head.into()).chain(sessions.iter().map(row)).collect()
 }
 
-fn pools(status: &Status) -> Vec<Vec<String>> {
+/// The pools. What follows the path of a tool file is to be seen, too: of a long one, the end tells files apart.
+fn pools(status: &Status, width: Option<usize>) -> Vec<Vec<String>> {
     let head = ["tool file", "sessions", "workers", "waiting", "calls", "memory", ""].map(str::to_owned);
     let row = |pool: &crate::executor::SharedStatus| {
         let workers = &pool.pool.workers;
@@ -230,7 +232,7 @@ fn pools(status: &Status) -> Vec<Vec<String>> {
         let users: Vec<String> = pool.sessions.iter().map(u64::to_string).collect();
         let apart = pool.apart.join(", ");
         vec![
-            pool.source.clone(),
+            style::end_of(&pool.source, width.map(|width| width * 2 / 5)),
             users.join(", "),
             pids.join(", "),
             pool.pool.waiting.to_string(),

@@ -139,6 +139,15 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     fit(text, Some(most))
 }
 
+/// The end of a text that is longer than this.
+pub(super) fn end_of(text: &str, most: Option<usize>) -> String {
+    let length = text.chars().count();
+    match most {
+        Some(most) if length > most => ['…'].into_iter().chain(text.chars().skip(length - most + 1)).collect(),
+        _ => text.to_owned(),
+    }
+}
+
 /// Rows in columns; the last column is cut to the width of the terminal, or whole in a pipe. A cell is a line of plain text, whatever
 /// it was made from.
 pub(super) fn table(rows: &[Vec<String>], width: Option<usize>) -> String {

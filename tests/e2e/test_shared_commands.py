@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness import HOSTLER, PATIENCE, config_file, write_tool
 from test_shared import SECRET, SECRETIVE, Shared, until
+from test_top import Terminal
 
 MORE = '''
 import os, sys, time
@@ -84,6 +85,23 @@ class Commands(Shared):
         # It was one of the sessions, and has left.
         self.all_attached([wire])
         self.assertEqual(self.status()["sessions"][0]["calls"]["ended"], 1)
+
+    def test_the_status_is_cut_to_the_width_of_a_terminal_and_whole_in_a_pipe(self):
+        folder = self.folder / ("long" * 20) / ("longer" * 10)
+        tool = write_tool(folder, "t", MORE)
+        self.tools = folder
+        self.open(cwd=folder).value(1, "t_pid")
+        terminal = Terminal(self, [HOSTLER, "status"], self.env, self.folder, size=(80, 40))
+        self.assertEqual(terminal.waits(), 0)
+        until(lambda: b"not called" in terminal.bytes)
+        lines = terminal.bytes.decode().splitlines()
+        self.assertEqual([line for line in lines if len(line) > 80 and not line.startswith("log: ")], [])
+        pool = next(line for line in lines if line.endswith(" MB") and "/t.py" in line)
+        self.assertTrue(pool.startswith("…"), pool)
+        whole = self.run_hostler("status").stdout
+        self.assertIn(f"\n{tool} ", whole)
+        self.assertIn(f" {folder}\n", whole)
+        self.assertNotIn("…", whole)
 
     def test_none_is_started_for_it(self):
         self.assertEqual(self.command("call", "more.add", "left=1").stdout, "2\n")
