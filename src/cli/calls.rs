@@ -80,7 +80,7 @@ fn follow(connection: Connection, call: &CallInfo) -> Result<(), Refusal> {
             "only a running call prints something",
         ));
     }
-    let heard = connection.events(|event| {
+    let heard = connection.events(Some(rustix::stdio::stdout()), |event| {
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         match text("event") {
             "tool_output" if text("stream") == "stdout" => style::part(&style::plain(text("text"))),

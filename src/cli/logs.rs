@@ -84,11 +84,11 @@ fn follow(args: &Logs, environment: &Environment, mut log: Log) -> Result<(), Re
             continue;
         }
         // Its end is that of the hostler, however it came.
-        let _ = connection.events(|event| {
+        let _ = connection.events(Some(rustix::stdio::stdout()), |event| {
             is_read.fetch_and(print(of_event(&event, args.json)), Ordering::Relaxed);
             is_read.load(Ordering::Relaxed)
         });
-        if !is_read.load(Ordering::Relaxed) {
+        if !is_read.load(Ordering::Relaxed) || !style::is_read() {
             return Ok(());
         }
     }

@@ -71,7 +71,7 @@ pub(super) async fn run(
         };
         if method == SUBSCRIBE {
             connection.subscribe(&params).map_err(super::shared::refusal)?;
-            let heard = connection.events(|event| style::part(&format!("{event}\n")));
+            let heard = connection.events(Some(rustix::stdio::stdout()), |event| style::part(&format!("{event}\n")));
             return heard.map(|()| ExitCode::SUCCESS).map_err(super::shared::refusal);
         }
         let answer = connection.call::<Value>(method, &params).map_err(super::shared::refusal)?;

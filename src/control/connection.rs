@@ -1,9 +1,12 @@
 //! A client of the control face, for the command line.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -68,13 +71,34 @@ impl Connection {
         }
     }
 
+    /// Waits until there is something to read, which is true, or nothing reads `output`.
+    fn is_heard_before_end_of(&self, output: BorrowedFd<'_>) -> io::Result<bool> {
+        if !self.reader.buffer().is_empty() {
+            return Ok(true);
+        }
+        let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+        let mut asked =
+            [PollFd::new(self.reader.get_ref(), PollFlags::IN), PollFd::from_borrowed_fd(output, PollFlags::empty())];
+        while let Err(error) = poll(&mut asked, None) {
+            if error != Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        Ok(!asked[1].revents().intersects(gone))
+    }
+
     /// Subscribes to events, to be heard by [`Connection::events`].
     pub fn subscribe(&mut self, filter: &Value) -> Result<(), ControlError> {
         self.call::<Value>("events.subscribe", filter).map(drop)
     }
 
-    /// Gives each event to `hear` until that returns false. The end of the connection before that is an error.
-    pub fn events(mut self, mut hear: impl FnMut(Value) -> bool) -> Result<(), ControlError> {
+    /// Gives each event to `hear` until that returns false, or until nothing reads `output` any more, if it is given. The end of the
+    /// connection before that is an error.
+    pub fn events(
+        mut self,
+        output: Option<BorrowedFd<'_>>,
+        mut hear: impl FnMut(Value) -> bool,
+    ) -> Result<(), ControlError> {
         #[derive(Deserialize)]
         struct Notification {
             params: Params,
@@ -85,6 +109,11 @@ impl Connection {
         }
         self.reader.get_ref().set_read_timeout(None)?;
         loop {
+            if let Some(output) = output
+                && !self.is_heard_before_end_of(output)?
+            {
+                return Ok(());
+            }
             let event: Notification = serde_json::from_str(&self.line()?).map_err(io::Error::other)?;
             if !hear(event.params.result) {
                 return Ok(());

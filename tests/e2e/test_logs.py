@@ -11,13 +11,16 @@ from test_shared import Shared, until
 from wire import call
 
 TOOL = '''
-import sys, hostler
+import sys, time, hostler
 
 def say(text: str) -> str:
     print("heard", text, flush=True)
     print("aside \\x1b[2J\\u202e", text, file=sys.stderr, flush=True)
     hostler.progress(1, 4, "quarter")
     return text
+
+def wait():
+    time.sleep(600)
 
 def fail(text: str):
     raise ValueError("no \\x1b[31m" + text)
@@ -93,11 +96,21 @@ class Logs(Shared):
         self.assertEqual({event["tool" if event["event"] == "call" else "tool_name"] for event in events}, {"sums.say"})
         following.send_signal(signal.SIGTERM)
         self.assertIn(following.wait(PATIENCE), (-signal.SIGTERM, 130))
-        with subprocess.Popen([HOSTLER, "logs", "-f"], env=self.env, cwd=self.folder, stdout=subprocess.PIPE) as unread:
-            unread.stdout.readline()
-            unread.stdout.close()
-            until(lambda: self.call("sums_say", "more") and unread.poll() is not None)
-            self.assertEqual(unread.wait(PATIENCE), 0)
+
+    def test_it_ends_with_its_reader_also_where_nothing_happens(self):
+        self.call("sums_say", "something")
+        self.wire.send(call(99, "sums_wait"))
+        running = lambda: json.loads(self.run_hostler("calls", "list", "--tool", "sums.wait", "--json").stdout)
+        waiting = until(lambda: (found := running()) and found[0]["call_id"])
+        for words in (("logs", "-f"), ("logs", "-f", "sums.say"), ("calls", "output", waiting)):
+            with self.subTest(words=words):
+                unread = subprocess.Popen([HOSTLER, *words], env=self.env, cwd=self.folder, stdout=subprocess.PIPE)
+                self.addCleanup(unread.wait)
+                self.addCleanup(unread.kill)
+                if words[0] == "logs":
+                    unread.stdout.readline()
+                unread.stdout.close()
+                self.assertEqual(unread.wait(PATIENCE), 0)
 
     def test_without_a_running_one_there_is_the_log_of_the_last(self):
         self.stop()

@@ -130,7 +130,7 @@ fn hear(environment: &Environment, messages: &Sender<Message>) {
         {
             let mut left_out = 0;
             // Its end is that of the hostler: the other thread says so.
-            let _ = connection.events(|event| {
+            let _ = connection.events(None, |event| {
                 if left_out > 0 && messages.try_send(Message::LeftOut(left_out)).is_ok() {
                     left_out = 0;
                 }
