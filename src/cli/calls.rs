@@ -18,12 +18,17 @@ use crate::words::plural;
 const TOOL: usize = 40;
 
 pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, Refusal> {
+    let usual = CallsOf::List { tool: None, running: false, limit: 20 };
+    let what = args.what.as_ref().unwrap_or(&usual);
     let Some(mut connection) = own(environment)? else {
-        style::note("no shared hostler is running; a client's `hostler serve` starts one");
+        match what {
+            CallsOf::List { .. } if args.json => style::answer_json(&json!([])),
+            _ if args.json => style::answer_json(&json!({"running": false})),
+            _ => style::note("no shared hostler is running; a client's `hostler serve` starts one"),
+        }
         return Ok(ExitCode::FAILURE);
     };
-    let usual = CallsOf::List { tool: None, running: false, limit: 20 };
-    match args.what.as_ref().unwrap_or(&usual) {
+    match what {
         CallsOf::List { tool, running, limit } => {
             let states = running.then_some(["queued", "running", "asking"]);
             let filter = json!({"tool": tool, "states": states, "limit": limit});

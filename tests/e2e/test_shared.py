@@ -277,7 +277,9 @@ class Control(Shared):
             done = self.run_hostler(*words)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("no shared hostler is running", done.stderr)
-        self.assertEqual(json.loads(self.run_hostler("status", "--json").stdout), {"running": False})
+        for words, answer in ((("status",), {"running": False}), (("calls",), []), (("calls", "show", "a"), {"running": False})):
+            done = self.run_hostler(*words, "--json")
+            self.assertEqual((done.returncode, json.loads(done.stdout), done.stderr), (1, answer, ""))
         self.assertFalse((self.folder / "state").exists())
 
     def test_the_status_says_who_shares_what_and_why_not(self):
