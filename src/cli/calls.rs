@@ -68,7 +68,7 @@ pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, R
 /// The call whose id begins so.
 fn find(connection: &mut Connection, begin: &str) -> Result<CallInfo, Refusal> {
     let calls: Vec<CallInfo> = connection.call("calls.list", &json!({})).map_err(refusal)?;
-    let mut found = calls.into_iter().filter(|call| !begin.is_empty() && call.call_id.starts_with(begin));
+    let mut found = calls.into_iter().filter(|call| call.call_id.starts_with(begin));
     let unknown = || Refusal::not_found(format!("there is no call {begin}"), "`hostler calls` lists them");
     let first = found.next().ok_or_else(unknown)?;
     match found.next() {

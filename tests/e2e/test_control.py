@@ -618,7 +618,10 @@ class OnTheSocket(Shared):
         self.assertEqual(self.run_hostler("calls", "cancel", began).returncode, 2)
         self.assertEqual(self.run_hostler("calls", "output", began).returncode, 2)
         self.assertEqual(self.run_hostler("calls", "show", "nothing").returncode, 3)
-        self.assertEqual(self.run_hostler("calls", "cancel", "").returncode, 3, "not whatever is there")
+        for word in ("show", "cancel", "output"):
+            refused = self.run_hostler("calls", word, "")
+            self.assertEqual(refused.returncode, 2, "not whatever is there")
+            self.assertIn("<ID>", refused.stderr)
         for number in range(17):
             wire.value(10 + number, "a_pid")
         ids = [one["call_id"] for one in json.loads(self.run_hostler("calls", "--json").stdout)]

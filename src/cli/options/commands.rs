@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::complete;
@@ -136,16 +136,19 @@ pub(in crate::cli) enum CallsOf {
     /// Show all that is known of a call
     Show {
         /// Its id, or the beginning of it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
     /// Cancel a running call
     Cancel {
         /// Its id, or the beginning of it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
     /// Print what a running call prints, from now on to its end
     Output {
         /// Its id, or the beginning of it
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         id: String,
     },
 }
