@@ -36,7 +36,8 @@ pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, R
             if args.json {
                 style::answer_json(&calls);
             } else if calls.is_empty() {
-                style::note("no call runs or has ended lately");
+                let runs = if *running { "runs" } else { "runs or has ended lately" };
+                style::note(&format!("{} {runs}", no_call(tool.as_deref())));
             } else {
                 style::answer(&style::table(&rows(&calls), style::terminal_width()));
             }
@@ -63,6 +64,11 @@ pub(super) fn run(args: &Calls, environment: &Environment) -> Result<ExitCode, R
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The subject where a list of calls is empty.
+pub(super) fn no_call(tool: Option<&str>) -> String {
+    tool.map_or_else(|| "no call".to_owned(), |tool| format!("no call of {tool}"))
 }
 
 /// The call whose id begins so.

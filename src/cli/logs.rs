@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::calls::no_call;
 use super::events::{Said, said, short};
 use super::options::Logs;
 use super::shared::{own, place, refusal};
@@ -58,7 +59,8 @@ pub(super) fn run(args: &Logs, environment: &Environment) -> Result<ExitCode, Re
     if args.follow {
         follow(args, environment, log)?;
     } else if is_empty {
-        style::note("nothing was logged, and no call has ended lately");
+        let logged = if args.tool.is_some() { "" } else { "nothing was logged, and " };
+        style::note(&format!("{logged}{} has ended lately", no_call(args.tool.as_deref())));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -112,6 +112,18 @@ class Logs(Shared):
                 unread.stdout.close()
                 self.assertEqual(unread.wait(PATIENCE), 0)
 
+    def test_where_nothing_is_found_the_filter_is_named(self):
+        self.call("sums_say", "a")
+        for words, said in (
+            (("logs", "nosuch"), "no call of nosuch has ended lately\n"),
+            (("calls", "list", "--tool", "nosuch"), "no call of nosuch runs or has ended lately\n"),
+            (("calls", "list", "--tool", "nosuch", "--running"), "no call of nosuch runs\n"),
+            (("calls", "list", "--running"), "no call runs\n"),
+        ):
+            with self.subTest(words=words):
+                done = self.run_hostler(*words)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", said))
+
     def test_without_a_running_one_there_is_the_log_of_the_last(self):
         self.stop()
         shown = self.run_hostler("logs", "-f")
